@@ -1,0 +1,185 @@
+"""decide: what to do next, why the rest waits, and when to ask again. The definition, naive and readable.
+
+The same function serves the live controller, the simulator, the property tests and the explorer. It composes `step_node`
+(one node), `admit` (the fleet's budget) and the reasons that stop a rollout as a whole; it knows no more than they do.
+
+Tests: tests/core/test_decide.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from seatrial.core import actions as acts
+from seatrial.core import capacity, versions
+from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.intent import Intent
+from seatrial.core.node import ENDED, Orders, Step, retry_at, step_node
+from seatrial.core.snapshot import (
+    Admission,
+    Instant,
+    Mode,
+    NodePhase,
+    NodeSeen,
+    RolloutRecord,
+    Snapshot,
+    Summary,
+)
+
+ACTIONS_MAX: Final = 200
+"""A correct list of 2,000 evictions is still an attack on the API server."""
+STALE_SECONDS: Final = 150.0
+"""A stream that says nothing for this long (bookmarks come every minute) is not to be trusted with a disruption."""
+SUMMARY_SECONDS: Final = 10.0
+"""The summary for people is written with the ledger, or at most this often by itself."""
+
+FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION})
+"""Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do, why the rest is not moving, when to ask again."""
+
+    actions: tuple[Action, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    wake_at: Instant | None = None
+    stop: Hold | None = None
+    """Why the rollout as a whole does not disrupt anybody, if it does not."""
+
+
+def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
+    """What to do next, why the rest waits, and when to ask again."""
+    stop = why_stopped(seen, intent, now)
+    orders = Orders(
+        intent=intent,
+        admitted=frozenset(seen.rollout.admitted),
+        rebuffs=seen.rebuffs,
+        attentive_since=seen.attentive_since,
+    )
+    steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
+    ledger = capacity.still_admitted(seen.rollout.admitted, seen.nodes)
+    wishes = [_wish(seen.nodes[name]) for name, step in steps.items() if step.wants_admission]
+    admitted = capacity.admit(wishes, ledger, capacity.budget_of(seen.nodes, intent.limits))
+    new = {admission.node for admission in admitted.ledger} - {admission.node for admission in ledger}
+    holds = [step.hold for step in steps.values() if step.hold is not None]
+    holds += admitted.holds
+    holds += [hold(name, HoldCode.LEDGER_PENDING) for name in sorted(new)]
+    moves, left = _bounded([step.action for step in steps.values() if step.action is not None])
+    holds += [hold(action.subject, HoldCode.PASS_FULL, until=now, limit=ACTIONS_MAX) for action in left]
+    writing, ask_again_at = _write_rollout(seen, admitted.ledger, holds, now)
+    return Decision(
+        actions=(*writing, *moves),
+        holds=tuple(sorted(holds, key=lambda held: (held.subject, held.code))),
+        wake_at=_earliest([*(held.until for held in holds), ask_again_at]),
+        stop=stop,
+    )
+
+
+def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
+    """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
+    if intent.is_paused:
+        return hold(intent.rollout, HoldCode.PAUSED)
+    if seen.operator.mode is Mode.DELEGATED:
+        return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=seen.operator.kind)
+    for stream in seen.freshness:
+        if not stream.is_synced or now - stream.heard_at > STALE_SECONDS:
+            return hold(intent.rollout, HoldCode.STALE_VIEW, source=stream.source, since=stream.heard_at)
+    unpublished = _not_published(seen, intent)
+    if unpublished is not None:
+        return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
+    return None
+
+
+def _not_published(seen: Snapshot, intent: Intent) -> str | None:
+    """What the driver DaemonSets carry instead of the target; None when all of them carry it."""
+    carried = {node.facts.wanted.version for node in seen.nodes.values() if node.facts.wanted is not None}
+    others = sorted(text for text in carried if not _is_target(text, intent))
+    return ", ".join(text or "an image without a driver version in its tag" for text in others) if others else None
+
+
+def _is_target(text: str, intent: Intent) -> bool:
+    try:
+        return versions.DriverVersion.parse(text) == intent.target
+    except versions.VersionInvalid:
+        return False
+
+
+def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Step:
+    """The node's own step, unless an answer is still awaited or the rollout as a whole is stopped."""
+    if node.name in seen.busy:
+        return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT))
+    step = step_node(node, orders, now)
+    if stop is None or (step.action is None and not step.wants_admission):
+        return step
+    if stop.code not in FREEZING and step.action is not None and not _leads_to_disruption(step.action):
+        return step
+    return Step(hold=replace(stop, subject=node.name))
+
+
+def _leads_to_disruption(action: Action) -> bool:
+    opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
+    # An attempt opened without a published target would only be released again.
+    return acts.is_disruptive(action) or opens in (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED)
+
+
+def _wish(node: NodeSeen) -> Admission:
+    return Admission(node=node.name, attempt=node.record.attempt if node.record else 0)
+
+
+def _bounded(moves: list[Action]) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+    """At most ACTIONS_MAX a pass; what gives capacity back goes first."""
+    ordered = sorted(moves, key=lambda action: (not isinstance(action, acts.Uncordon), action.subject))
+    return tuple(ordered[:ACTIONS_MAX]), tuple(ordered[ACTIONS_MAX:])
+
+
+# ── the rollout's own record ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _write_rollout(
+    seen: Snapshot, ledger: tuple[Admission, ...], holds: Iterable[Hold], now: Instant
+) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
+    """The ledger at once when it changed; the summary with it, or at most every SUMMARY_SECONDS."""
+    before = seen.rollout
+    subject = acts.rollout_subject(before.name)
+    rebuff = seen.rebuffs.get(subject)
+    if subject in seen.busy:
+        return (), None
+    if rebuff is not None and now < retry_at(rebuff):
+        return (), retry_at(rebuff)
+    summary = summarise(seen, holds)
+    record = RolloutRecord(
+        name=before.name,
+        resource_version=before.resource_version,
+        admitted=ledger,
+        summary=summary,
+        summarised_at=now,
+    )
+    is_news = before.summary is None or before.summary.state != summary.state
+    if ledger != before.admitted or is_news:
+        return (WriteRolloutRecord(record=record),), None
+    if summary == before.summary:
+        return (), None
+    due_at = before.summarised_at + SUMMARY_SECONDS
+    return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
+
+
+def summarise(seen: Snapshot, holds: Iterable[Hold]) -> Summary:
+    """Counts by phase and holds by code; `done` only when every member is."""
+    counts = Counter(node.record.phase.value if node.record else "unknown" for node in seen.nodes.values())
+    codes = Counter(held.code.value for held in holds if held.code is not HoldCode.WRITE_IN_FLIGHT)
+    is_done = bool(seen.nodes) and counts[NodePhase.UPGRADE_DONE.value] == len(seen.nodes) and not codes
+    is_moving = any(node.record is not None and node.record.phase not in ENDED for node in seen.nodes.values())
+    return Summary(
+        state="done" if is_done else "progressing" if is_moving else "waiting",
+        counts=tuple(sorted(counts.items())),
+        holds=tuple(sorted(codes.items())),
+    )
+
+
+def _earliest(instants: Iterable[Instant | None]) -> Instant | None:
+    return min((instant for instant in instants if instant is not None), default=None)

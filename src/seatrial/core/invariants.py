@@ -1,0 +1,173 @@
+"""All we promise, as code. Checked by the explorer, the property tests, the simulator, and live just before executing.
+
+Each promise is a function of (Snapshot, Intent, Decision) that returns what is broken about it; `broken` runs them all. A
+breach live stops the pass: nothing of it is executed, and the journal says what was about to happen.
+
+    capacity       our disruptions never take more of the fleet than the limits allow
+    recorded       no disruptive act before its record has been seen
+    admitted       no disruptive act on a node that the ledger does not name
+    hands_off      a node cordoned, or marked skip, by a human stays so
+    no_lost_node   each member is moving, done, or held with a reason
+    one_act        at most one act per node per pass
+    bounded        no more than ACTIONS_MAX acts a pass
+    table          every phase opened is one the table allows
+
+Tests: tests/core/test_invariants.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from seatrial.core import capacity
+from seatrial.core.actions import (
+    Cordon,
+    EvictPods,
+    RestartDriverPod,
+    Uncordon,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+    is_disruptive,
+)
+from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.intent import Intent
+from seatrial.core.node import NOT_STARTED, TRANSITIONS
+from seatrial.core.snapshot import Admission, NodePhase, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """A promise about to be broken, and by what."""
+
+    promise: str
+    subject: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.promise} broken at {self.subject}: {self.detail}"
+
+
+Promise: TypeAlias = Callable[[Snapshot, Intent, Decision], Iterator[Breach]]
+
+ACTS_IN: Final = {
+    EvictPods: frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED}),
+    RestartDriverPod: frozenset({NodePhase.POD_RESTART_REQUIRED}),
+    Cordon: frozenset({NodePhase.CORDON_REQUIRED}),
+}
+"""In which seen phase each disruptive act belongs."""
+
+
+def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, ...]:
+    """Every promise this decision would break; empty when it may be executed."""
+    return tuple(breach for promise in PROMISES for breach in promise(seen, intent, decision))
+
+
+def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A ledger write may only add nodes while every limit holds."""
+    budget = capacity.budget_of(seen.nodes, intent.limits)
+    before = {admission.node for admission in seen.rollout.admitted}
+    for action in decision.actions:
+        if not isinstance(action, WriteRolloutRecord):
+            continue
+        names = {admission.node for admission in action.record.admitted}
+        added = names - before
+        if not added:
+            continue
+        if len(names) > budget.parallel_max:
+            yield _breach("capacity", action.record.name, f"{len(names)} nodes under way, limit {budget.parallel_max}")
+        costing = added - budget.unavailable
+        taken = names | budget.unavailable
+        if costing and len(taken) > budget.unavailable_max:
+            yield _breach("capacity", action.record.name, f"{len(taken)} unavailable, limit {budget.unavailable_max}")
+        if len(budget.failed) > budget.failed_max:
+            yield _breach("capacity", action.record.name, f"{len(budget.failed)} failed, limit {budget.failed_max}")
+
+
+def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No disruptive act before its record has been seen."""
+    for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord) or not is_disruptive(action):
+            continue
+        record = seen.nodes[action.node].record
+        if record is None or record.phase not in ACTS_IN[type(action)]:
+            yield _breach("recorded", action.node, f"{type(action).__name__} while the record seen is {record}")
+
+
+def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No node starts, and no disruptive act happens, without the ledger naming it."""
+    ledger = frozenset(seen.rollout.admitted)
+    for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord):
+            continue
+        starts = isinstance(action, WriteNodeRecord) and action.record.phase is NodePhase.CORDON_REQUIRED
+        attempt = action.record.attempt if isinstance(action, WriteNodeRecord) else action.attempt
+        if (starts or is_disruptive(action)) and Admission(node=action.node, attempt=attempt) not in ledger:
+            yield _breach("admitted", action.node, f"{type(action).__name__} of attempt {attempt} is not in the ledger")
+
+
+def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A node cordoned, or marked skip, by a human stays so."""
+    for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord):
+            continue
+        node = seen.nodes[action.node]
+        if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
+            yield _breach("hands_off", action.node, "uncordon of a node that somebody else cordoned")
+        is_waiting = node.record is None or node.record.phase in NOT_STARTED
+        starts = isinstance(action, WriteNodeRecord) and action.record.phase is NodePhase.CORDON_REQUIRED
+        if node.facts.is_skipped and is_waiting and (starts or is_disruptive(action)):
+            yield _breach("hands_off", action.node, "start of a node marked skip")
+
+
+def no_lost_node(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Each member is moving, done, or held with a reason."""
+    accounted = {held.subject for held in decision.holds} | {action.subject for action in decision.actions}
+    for name, node in seen.nodes.items():
+        is_done = node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
+        if name not in accounted and not is_done:
+            yield _breach("no_lost_node", name, f"neither moving nor held, record {node.record}")
+
+
+def one_act(_seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """At most one act per subject per pass."""
+    for subject, count in Counter(action.subject for action in decision.actions).items():
+        if count > 1:
+            yield _breach("one_act", subject, f"{count} acts in one pass")
+
+
+def bounded(_seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No more than ACTIONS_MAX acts on nodes a pass."""
+    moves = [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)]
+    if len(moves) > ACTIONS_MAX:
+        yield _breach("bounded", intent.rollout, f"{len(moves)} acts in one pass, limit {ACTIONS_MAX}")
+
+
+def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Every phase opened is one the table allows."""
+    for action in decision.actions:
+        if not isinstance(action, WriteNodeRecord):
+            continue
+        node = seen.nodes[action.node]
+        before = node.record.phase if node.record else None
+        is_repair = node.is_label_lost and action.record == node.record
+        if action.record.phase not in TRANSITIONS[before] and not is_repair:
+            yield _breach("table", action.node, f"{before} → {action.record.phase}")
+
+
+PROMISES: Final[tuple[Promise, ...]] = (
+    capacity_kept,
+    recorded,
+    admitted,
+    hands_off,
+    no_lost_node,
+    one_act,
+    bounded,
+    table,
+)
+
+
+def _breach(promise: str, subject: str, detail: str) -> Breach:
+    return Breach(promise=promise, subject=subject, detail=detail)

@@ -1,0 +1,89 @@
+"""The loop: observe → decide → check the promises → journal → execute. No rules of its own.
+
+Tests: tests/run/test_loop.py, and every simulated and real rollout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from seatrial.core import invariants
+from seatrial.core.actions import Action
+from seatrial.core.decide import Decision, decide
+from seatrial.core.invariants import Breach
+from seatrial.core.snapshot import Instant
+from seatrial.ports import Outcome, Ports, Sight
+from seatrial.run.memory import Memory
+
+BREATH = 9.0
+"""A pass is followed by a pause this many times as long, so that deciding takes at most a tenth of a core."""
+BREATH_SECONDS_MIN, BREATH_SECONDS_MAX = 0.005, 1.0
+BREACH_SECONDS = 30.0
+"""After a broken promise nothing is done for this long; then the situation is judged anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one pass saw, decided and learned."""
+
+    at: Instant
+    sight: Sight | None
+    decision: Decision | None
+    outcomes: tuple[Outcome, ...] = ()
+    breaches: tuple[Breach, ...] = ()
+
+    @property
+    def wake_at(self) -> Instant | None:
+        if self.breaches:
+            return self.at + BREACH_SECONDS
+        return self.decision.wake_at if self.decision else None
+
+
+def run_once(ports: Ports, memory: Memory) -> Report:
+    """One pass."""
+    now = ports.clock.now()
+    outcomes = ports.executor.collect()
+    for outcome in outcomes:
+        fields = {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
+        ports.journal.append(now, "outcome", fields)
+    memory.learn(outcomes, now)
+    sight = ports.observer.observe()
+    if sight is None:
+        return Report(at=now, sight=None, decision=None, outcomes=outcomes)
+    seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
+    sight = Sight(seen=seen, intent=sight.intent)
+    decision = decide(seen, sight.intent, now)
+    memory.note(decision, now)
+    breaches = invariants.broken(seen, sight.intent, decision)
+    for breach in breaches:
+        ports.journal.append(now, "breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail})
+    if not breaches:
+        for action in decision.actions:
+            ports.journal.append(now, "act", {"id": action.id, "act": type(action).__name__, **_facts_of(action)})
+            ports.executor.submit(action)
+    return Report(at=now, sight=sight, decision=decision, outcomes=outcomes, breaches=breaches)
+
+
+async def run_forever(
+    ports: Ports,
+    memory: Memory,
+    *,
+    on_report: Callable[[Report], None],
+    is_over: Callable[[Report], bool],
+) -> Report:
+    """Pass after pass, each when something changed or is due, until `is_over` or nothing can ever change again."""
+    while True:
+        started_at = ports.clock.now()
+        report = run_once(ports, memory)
+        on_report(report)
+        if is_over(report):
+            return report
+        took_seconds = ports.clock.now() - started_at
+        await ports.clock.sleep(min(max(BREATH_SECONDS_MIN, BREATH * took_seconds), BREATH_SECONDS_MAX))
+        if not await ports.observer.wait(report.wake_at):
+            return report
+
+
+def _facts_of(action: Action) -> dict[str, object]:
+    return {"subject": action.subject}

@@ -1,0 +1,169 @@
+"""A virtual cluster with a clock of its own: implements the ports, jumps from event to event, repeats exactly by its seed.
+
+    world = World(nodes, intent, seed=7)
+    run.loop.run_forever(world.ports(journal), …)     # the same loop as live; hours pass in milliseconds
+
+Tests: tests/sim/test_world.py
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from seatrial.core.actions import Action, WriteRolloutRecord
+from seatrial.core.intent import Intent
+from seatrial.core.snapshot import Instant, NodeSeen, RolloutRecord, Snapshot
+from seatrial.ports import Journal, Outcome, Ports, Result, Sight
+from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """How long a reaction takes: a base and a jitter on top, drawn from the world's own chance."""
+
+    seconds: float
+    jitter_seconds: float = 0.0
+
+
+DELAYS: Final[Mapping[str, Delay]] = {
+    "gpu pod leaves": Delay(seconds=30, jitter_seconds=30),
+    "driver pod replaced": Delay(seconds=2, jitter_seconds=1),
+    "driver gets ready": Delay(seconds=180, jitter_seconds=60),
+    "driver crash loops": Delay(seconds=600, jitter_seconds=60),
+    "validator restarts": Delay(seconds=2, jitter_seconds=1),
+    "validator passes": Delay(seconds=25, jitter_seconds=10),
+}
+"""A driver of 3 to 4 minutes, as the vendor's own example of one node shows it."""
+
+
+class World:
+    """Nodes, a ledger, and a heap of what happens next."""
+
+    def __init__(
+        self,
+        nodes: Iterable[NodeSeen],
+        intent: Intent,
+        *,
+        fates: Mapping[str, Fate] | None = None,
+        delays: Mapping[str, Delay] = DELAYS,
+        seed: int = 0,
+        started_at: Instant = 0.0,
+    ) -> None:
+        self.nodes = {node.name: node for node in nodes}
+        self.intent = intent
+        self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
+        self.time = started_at
+        self.history: list[tuple[Instant, Mapping[str, NodeSeen]]] = []
+        self._fates = dict(fates or {})
+        self._delays = delays
+        self._chance = random.Random(seed)  # noqa: S311  a simulation, not a secret
+        self._events: list[tuple[Instant, int, Callable[[], None]]] = []
+        self._event_count = 0
+        self._scheduled: set[tuple[str, str]] = set()
+        self._outcomes: list[Outcome] = []
+        for name in self.nodes:
+            self._schedule_reactions(name)
+
+    def ports(self, journal: Journal) -> Ports:
+        """This world as the outside of a loop."""
+        return Ports(observer=self, executor=self, journal=journal, clock=self)
+
+    def at(self, instant: Instant, happening: Callable[[World], None]) -> None:
+        """Script something that the world does at an instant: an admin's cordon, a node lost, a version published."""
+        self._push(instant, lambda: happening(self))
+
+    def change(self, name: str, change: Callable[[NodeSeen], NodeSeen]) -> None:
+        """Change a node as somebody else would."""
+        node = change(self.nodes[name])
+        version = str(int(node.facts.resource_version) + 1)
+        self._set(replace(node, facts=replace(node.facts, resource_version=version)))
+
+    def tick_to(self, instant: Instant) -> None:
+        """Let everything happen that is due by `instant`."""
+        while self._events and self._events[0][0] <= instant:
+            self.time, _, happening = heapq.heappop(self._events)
+            happening()
+        self.time = max(self.time, instant)
+
+    # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def observe(self) -> Sight:
+        return Sight(seen=Snapshot(nodes=dict(self.nodes), rollout=self.rollout), intent=self.intent)
+
+    async def wait(self, until: Instant | None) -> bool:
+        if self._outcomes:
+            return True
+        due = [instant for instant in (self._events[0][0] if self._events else None, until) if instant is not None]
+        if not due:
+            return False
+        self.tick_to(max(self.time, min(due)))
+        return True
+
+    def submit(self, action: Action) -> None:
+        self._outcomes.append(self.execute(action))
+
+    def in_flight(self) -> frozenset[str]:
+        return frozenset()
+
+    def collect(self) -> tuple[Outcome, ...]:
+        outcomes, self._outcomes = tuple(self._outcomes), []
+        return outcomes
+
+    def now(self) -> Instant:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        """A pause of the loop costs no virtual time."""
+
+    # ── what acts and reactions do ───────────────────────────────────────────────────────────────────────────────────
+
+    def execute(self, action: Action) -> Outcome:
+        """Do one act at once."""
+        if isinstance(action, WriteRolloutRecord):
+            return self._write_rollout(action)
+        node = self.nodes.get(action.node)
+        if node is None:
+            return Outcome(action=action, result=Result.STALE, detail="no such node")
+        answer = apply(node, action, self._fates.get(action.node, HEALTHY))
+        if isinstance(answer, Refused):
+            if answer.is_stale:
+                return Outcome(action=action, result=Result.STALE, detail=answer.why)
+            blocked = tuple((pod.uid, answer.why) for pod in node.facts.gpu_pods)
+            return Outcome(action=action, result=Result.BLOCKED, detail=answer.why, blocked=blocked)
+        self._set(answer)
+        return Outcome(action=action, result=Result.DONE)
+
+    def _write_rollout(self, action: WriteRolloutRecord) -> Outcome:
+        if action.record.resource_version != self.rollout.resource_version:
+            return Outcome(action=action, result=Result.STALE, detail="the ledger was written by somebody else")
+        version = str(int(self.rollout.resource_version) + 1)
+        self.rollout = replace(action.record, resource_version=version)
+        return Outcome(action=action, result=Result.DONE)
+
+    def _set(self, node: NodeSeen) -> None:
+        self.nodes[node.name] = node
+        self._schedule_reactions(node.name)
+
+    def _schedule_reactions(self, name: str) -> None:
+        node = self.nodes[name]
+        fate = self._fates.get(name, HEALTHY)
+        for what, reaction in REACTIONS.items():
+            if (name, what) not in self._scheduled and reaction(node.facts, fate, self.time) is not None:
+                self._scheduled.add((name, what))
+                delay = self._delays[what]
+                wait_seconds = delay.seconds + self._chance.random() * delay.jitter_seconds
+                self._push(self.time + wait_seconds, lambda what=what: self._react(name, what))  # type: ignore[misc]
+
+    def _react(self, name: str, what: str) -> None:
+        self._scheduled.discard((name, what))
+        node = self.nodes[name]
+        facts = REACTIONS[what](node.facts, self._fates.get(name, HEALTHY), self.time)
+        self._set(replace(node, facts=facts) if facts is not None else node)
+
+    def _push(self, instant: Instant, happening: Callable[[], None]) -> None:
+        self._event_count += 1
+        heapq.heappush(self._events, (instant, self._event_count, happening))
