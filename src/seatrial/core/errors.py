@@ -1,7 +1,7 @@
 """The errors of the core: broken promises only. Expected refusals are values (Hold, Refused), never exceptions.
 
-    SeatrialError             somebody can act on the message
-    └── CoreBug               we broke a promise of our own; the message is for whoever maintains seatrial
+SeatrialError             somebody can act on the message
+└── CoreBug               we broke a promise of our own; the message is for whoever maintains seatrial
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _BY_ITSELF: Final = "Nothing to do: it goes on by itself."
 EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.PAUSED: _says(
         "the rollout is paused; every node keeps its place",
-        "Resume with `kubectl patch gpurollout NAME --type=merge -p '{{\"spec\":{{\"paused\":false}}}}'`.",
+        'Resume with `kubectl patch gpurollout NAME --type=merge -p \'{{"spec":{{"paused":false}}}}\'`.',
     ),
     HoldCode.STALE_VIEW: _says(
         "the view of {source} is not current, and nobody is disrupted on an old view",
@@ -92,7 +92,9 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "somebody uncordoned the node while it was being upgraded",
         "Cordon it again to let the upgrade go on; otherwise the node is given up at the deadline.",
     ),
-    HoldCode.EVICTING: _says("{count} GPU pods are leaving, first {pod}", "Nothing to do unless a pod hangs in Terminating."),
+    HoldCode.EVICTING: _says(
+        "{count} GPU pods are leaving, first {pod}", "Nothing to do unless a pod hangs in Terminating."
+    ),
     HoldCode.EVICTION_BLOCKED: _says(
         "the eviction of {count} GPU pods is turned down, first {pod}: {why}",
         "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is tried again by itself.",

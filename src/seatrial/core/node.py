@@ -114,7 +114,7 @@ NOTHING: Final = Step()
 
 def retry_at(rebuff: Rebuff) -> Instant:
     """When a write that was turned down may be tried again: 5 s, doubling to 30 s."""
-    return rebuff.at + min(RETRY_SECONDS * 2 ** min(rebuff.count - 1, 8), RETRY_SECONDS_MAX)
+    return rebuff.at + min(RETRY_SECONDS * float(2 ** min(rebuff.count - 1, 8)), RETRY_SECONDS_MAX)
 
 
 def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
@@ -169,7 +169,9 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if node.record is not None:
         return NOTHING
     if not facts.driver.is_ready:
-        return Step(hold=hold(node.name, HoldCode.DRIVER_NOT_READY, pod=facts.driver.name, trouble=facts.driver.trouble))
+        return Step(
+            hold=hold(node.name, HoldCode.DRIVER_NOT_READY, pod=facts.driver.name, trouble=facts.driver.trouble)
+        )
     return _open(node, NodePhase.UPGRADE_DONE, now)
 
 

@@ -57,7 +57,9 @@ def run_once(ports: Ports, memory: Memory) -> Report:
     memory.note(decision, now)
     breaches = invariants.broken(seen, sight.intent, decision)
     for breach in breaches:
-        ports.journal.append(now, "breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail})
+        ports.journal.append(
+            now, "breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail}
+        )
     if not breaches:
         for action in decision.actions:
             ports.journal.append(now, "act", {"id": action.id, "act": type(action).__name__, **_facts_of(action)})

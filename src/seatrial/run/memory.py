@@ -87,4 +87,3 @@ def _expected(action: Action) -> str | None:
             return record.resource_version
         case _:
             return None  # a pod that is gone or replaced shows in the next observation by itself
-

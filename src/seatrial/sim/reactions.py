@@ -172,7 +172,8 @@ def new_node(
         ready_since=at,
     )
     pods = tuple(
-        GpuPod(namespace="jobs", name=f"train-{name}-{index}", uid=f"pod-{name}-{index}") for index in range(gpu_pod_count)
+        GpuPod(namespace="jobs", name=f"train-{name}-{index}", uid=f"pod-{name}-{index}")
+        for index in range(gpu_pod_count)
     )
     facts = NodeFacts(
         name=name,

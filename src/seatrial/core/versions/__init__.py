@@ -35,6 +35,7 @@ from seatrial.core.versions.values import LinedVersion, NotComparable, Scheme, V
 
 __all__ = [
     "NIC_FAMILIES",
+    "VALUES",
     "CudaVersion",
     "DcgmExporterVersion",
     "DcgmVersion",

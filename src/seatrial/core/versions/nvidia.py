@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from seatrial.core.versions.values import (
+    NO_PRE_RELEASE,
     PRE_RELEASE,
     SEMANTIC,
     Form,
@@ -24,7 +25,7 @@ from seatrial.core.versions.values import (
     pre_release_rank,
 )
 
-OS_SUFFIX: Final = r"(?:-(?!(?:alpha|beta|rc)\b)[a-z][a-z0-9.]*)?"
+OS_SUFFIX: Final = rf"(?:-{NO_PRE_RELEASE}[a-z][a-z0-9.]*)?"
 """`-ubi9`, `-ubuntu22.04`, `-distroless`: says what the image is built on, nothing about the software in it."""
 
 DEVELOPER_BUILDS: Final = frozenset({(535, 43), (550, 40), (570, 123), (580, 94), (595, 44)})

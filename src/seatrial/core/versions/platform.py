@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from seatrial.core.versions.values import (
+    NO_PRE_RELEASE,
     PRE_RELEASE,
     SEMANTIC,
     Form,
@@ -20,6 +21,8 @@ from seatrial.core.versions.values import (
     Scheme,
     SemanticVersion,
 )
+
+_NUMBER: Final = re.compile(r"[0-9]+")
 
 # ── kernel ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -43,7 +46,7 @@ class KernelVersion(LinedVersion):
     form: ClassVar = Form(
         pattern=re.compile(
             r"(?P<base>[0-9]+\.[0-9]+\.[0-9]+)-(?:"
-            # Before 9.3, RHEL put real-time kernels into the release (`.rt14.321`) instead of the flavour (`+rt`).
+            # Older RHEL marks a real-time kernel in the release (`.rt14.321`) instead of the flavour (`+rt`).
             r"(?P<release>[0-9]+)(?P<z>(?:\.[0-9]+)*)(?P<rt>\.rt[0-9]+(?:\.[0-9]+)*)?"
             r"\.(?P<dist>[a-z]+[0-9]+(?:_[0-9]+)?)\.(?P<arch>x86_64|aarch64|ppc64le|s390x)"
             r"(?:\+(?P<flavour>[0-9a-z]+(?:-[0-9a-z]+)*))?"
@@ -68,7 +71,7 @@ class KernelVersion(LinedVersion):
             text=match[0],
             base=tuple(map(int, match["base"].split("."))),
             release=None if match["release"] is None else int(match["release"]),
-            z=tuple(map(int, re.findall(r"[0-9]+", match["abi"] or match["z"] + rt))),
+            z=tuple(map(int, _NUMBER.findall(match["abi"] or match["z"] + rt))),
             dist=match["dist"],
             arch=match["arch"],
             flavour=match["variant"] or match["flavour"] or ("rt" if rt else None),
@@ -154,7 +157,7 @@ class KubernetesVersion(SemanticVersion):
     scheme: ClassVar = Scheme.KUBERNETES
     form: ClassVar = Form(
         pattern=re.compile(
-            rf"v?{SEMANTIC}{PRE_RELEASE}(?:[-+](?!(?:alpha|beta|rc)\b)[0-9A-Za-z][0-9A-Za-z.+-]*)?",
+            rf"v?{SEMANTIC}{PRE_RELEASE}(?:[-+]{NO_PRE_RELEASE}[0-9A-Za-z][0-9A-Za-z.+-]*)?",
         ),
         shape="[v]major.minor.patch[-vendor]",
         example="v1.35.8 or v1.30.4-gke.1000",

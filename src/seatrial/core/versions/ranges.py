@@ -16,7 +16,7 @@ from seatrial.core.errors import SeatrialError
 from seatrial.core.versions.values import Form, LinedVersion, Rank, Scheme, Version
 
 
-class RangeInvalid(SeatrialError, ValueError):
+class RangeInvalid(SeatrialError, ValueError):  # noqa: N818 — like VersionInvalid
     """Two ends that enclose nothing, or none at all."""
 
 

@@ -63,19 +63,19 @@ class Form:
     advice: str
 
 
-class VersionInvalid(SeatrialError, ValueError):
+class VersionInvalid(SeatrialError, ValueError):  # noqa: N818 — the tree above says it is an error
     """A text that is no version of the scheme it was read by."""
 
     def __init__(self, scheme: Scheme, text: str, form: Form) -> None:
         shown = repr(text if len(text) <= TEXT_LENGTH_MAX else f"{text[:TEXT_LENGTH_MAX]}…")
         super().__init__(
-            f"{shown} is not a {scheme.value} version: expected {form.shape}, such as {form.example}. {form.advice}"
+            f"{scheme.value} {shown} is unreadable: expected {form.shape}, e.g. {form.example}. {form.advice}"
         )
         self.scheme = scheme
         self.text = text
 
 
-class NotComparable(SeatrialError, TypeError):
+class NotComparable(SeatrialError, TypeError):  # noqa: N818
     """Two values of which nobody can say which is newer."""
 
 
@@ -168,8 +168,11 @@ class LinedVersion(Version):
 
 SEMANTIC: Final = r"(?P<major>[0-9]+)\.(?P<minor>[0-9]+)\.(?P<patch>[0-9]+)"
 
-PRE_RELEASE: Final = r"(?:-(?P<pre_release>(?:alpha|beta|rc)\.[0-9]+))?"
+PRE_RELEASE: Final = r"(?:-(?P<pre_release>(?:alpha|beta|rc)(?:\.[0-9]+)+))?"
 """Only these words announce a release to come; any other suffix names an operating system or a vendor."""
+
+NO_PRE_RELEASE: Final = r"(?!alpha|beta|rc)"
+"""Keeps `-rc1`, a pre-release misspelt, from being read as such a suffix and so as the release itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,53 @@
+# Everything is set up by these targets on a machine with Python 3.11, make and git; see README.md.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test test-fast lint format bench coverage docs testbed clean
+
+help: ## say what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(READY): pyproject.toml uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11." >&2; exit 1; }
+	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV) || { echo "python3 -m venv failed; on Debian install python3-venv." >&2; exit 1; }
+	@test -x $(RUN)/uv || $(RUN)/python -m pip install --quiet --disable-pip-version-check uv
+	@echo "Installing the project's environment into $(VENV) …" >&2
+	@UV_PROJECT_ENVIRONMENT=$(VENV) $(RUN)/uv sync --quiet --frozen --inexact --extra testbed
+	@touch $@
+
+demo: $(READY) ## watch an upgrade of 24 simulated nodes (no cluster, no GPU, no root)
+	@$(RUN)/seatrial demo
+
+test: $(READY) lint ## everything, on a real control plane (built once, then cached)
+	@$(RUN)/python -m seatrial.testbed.build
+	@$(RUN)/coverage run -m pytest tests
+	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
+
+test-fast: $(READY) ## everything that needs no control plane
+	@$(RUN)/python -m pytest tests -m "not cluster" -q
+
+lint: $(READY) ## style, types, import contracts
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+	@$(RUN)/mypy
+	@$(RUN)/lint-imports
+
+format: $(READY) ## make the style right
+	@$(RUN)/ruff check --fix-only .
+	@$(RUN)/ruff format .
+
+bench: $(READY) ## measure the overhead of a rollout on the real control plane; results are kept in bench/results
+	@$(RUN)/python bench/rollout.py
+
+docs: $(READY) ## write the generated pages of docs/reference anew
+	@$(RUN)/python docs/generate.py
+
+testbed: $(READY) ## start a control plane to try things on
+	@$(RUN)/seatrial testbed up
+
+clean: ## remove the environment and caches of this checkout (not the testbed's binaries)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .import_linter_cache

@@ -1,0 +1,327 @@
+"""The live Observer: five to six watched streams joined into one Snapshot, node by node, only where something changed.
+
+    nodes ─┐
+    pods ──┼─▶ stores ─▶ dirty node names ─▶ NodeSeen, rebuilt on the next look
+    revisions ┘            gpurollouts ─▶ intent and ledger      clusterpolicies, nvidiadrivers ─▶ mode
+
+One change costs one node. What our own writes return goes into the same stores, so the next pass sees it without waiting
+for the watch. Tests: tests/adapters/kube/test_observe.py and tests/e2e/.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from seatrial.adapters.kube import errors, keys, models, project, records, watch
+from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
+from seatrial.adapters.kube.store import Store, by_name
+from seatrial.core.errors import SeatrialError
+from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
+from seatrial.ports import Sight
+
+RawT = TypeVar("RawT", bound=Object)
+ItemT = TypeVar("ItemT", bound=Object)
+
+
+class RolloutUnclear(SeatrialError):  # noqa: N818  the trade's word; the message says what to do
+    """Which rollout to work on cannot be told, or its spec cannot be read."""
+
+
+class _Stream(Generic[RawT, ItemT]):
+    """One watched kind: raw objects in, slim items kept."""
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        model: type[RawT],
+        slim: Callable[[RawT], ItemT | None],
+        on_change: Callable[[ItemT | None, ItemT | None], None],
+        on_state: Callable[[], None],
+        *,
+        is_optional: bool = False,
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.store: Store[ItemT] = Store(key=by_name, on_change=on_change)
+        self.state = watch.SourceState(path=path)
+        self.is_optional = is_optional
+        self._model = model
+        self._slim = slim
+        self._on_state = on_state
+
+    def run(self, client: Client) -> Coroutine[Any, Any, Any]:
+        """List and watch for ever."""
+        return watch.reflect(
+            client,
+            self.path,
+            self._model,
+            on_sync=self._sync,
+            on_event=self._event,
+            on_state=self._take_state,
+            jitter=random.random,
+            clock=time.time,
+        )
+
+    def wrote(self, raw: RawT) -> None:
+        """Take over what the server returned for a write of ours."""
+        item = self._slim(raw)
+        if item is not None:
+            self.store.wrote(item)
+
+    @property
+    def is_absent(self) -> bool:
+        """The kind is not installed in this cluster, and that is fine."""
+        return self.is_optional and isinstance(self.state.last_error, errors.NotFound)
+
+    @property
+    def is_current(self) -> bool:
+        return self.state.is_synced or self.is_absent
+
+    def freshness(self, now: Instant) -> Freshness:
+        heard_at = now if self.is_absent else self.state.last_heard or 0.0
+        return Freshness(source=self.name, is_synced=self.is_current, heard_at=heard_at)
+
+    def _sync(self, listing: Listing[RawT]) -> None:
+        items = (self._slim(raw) for raw in listing.items)
+        self.store.sync(
+            Listing(items=tuple(item for item in items if item is not None), resource_version=listing.resource_version)
+        )
+
+    def _event(self, event: WatchEvent[RawT]) -> None:
+        item = self._slim(event.object)
+        if item is not None:
+            self.store.apply(WatchEvent(kind=event.kind, object=item))
+            return
+        meta = event.object.metadata
+        held = self.store.get((meta.namespace, meta.name))
+        if held is not None and held.metadata.uid == meta.uid:
+            # It is of no interest any more, e.g. a finished pod.
+            self.store.apply(WatchEvent(kind=EventKind.DELETED, object=held))
+
+    def _take_state(self, state: watch.SourceState) -> None:
+        was = (self.is_current, self.state.last_error is None)
+        self.state = state
+        if was != (self.is_current, self.state.last_error is None):
+            self._on_state()
+
+
+class KubeObserver:
+    """Sees a cluster through watches; use `async with`."""
+
+    def __init__(self, client: Client, *, namespace: str, rollout: str = "", on_fault: Callable[[str], None]) -> None:
+        self._client = client
+        self._rollout = rollout
+        self._on_fault = on_fault
+        self._changed = asyncio.Event()
+        self._dirty: set[str] = set()
+        self._seen: dict[str, NodeSeen] = {}
+        self._members: dict[str, NodeSeen] = {}
+        self._members_key: object = None
+        self._pods_by_node: dict[str, dict[str, project.PodItem]] = defaultdict(dict)
+        self._wanted: dict[str, DriverRevision] = {}
+        self._is_wanted_old = True
+        poke = self._changed.set
+        self.nodes = _Stream("nodes", keys.NODES, models.Node, project.node_item, self._on_node, poke)
+        self.pods = _Stream(
+            "pods", keys.PODS, models.Pod, lambda pod: project.pod_item(pod, namespace), self._on_pod, poke
+        )
+        self.revisions = _Stream(
+            "controllerrevisions",
+            keys.revisions_path(namespace),
+            models.ControllerRevision,
+            project.revision_item,
+            self._on_revision,
+            poke,
+        )
+        self.rollouts = _Stream("gpurollouts", keys.ROLLOUTS, models.Rollout, _same, self._on_other, poke)
+        self.policies = _Stream(
+            "clusterpolicies",
+            keys.CLUSTER_POLICIES,
+            models.ClusterPolicy,
+            _same,
+            self._on_other,
+            poke,
+            is_optional=True,
+        )
+        self.drivers = _Stream(
+            "nvidiadrivers", keys.NVIDIA_DRIVERS, models.NvidiaDriver, _same, self._on_other, poke, is_optional=True
+        )
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    @property
+    def streams(self) -> tuple[_Stream[Any, Any], ...]:
+        return (self.nodes, self.pods, self.revisions, self.rollouts, self.policies, self.drivers)
+
+    async def __aenter__(self) -> KubeObserver:
+        self._tasks = [asyncio.create_task(stream.run(self._client), name=stream.name) for stream in self.streams]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def wait_synced(self, timeout_seconds: float) -> None:
+        """Return when every stream was listed once; raise what keeps a stream from it."""
+        deadline = time.monotonic() + timeout_seconds
+        while missing := [stream for stream in self.streams if not stream.is_current]:
+            for stream in missing:
+                error = stream.state.last_error
+                if isinstance(error, errors.ServerRefused):
+                    raise _explained(stream.name, error)
+            left_seconds = deadline - time.monotonic()
+            if left_seconds <= 0:
+                error = missing[0].state.last_error
+                if error is not None:
+                    raise error
+                raise errors.ClusterUnavailable(
+                    f"{missing[0].name} were not listed within {timeout_seconds:g} s",
+                    "check the load of the API server",
+                )
+            self._changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), min(left_seconds, 1.0))
+
+    # ── the port ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def observe(self) -> Sight | None:
+        self._changed.clear()
+        rollout = self.find_rollout()
+        if rollout is None:
+            return None
+        try:
+            intent = records.read_intent(rollout)
+        except ValueError as err:
+            self._on_fault(f"GPURollout {rollout.metadata.name} cannot be read: {err}")
+            return None
+        now = time.time()
+        seen = Snapshot(
+            nodes=self._select(rollout),
+            rollout=records.read_rollout(rollout),
+            freshness=tuple(stream.freshness(now) for stream in self.streams),
+            operator=self.operator(),
+        )
+        return Sight(seen=seen, intent=intent)
+
+    async def wait(self, until: Instant | None) -> bool:
+        seconds = None if until is None else max(0.0, until - time.time())
+        # Freshness is judged by time passing, so we look at least now and then even when nothing changes.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), 30.0 if seconds is None else min(seconds, 30.0))
+        for task in self._tasks:
+            if task.done():
+                task.result()  # a stream ends only by a bug of ours; that must not pass in silence
+        return True
+
+    def wrote_node(self, node: models.Node) -> None:
+        """A write of ours returned this node."""
+        self.nodes.wrote(node)
+
+    def wrote_rollout(self, rollout: models.Rollout) -> None:
+        """A write of ours returned this rollout."""
+        self.rollouts.wrote(rollout)
+
+    def is_operator_present(self) -> bool:
+        """Whether a GPU Operator owns NVIDIA's state label here."""
+        return bool(self.operator().kind)
+
+    def poke(self) -> None:
+        """Something changed that no stream tells of: an act was answered."""
+        self._changed.set()
+
+    # ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find_rollout(self) -> models.Rollout | None:
+        """The rollout we work on; None when there is none."""
+        found = sorted(self.rollouts.store, key=lambda item: item.metadata.name)
+        if self._rollout:
+            return next((item for item in found if item.metadata.name == self._rollout), None)
+        if len(found) > 1:
+            names = ", ".join(item.metadata.name for item in found)
+            raise RolloutUnclear(
+                f"There are {len(found)} GPURollouts ({names}); name the one to work on with --rollout."
+            )
+        return found[0] if found else None
+
+    def operator(self) -> OperatorFacts:
+        """What is seen of the GPU Operator."""
+        return project.operator_facts(self.policies.store, self.drivers.store)
+
+    def all_nodes(self) -> dict[str, NodeSeen]:
+        """Every node seen, member of a rollout or not."""
+        if self._is_wanted_old:
+            self._is_wanted_old = False
+            wanted = project.newest_by_owner(self.revisions.store)
+            if wanted != self._wanted:
+                self._wanted = wanted
+                self._dirty |= {item.metadata.name for item in self.nodes.store}
+        if self._dirty:
+            for name in self._dirty:
+                self._rebuild(name)
+            self._dirty.clear()
+            self._members_key = None
+        return self._seen
+
+    def _select(self, rollout: models.Rollout) -> dict[str, NodeSeen]:
+        nodes = self.all_nodes()
+        selector = tuple(sorted(rollout.spec.node_selector.items()))
+        if self._members_key != selector:
+            self._members_key = selector
+            self._members = {name: node for name, node in nodes.items() if self._is_member(name, selector)}
+        return self._members
+
+    def _is_member(self, name: str, selector: Iterable[tuple[str, str]]) -> bool:
+        item = self.nodes.store.get(("", name))
+        return item is not None and all(item.labels.get(key) == value for key, value in selector)
+
+    def _rebuild(self, name: str) -> None:
+        item = self.nodes.store.get(("", name))
+        if item is None:
+            self._seen.pop(name, None)
+            return
+        facts = project.node_facts(item, self._pods_by_node.get(name, {}).values(), self._wanted)
+        self._seen[name] = records.read_node(facts, item.labels.get(keys.STATE_LABEL, ""), item.record)
+
+    def _on_node(self, before: project.NodeItem | None, after: project.NodeItem | None) -> None:
+        item = after or before
+        if item is not None:
+            self._dirty.add(item.metadata.name)
+        self._changed.set()
+
+    def _on_pod(self, before: project.PodItem | None, after: project.PodItem | None) -> None:
+        if before is not None:
+            self._pods_by_node[before.node].pop(before.metadata.uid, None)
+            self._dirty.add(before.node)
+        if after is not None:
+            self._pods_by_node[after.node][after.metadata.uid] = after
+            self._dirty.add(after.node)
+        self._changed.set()
+
+    def _on_revision(self, _before: object, _after: object) -> None:
+        self._is_wanted_old = True
+        self._changed.set()
+
+    def _on_other(self, _before: object, _after: object) -> None:
+        self._changed.set()
+
+
+def _same(item: ItemT) -> ItemT:
+    return item
+
+
+def _explained(name: str, error: errors.ServerRefused) -> Exception:
+    if name == "gpurollouts" and isinstance(error, errors.NotFound):
+        return RolloutUnclear(
+            "The cluster does not know the resource GPURollout (gpurollouts.seatrial.dev). "
+            "Install it with `seatrial manifests crd | kubectl apply -f -`, then try again."
+        )
+    return error

@@ -1,0 +1,55 @@
+"""Move the nodes of a rollout.
+
+Runs beside the cluster or in it. One controller leads, others stand by. It only ever does what `seatrial status` and
+`seatrial why` announce, and it can be killed at any moment: started again, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from seatrial.cli import cluster_options
+from seatrial.cli.exit_codes import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    cluster_options.add_cluster_arguments(parser)
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--once", action="store_true", help="one pass, then stop")
+    how.add_argument("--forever", action="store_true", help="until told to stop (SIGTERM, Ctrl-C)")
+    parser.add_argument("--journal", type=Path, metavar="FILE", help="append every act and its outcome to this file")
+    parser.add_argument(
+        "--lease-namespace", default="seatrial", metavar="NAME", help="where the lease lives (seatrial)"
+    )
+    parser.add_argument(
+        "--lease-seconds", type=int, default=15, metavar="N", help="how long a dead leader blocks the next one (15)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.controller.log import Log
+    from seatrial.controller.main import LeaseHeld, Settings, control
+
+    log = Log()
+    settings = Settings(
+        config=cluster_options.load(args),
+        user_agent=f"{cluster_options.USER_AGENT} (controller)",
+        namespace=args.namespace,
+        rollout=args.rollout,
+        lease_namespace=args.lease_namespace,
+        lease_seconds=args.lease_seconds,
+        journal=args.journal,
+        once=args.once,
+    )
+    try:
+        report = asyncio.run(control(settings, log))
+    except LeaseHeld as err:
+        log.say("held", why=str(err))
+        return ExitCode.HELD
+    if report.breaches:
+        return ExitCode.ERROR
+    if report.sight is None and args.once:
+        log.say("nothing to do", why="there is no GPURollout")
+    return ExitCode.OK

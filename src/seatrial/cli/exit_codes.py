@@ -1,0 +1,32 @@
+"""The exit codes of every command, one table. docs/reference/exit-codes.md is generated from it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a script can rely on."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    FINDINGS = 8
+    DRIFT = 9
+    GATE_FAILED = 10
+    INCONCLUSIVE = 11
+    HELD = 12
+    TIMEOUT = 13
+
+
+MEANINGS = {
+    ExitCode.OK: "all is well",
+    ExitCode.ERROR: "something went wrong; the message says what to do",
+    ExitCode.USAGE: "the command was called wrongly",
+    ExitCode.FINDINGS: "a check found something that fails",
+    ExitCode.DRIFT: "the cluster is not what the matrix says",
+    ExitCode.GATE_FAILED: "a validation gate failed",
+    ExitCode.INCONCLUSIVE: "nothing failed, but something is unknown or unaccepted",
+    ExitCode.HELD: "waiting for somebody; the message says for what",
+    ExitCode.TIMEOUT: "the time given was not enough",
+}

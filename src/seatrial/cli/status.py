@@ -1,0 +1,152 @@
+"""Show a rollout: its target, who is where, who waits and why.
+
+Exit code 0 when it is done or moving, 12 when it waits for somebody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from seatrial.cli import cluster_options
+from seatrial.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from seatrial.cli.look import Look
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    cluster_options.add_cluster_arguments(parser)
+    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.look import look
+
+    found = look(args)
+    for fault in found.faults:
+        print(f"seatrial: {fault}", file=sys.stderr)
+    if args.output == "json":
+        import json
+
+        print(json.dumps(as_data(found), indent=2))
+    else:
+        _print_table(found)
+    if found.faults:
+        return ExitCode.ERROR
+    if found.sight is None or found.decision is None:
+        return ExitCode.OK
+    state = _state(found)
+    return ExitCode.HELD if state == "waiting" else ExitCode.OK
+
+
+def as_data(found: Look) -> dict[str, Any]:
+    """Everything `status` knows, for scripts."""
+    from seatrial.core import explain
+
+    nodes = found.sight.seen.nodes if found.sight else found.nodes
+    data: dict[str, Any] = {
+        "mode": found.operator.mode.value,
+        "operator": {
+            "kind": found.operator.kind,
+            "state": found.operator.state,
+            "driverVersion": found.operator.driver_version,
+            "autoUpgrade": found.operator.is_auto_upgrading,
+        },
+        "rollout": None,
+        "nodes": [
+            {
+                "name": name,
+                "state": node.record.phase.value if node.record else "",
+                "nvidiaState": node.facts.nvidia_state,
+                "driver": node.facts.driver.version if node.facts.driver else "",
+                "wanted": node.facts.wanted.version if node.facts.wanted else "",
+                "cordoned": node.facts.is_cordoned,
+                "ready": node.facts.is_ready,
+            }
+            for name, node in sorted(nodes.items())
+        ],
+        "holds": [],
+    }
+    if found.sight is not None and found.decision is not None:
+        intent = found.sight.intent
+        data["rollout"] = {"name": intent.rollout, "target": intent.target.text, "state": _state(found)}
+        data["ledger"] = [admission.node for admission in found.sight.seen.rollout.admitted]
+        data["holds"] = [
+            {
+                "subject": held.subject,
+                "code": held.code.value,
+                "why": explain.why(held),
+                "next": explain.next_step(held),
+                "until": held.until,
+            }
+            for held in found.decision.holds
+        ]
+    return data
+
+
+def _state(found: Look) -> str:
+    from seatrial.core.decide import summarise
+
+    if found.sight is None or found.decision is None:
+        return "none"
+    if found.decision.actions and found.decision.stop is None:
+        return "progressing"
+    return summarise(found.sight.seen, found.decision.holds).state
+
+
+def _print_table(found: Look) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    operator = found.operator
+    console.print(
+        f"Mode      {operator.mode.value}"
+        + (f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen")
+    )
+    if found.sight is None or found.decision is None:
+        drivers = Counter(
+            node.facts.driver.version if node.facts.driver else "no driver pod" for node in found.nodes.values()
+        )
+        console.print("Rollout   none; create a GPURollout to begin (`seatrial manifests crd` defines it)")
+        console.print(
+            "Drivers   "
+            + (", ".join(f"{text} on {count} nodes" for text, count in sorted(drivers.items())) or "no nodes seen")
+        )
+        return
+    seen, intent = found.sight.seen, found.sight.intent
+    console.print(f"Rollout   [bold]{intent.rollout}[/] to driver {intent.target}: {_state(found)}")
+    limits = intent.limits
+    admitted = ", ".join(admission.node for admission in seen.rollout.admitted) or "nobody"
+    console.print(
+        f"Limits    {limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable, {limits.failed_max} failures"
+    )
+    console.print(f"Under way {admitted}")
+    counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
+    table = Table("State", "Nodes", box=None, padding=(0, 2, 0, 0))
+    for phase, count in sorted(counts.items()):
+        table.add_row(phase, str(count))
+    console.print(table)
+    _print_holds(found, console)
+
+
+def _print_holds(found: Look, console: Any) -> None:
+    from seatrial.core import explain
+
+    if found.decision is None or not found.decision.holds:
+        console.print("Nobody waits.")
+        return
+    by_code: dict[str, list[Any]] = {}
+    for held in found.decision.holds:
+        by_code.setdefault(held.code.value, []).append(held)
+    console.print("\nWaiting:")
+    for code, group in sorted(by_code.items()):
+        names = ", ".join(held.subject for held in group[:4]) + (
+            f" and {len(group) - 4} more" if len(group) > 4 else ""
+        )
+        console.print(f"  [bold]{code}[/] ({names})")
+        console.print(f"    {explain.why(group[0])}.")
+        console.print(f"    {explain.next_step(group[0])}")

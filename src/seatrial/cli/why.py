@@ -1,0 +1,80 @@
+"""Say why a node is not moving, until when, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from seatrial.cli import cluster_options
+from seatrial.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from seatrial.cli.look import Look
+    from seatrial.core.snapshot import NodeSeen
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    cluster_options.add_cluster_arguments(parser)
+    parser.add_argument("node", help="name of the node")
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.look import look
+
+    found = look(args)
+    for fault in found.faults:
+        print(f"seatrial: {fault}", file=sys.stderr)
+    node = found.nodes.get(args.node)
+    if node is None:
+        near = [name for name in sorted(found.nodes) if args.node in name][:3]
+        hint = f" Did you mean {', '.join(near)}?" if near else " `kubectl get nodes` lists them."
+        print(f"seatrial: there is no node {args.node}.{hint}", file=sys.stderr)
+        return ExitCode.ERROR
+    print("\n".join(describe(found, node)))
+    return ExitCode.ERROR if found.faults else ExitCode.OK
+
+
+def describe(found: Look, node: NodeSeen) -> list[str]:
+    """The facts of a node, and the answer."""
+    from seatrial.core import explain
+
+    facts, record = node.facts, node.record
+    driver = (
+        f"{facts.driver.version or 'unknown'} ({'Ready' if facts.driver.is_ready else 'not Ready'})"
+        if facts.driver
+        else "no driver pod"
+    )
+    wanted = facts.wanted.version or "unknown" if facts.wanted else "unknown"
+    cordon = (
+        "no" if not facts.is_cordoned else "by seatrial" if record and record.is_cordon_ours else "by somebody else"
+    )
+    lines = [
+        f"Node      {node.name}",
+        f"State     {record.phase.value if record else 'not recorded'}"
+        + (f" for {explain.span(found.at - record.entered_at)}, attempt {record.attempt}" if record else ""),
+        f"Driver    {driver}, wanted {wanted}",
+        f"Cordoned  {cordon}",
+        f"GPU pods  {len(facts.gpu_pods)}",
+    ]
+    if found.sight is None or found.decision is None:
+        return [*lines, "Answer    there is no rollout, so nothing moves this node."]
+    if node.name not in found.sight.seen.nodes:
+        return [
+            *lines,
+            f"Answer    it is not a member of rollout {found.sight.intent.rollout}: its labels do not match nodeSelector.",
+        ]
+    held = [hold for hold in found.decision.holds if hold.subject == node.name]
+    acts = [action for action in found.decision.actions if action.subject == node.name]
+    lines += [f"Answer    {explain.sentence(hold, found.at)}" for hold in held]
+    lines += [f"Next      the controller is about to {_verb(type(act).__name__)} ({act.id})." for act in acts]
+    return lines if held or acts else [*lines, "Answer    it is done; nothing is to be moved."]
+
+
+def _verb(kind: str) -> str:
+    return {
+        "Cordon": "cordon the node",
+        "Uncordon": "uncordon the node",
+        "EvictPods": "evict its GPU pods",
+        "RestartDriverPod": "restart its driver pod",
+    }.get(kind, "open the next state")

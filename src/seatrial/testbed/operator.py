@@ -1,0 +1,294 @@
+"""The real GPU Operator as a process beside a control plane, with GPU nodes for it to care for.
+
+It acts with the rights and obeys the ClusterPolicy of its own chart (operator_chart.py). It takes every node with
+NVIDIA's label for its own, and while automatic upgrades are off it strips its upgrade state from all nodes of the
+cluster: keep other fleets on another control plane. Tests: tests/testbed/test_operator.py.
+
+The operator reads fixed paths: its manifests in /opt/gpu-operator, and /host-etc/os-release. So it gets a root folder of
+its own that looks like its image: nothing is written outside the control plane's folder, and two runs do not meet.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from seatrial.adapters.kube import keys
+from seatrial.testbed import (
+    boot,
+    build,
+    control_plane,
+    errors,
+    manifests,
+    operator_chart,
+    processes,
+    stages,
+    toolchain,
+    waiting,
+)
+
+Object = dict[str, Any]
+
+NAME: Final = "gpu-operator"
+NAMESPACE: Final = "gpu-operator"
+CLUSTER_POLICY: Final = "cluster-policy"
+DRIVER_DAEMON_SET: Final = "nvidia-driver-daemonset"
+READY_TIMEOUT_SECONDS: Final = 90.0
+REMOVE_TIMEOUT_SECONDS: Final = 60.0
+STOP_GRACE_SECONDS: Final = 5.0
+LOOK_EVERY_SECONDS: Final = 0.5
+LOG_LINE_COUNT: Final = 15
+
+KUBECONFIG: Final = "kubeconfig"
+# Mounted by its Deployment from the node it runs on; here the same as the labels of our nodes say.
+OS_RELEASE: Final = 'ID=ubuntu\nVERSION_ID="22.04"\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSpec:
+    """What the operator is asked for, and how fast its pods move."""
+
+    auto_upgrade: bool
+    driver_version: str = "570.124.06"
+    prefix: str = "operator"
+    node_count: int = 5
+    gpus_per_node: int = 8
+    # How many nodes its own upgrade controller moves at once; 0 means all.
+    parallel_upgrades_max: int = 1
+    # Pods of every DaemonSet take this long: the operator knows no annotation for one of them alone.
+    ready_seconds: float = 0.0
+
+
+class GpuOperator:
+    """A running GPU Operator, its ClusterPolicy and its nodes."""
+
+    def __init__(self, plane: control_plane.ControlPlane, spec: OperatorSpec, program: processes.Program) -> None:
+        self.spec = spec
+        self.nodes: tuple[str, ...] = tuple(manifests.node_name(spec.prefix, each) for each in range(spec.node_count))
+        self._plane = plane
+        self._program = program
+
+    @classmethod
+    def start(
+        cls, plane: control_plane.ControlPlane, spec: OperatorSpec, *, say: build.Say = build.say_on_stderr
+    ) -> Self:
+        """Start the operator with nodes and a ClusterPolicy; it dies with this process at the latest."""
+        binary = build.gpu_operator(say=say)
+        module = toolchain.module_folder(build.GPU_OPERATOR.folder, build.GPU_OPERATOR.module)
+        chart = operator_chart.render(module, namespace=NAMESPACE, values=_values(spec))
+        plane.load_nvidia_crds()
+        kubeconfig = plane.service_account(
+            NAMESPACE, NAME, cluster_rules=chart.cluster_rules, namespaced_rules={NAMESPACE: chart.namespaced_rules}
+        )
+        root = plane.folder / f"{NAME}-root"
+        _lay_out(root, binary=binary, module=module, kubeconfig=kubeconfig)
+        program = processes.start(
+            NAME,
+            _command(root),
+            folder=plane.folder,
+            is_leashed=True,
+            extra_env={**chart.environment, "KUBECONFIG": f"/{KUBECONFIG}", "OPERATOR_NAMESPACE": NAMESPACE},
+        )
+        started = cls(plane, spec, program)
+        try:
+            plane.apply(_nodes(spec))
+            # The server fills in what the chart leaves out and then validates; kubectl would refuse before that.
+            plane.kubectl("create", "--validate=false", "-f", "-", stdin=json.dumps(chart.cluster_policy))
+        except BaseException:  # also on an interrupt: nothing may stay behind
+            started.stop()
+            raise
+        return started
+
+    def stop(self) -> None:
+        """End the operator; what it made stays."""
+        processes.end([self._program], grace_seconds=STOP_GRACE_SECONDS)
+
+    def remove(self) -> None:
+        """End the operator, then remove its ClusterPolicy, everything that hangs on it, and the nodes."""
+        self.stop()  # first, or it would make anew what is being removed
+        self._plane.kubectl("delete", "clusterpolicy", CLUSTER_POLICY, "--ignore-not-found")
+        waiting.wait_for(
+            lambda: not self._daemon_sets() and not self._pods(),
+            what="the DaemonSets and pods of the GPU Operator to be gone",
+            timeout_seconds=REMOVE_TIMEOUT_SECONDS,
+            pause_seconds=LOOK_EVERY_SECONDS,
+            describe=lambda: _counts(self._daemon_sets()),
+        )
+        self._plane.kubectl("delete", "node", "-l", f"{manifests.FLEET_LABEL}={self.spec.prefix}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    # --- looking ---
+
+    @property
+    def pid(self) -> int:
+        """The id of the operator's process."""
+        return self._program.pid
+
+    @property
+    def log(self) -> Path:
+        """What the operator wrote."""
+        return self._program.log
+
+    def wait_ready(self, timeout_seconds: float = READY_TIMEOUT_SECONDS) -> None:
+        """Return when the ClusterPolicy is ready and every pod it asks for is."""
+        seen: list[str] = []
+
+        def look() -> bool:
+            boot.ensure_alive(self._program)
+            policy, sets = self._policy(), self._daemon_sets()
+            seen[:] = [_conditions(policy), _counts(sets)]
+            # A DaemonSet without pods counts as ready there, also when it is just too new to have any.
+            return policy.get("status", {}).get("state") == "ready" and self._is_covered(sets)
+
+        waiting.wait_for(
+            look,
+            what=f"ClusterPolicy {CLUSTER_POLICY} to be ready",
+            timeout_seconds=timeout_seconds,
+            pause_seconds=LOOK_EVERY_SECONDS,
+            describe=lambda: "; ".join([*seen, f"the end of {self.log}:\n{self._last_lines()}"]),
+        )
+
+    def driver_versions(self) -> dict[str, str]:
+        """Return the driver version that the pod of each node was made with."""
+        pods = [pod for pod in self._pods() if pod["metadata"]["labels"].get("app") == DRIVER_DAEMON_SET]
+        return {pod["spec"]["nodeName"]: _driver_version(pod) for pod in pods if "nodeName" in pod["spec"]}
+
+    def upgrade_states(self) -> dict[str, str]:
+        """Return the upgrade state that the operator wrote on each node; a node without one is absent."""
+        labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in self._plane.get("nodes")["items"]}
+        found = {node: labels[node].get(keys.NVIDIA_STATE_LABEL, "") for node in self.nodes if node in labels}
+        return {node: state for node, state in found.items() if state}
+
+    # --- changing what is asked for ---
+
+    def set_driver_version(self, version: str) -> None:
+        """Ask for another driver."""
+        self._patch_driver({"version": version})
+
+    def set_auto_upgrade(self, *, is_on: bool) -> None:
+        """Tell the operator to move nodes to a new driver itself, or to leave that to others."""
+        self._patch_driver({"upgradePolicy": {"autoUpgrade": is_on}})
+
+    # --- underneath ---
+
+    def _patch_driver(self, driver: Object) -> None:
+        patch = json.dumps({"spec": {"driver": driver}})
+        self._plane.kubectl("patch", "clusterpolicy", CLUSTER_POLICY, "--type=merge", "-p", patch)
+
+    def _policy(self) -> Object:
+        return self._plane.get("clusterpolicy", CLUSTER_POLICY)
+
+    def _daemon_sets(self) -> list[Object]:
+        found: list[Object] = self._plane.get("daemonset", "-n", NAMESPACE)["items"]
+        return [each for each in found if _is_owned_by(each, "ClusterPolicy")]
+
+    def _pods(self) -> list[Object]:
+        found: list[Object] = self._plane.get("pods", "-n", NAMESPACE)["items"]
+        return [each for each in found if each["metadata"].get("labels", {}).get(_MANAGED_BY) == NAME]
+
+    def _is_covered(self, sets: list[Object]) -> bool:
+        driver = next((each for each in sets if each["metadata"]["name"] == DRIVER_DAEMON_SET), None)
+        if driver is None or driver["status"]["desiredNumberScheduled"] < self.spec.node_count:
+            return False
+        return all(_is_settled(each) for each in sets)
+
+    def _last_lines(self) -> str:
+        return processes.last_lines(self._program, count=LOG_LINE_COUNT)
+
+
+# The chart has the operator put this on every pod it makes.
+_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+
+
+def _values(spec: OperatorSpec) -> Object:
+    policy = {
+        "autoUpgrade": spec.auto_upgrade,
+        "maxParallelUpgrades": spec.parallel_upgrades_max,
+        "maxUnavailable": "100%",
+    }
+    pacing = {stages.READY_AFTER: f"{spec.ready_seconds:g}s"} if spec.ready_seconds else {}
+    return {
+        "driver": {"version": spec.driver_version, "upgradePolicy": policy},
+        "daemonsets": {"annotations": pacing},
+    }
+
+
+def _nodes(spec: OperatorSpec) -> list[Object]:
+    return [
+        manifests.node(spec.prefix, each, gpus_per_node=spec.gpus_per_node, driver_version=spec.driver_version)
+        for each in range(spec.node_count)
+    ]
+
+
+def _lay_out(root: Path, *, binary: Path, module: Path, kubeconfig: Path) -> None:
+    """Make a root folder with what the operator's image and its Deployment's mounts hold."""
+    shutil.rmtree(root, ignore_errors=True)
+    _copy_tree(module / "assets", root / "opt/gpu-operator")
+    _copy_tree(module / "manifests", root / "opt/gpu-operator/manifests")
+    for name, content in (("host-etc/os-release", OS_RELEASE), (KUBECONFIG, kubeconfig.read_text(encoding="utf-8"))):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(content, encoding="utf-8")
+    shutil.copy(binary, root / NAME)
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    for file in (each for each in source.rglob("*") if each.is_file()):
+        copy = target / file.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)  # not its mode: the module cache is read-only, and we want to clean up
+
+
+def _command(root: Path) -> list[str | Path]:
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        raise errors.PartMissing("No unshare found, which gives the GPU Operator its root folder: install util-linux.")
+    # Whoever is not root becomes root of a user namespace, where the machine allows that.
+    namespaces = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return [
+        unshare,
+        *namespaces,
+        f"--root={root}",
+        f"/{NAME}",
+        # Port 0: the kernel picks a free one, and no other process can take it in between.
+        "--metrics-bind-address=127.0.0.1:0",
+        "--health-probe-bind-address=127.0.0.1:0",
+        "--leader-elect=false",
+    ]
+
+
+def _is_owned_by(thing: Object, kind: str) -> bool:
+    return any(each["kind"] == kind for each in thing["metadata"].get("ownerReferences", ()))
+
+
+def _is_settled(daemon_set: Object) -> bool:
+    status = daemon_set["status"]
+    is_current = status.get("observedGeneration") == daemon_set["metadata"]["generation"]
+    return bool(is_current and status.get("numberReady") == status["desiredNumberScheduled"])
+
+
+def _driver_version(pod: Object) -> str:
+    image = next(each["image"] for each in pod["spec"]["containers"] if each["name"] == manifests.DRIVER_CONTAINER)
+    return str(image).rpartition(":")[2].rpartition("-")[0]
+
+
+def _conditions(policy: Object) -> str:
+    status = policy.get("status", {})
+    messages = [each["message"] for each in status.get("conditions", ()) if each.get("message")]
+    return " ".join([f"state {status.get('state', 'unset')}", *(f"({each})" for each in messages)])
+
+
+def _counts(sets: list[Object]) -> str:
+    rows = [(each["metadata"]["name"], each["status"]) for each in sets]
+    return ", ".join(
+        f"{name} {status.get('numberReady', 0)} of {status.get('desiredNumberScheduled', 0)}" for name, status in rows
+    )

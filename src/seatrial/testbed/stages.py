@@ -1,0 +1,359 @@
+"""What kwok makes nodes and pods do, as data: ordinary life first, then faults.
+
+Stages are our own; kwok's defaults are not loaded. A pod says in annotations how long its steps take:
+
+    testbed.seatrial.dev/ready-after      from started to Ready ("5s"); without it at once
+    testbed.seatrial.dev/ready-at-most    upper end of the jitter; kwok draws between the two
+    testbed.seatrial.dev/done-after       from Ready to Succeeded; without it the pod runs on
+    testbed.seatrial.dev/gone-after       from deletion to gone; without it at once
+
+Ordinary stages exclude each other and weigh 0. A fault weighs 1: kwok then ignores every matching stage that weighs 0.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, get_args
+
+Object = dict[str, Any]
+Fault = Literal["module-load", "image-pull", "stuck-terminating"]
+
+FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+
+GROUP: Final = "testbed.seatrial.dev"
+READY_AFTER: Final = f"{GROUP}/ready-after"
+READY_AT_MOST: Final = f"{GROUP}/ready-at-most"
+DONE_AFTER: Final = f"{GROUP}/done-after"
+GONE_AFTER: Final = f"{GROUP}/gone-after"
+GPU_COUNT: Final = f"{GROUP}/gpu-count"
+NOT_READY: Final = f"{GROUP}/not-ready"
+KERNEL_LABEL: Final = "feature.node.kubernetes.io/kernel-version.full"
+DRIVER_LABELS: Final = {"app.kubernetes.io/component": "nvidia-driver"}
+
+RESTART_EVERY_SECONDS: Final = 1.0
+
+_READY: Final = '.status.conditions.[] | select( .type == "Ready" ) | .status'
+_WAITING_FOR: Final = ".status.containerStatuses.[] | .state.waiting.reason"
+
+
+def ordinary(kubelet_version: str) -> list[Object]:
+    """Return the stages of a healthy cluster."""
+    return [
+        *_node_stages(kubelet_version),
+        _stage(
+            "pod-started",
+            "Pod",
+            [_lives(), _in(".status.phase", "Pending"), _absent(".status.startTime")],
+            steps=[_status(_STARTED)],
+            is_followed_at_once=True,
+        ),
+        _stage(
+            "pod-ready",
+            "Pod",
+            [
+                _lives(),
+                _in(".status.phase", "Pending", "Running"),
+                _present(".status.startTime"),
+                _not_in(_READY, "True"),
+            ],
+            steps=[_status(_RUNNING)],
+            delay=_delay(READY_AFTER, READY_AT_MOST),
+        ),
+        _stage(
+            "pod-done",
+            "Pod",
+            [_lives(), _in(".status.phase", "Running"), _in(_READY, "True"), _present(_annotation(DONE_AFTER))],
+            steps=[_status(_DONE)],
+            delay=_delay(DONE_AFTER),
+        ),
+        _stage(
+            "pod-gone",
+            "Pod",
+            [_present(".metadata.deletionTimestamp")],
+            steps=[{"delete": True}],
+            delay=_delay(GONE_AFTER),
+        ),
+    ]
+
+
+def fault(node: str, how: Fault) -> Object:
+    """Return the stage that breaks the driver pod of one node."""
+    on_node = _in(".spec.nodeName", node)
+    starting = [on_node, _lives(), _present(".status.startTime"), _not_in(_READY, "True")]
+    match how:
+        case "module-load":
+            selector, steps = starting, [_status(_CRASHING)]
+            delay = {"durationMilliseconds": int(RESTART_EVERY_SECONDS * 1000)}
+        case "image-pull":
+            selector, steps, delay = [*starting, _not_in(_WAITING_FOR, "ImagePullBackOff")], [_status(_NO_IMAGE)], {}
+        case "stuck-terminating":
+            selector, delay = [on_node, _present(".metadata.deletionTimestamp")], {}
+            steps = [{"event": {"type": "Warning", "reason": "FailedKillPod", "message": "the driver is still in use"}}]
+    return _stage(fault_name(node, how), "Pod", selector, steps=steps, delay=delay, weight=1, labels=DRIVER_LABELS)
+
+
+def fault_name(node: str, how: Fault) -> str:
+    """Return the name of a fault's stage."""
+    return f"fault-{how}-{node}"
+
+
+def echo(config_map: str, word: str) -> Object:
+    """Return a stage that does nothing but prove that kwok has read it."""
+    return _stage(
+        config_map,
+        "ConfigMap",
+        [_in(".metadata.name", config_map), _not_in(".data.heard", word)],
+        steps=[{"patch": {"type": "merge", "root": "data", "template": f'heard: "{word}"'}}],
+    )
+
+
+def _node_stages(kubelet_version: str) -> list[Object]:
+    told_off = _annotation(NOT_READY)
+    return [
+        _stage(
+            "node-ready",
+            "Node",
+            [_not_in(_READY, "True"), _not_in(told_off, "true")],
+            steps=[_status(_NODE_READY.replace("@KUBELET@", kubelet_version))],
+        ),
+        _stage(
+            "node-not-ready",
+            "Node",
+            [_in(_READY, "True"), _in(told_off, "true")],
+            steps=[_status(_NODE_NOT_READY)],
+        ),
+    ]
+
+
+def _stage(
+    name: str,
+    kind: str,
+    selector: Sequence[Object],
+    *,
+    steps: Sequence[Object],
+    delay: Object | None = None,
+    weight: int = 0,
+    labels: Mapping[str, str] | None = None,
+    is_followed_at_once: bool = False,
+) -> Object:
+    spec: Object = {
+        "resourceRef": {"apiGroup": "v1", "kind": kind},
+        "selector": {"matchExpressions": list(selector)} | ({"matchLabels": dict(labels)} if labels else {}),
+        "steps": list(steps),
+        "weight": weight,
+    }
+    if delay:
+        spec["delay"] = delay
+    if is_followed_at_once:
+        spec["immediateNextStage"] = True
+    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": name}, "spec": spec}
+
+
+def _status(template: str) -> Object:
+    return {"patch": {"subresource": "status", "root": "status", "type": "strategic", "template": template}}
+
+
+def _delay(after: str, at_most: str | None = None) -> Object:
+    delay: Object = {"durationMilliseconds": 0, "durationFrom": {"jq": {"expression": _annotation(after)}}}
+    if at_most:
+        delay["jitterDurationFrom"] = {"jq": {"expression": _annotation(at_most)}}
+    return delay
+
+
+def _annotation(key: str) -> str:
+    return f'.metadata.annotations["{key}"]'
+
+
+def _lives() -> Object:
+    return _absent(".metadata.deletionTimestamp")
+
+
+def _in(key: str, *values: str) -> Object:
+    return {"jq": {"key": key, "operator": "In", "values": list(values)}}
+
+
+def _not_in(key: str, *values: str) -> Object:
+    return {"jq": {"key": key, "operator": "NotIn", "values": list(values)}}
+
+
+def _present(key: str) -> Object:
+    return {"jq": {"key": key, "operator": "Exists"}}
+
+
+def _absent(key: str) -> Object:
+    return {"jq": {"key": key, "operator": "DoesNotExist"}}
+
+
+_STARTED: Final = """
+{{ $now := Now }}
+phase: Pending
+startTime: {{ $now | Quote }}
+conditions:
+- { type: PodReadyToStartContainers, status: "True", lastTransitionTime: {{ $now | Quote }} }
+- { type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }} }
+- { type: Ready, status: "False", reason: ContainersNotReady, lastTransitionTime: {{ $now | Quote }} }
+- { type: ContainersReady, status: "False", reason: ContainersNotReady, lastTransitionTime: {{ $now | Quote }} }
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+  restartCount: 0
+  state: { waiting: { reason: ContainerCreating } }
+{{ end }}
+{{ with NodeIPsWith .spec.nodeName }}
+hostIP: {{ index . 0 | Quote }}
+hostIPs: [ { ip: {{ index . 0 | Quote }} } ]
+{{ end }}
+"""
+
+_RUNNING: Final = """
+{{ $now := Now }}
+{{ $old := dict }}
+{{ range .status.containerStatuses }}{{ $_ := set $old .name . }}{{ end }}
+phase: Running
+conditions:
+- { type: Ready, status: "True", reason: null, lastTransitionTime: {{ $now | Quote }} }
+- { type: ContainersReady, status: "True", reason: null, lastTransitionTime: {{ $now | Quote }} }
+{{ range .spec.readinessGates }}
+- { type: {{ .conditionType | Quote }}, status: "True", lastTransitionTime: {{ $now | Quote }} }
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+{{ $was := get $old .name }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
+  containerID: {{ printf "containerd://%s" ( sha256sum ( printf "%s/%s" $.metadata.uid .name ) ) | Quote }}
+  ready: true
+  started: true
+  restartCount: {{ with $was }}{{ .restartCount }}{{ else }}0{{ end }}
+  state: { running: { startedAt: {{ $now | Quote }} } }
+  {{ with $was }}{{ with .lastState }}
+  lastState: {{ toJson . }}
+  {{ end }}{{ end }}
+{{ end }}
+{{ if .spec.initContainers }}
+initContainerStatuses:
+{{ range .spec.initContainers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
+  ready: true
+  restartCount: 0
+  {{ if eq ( .restartPolicy | default "" ) "Always" }}
+  started: true
+  state: { running: { startedAt: {{ $now | Quote }} } }
+  {{ else }}
+  started: false
+  state:
+    terminated:
+      { exitCode: 0, reason: Completed, startedAt: {{ $.status.startTime | Quote }}, finishedAt: {{ $now | Quote }} }
+  {{ end }}
+{{ end }}
+{{ end }}
+{{ $isOnHost := .spec.hostNetwork | default false }}
+{{ with PodIPsWith .spec.nodeName $isOnHost .metadata.uid .metadata.name .metadata.namespace }}
+podIP: {{ index . 0 | Quote }}
+podIPs: [ { ip: {{ index . 0 | Quote }} } ]
+{{ end }}
+"""
+
+_DONE: Final = """
+{{ $now := Now }}
+phase: Succeeded
+conditions:
+- { type: Ready, status: "False", reason: PodCompleted, lastTransitionTime: {{ $now | Quote }} }
+- { type: ContainersReady, status: "False", reason: PodCompleted, lastTransitionTime: {{ $now | Quote }} }
+containerStatuses:
+{{ range .status.containerStatuses }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ .imageID | Quote }}
+  ready: false
+  started: false
+  restartCount: {{ .restartCount }}
+  state:
+    terminated:
+      exitCode: 0
+      reason: Completed
+      startedAt: {{ .state.running.startedAt | Quote }}
+      finishedAt: {{ $now | Quote }}
+{{ end }}
+"""
+
+_CRASHING: Final = """
+{{ $now := Now }}
+phase: Running
+containerStatuses:
+{{ range .status.containerStatuses }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
+  ready: false
+  started: false
+  restartCount: {{ add .restartCount 1 }}
+  state:
+    waiting:
+      reason: CrashLoopBackOff
+      message: {{ printf "back-off restarting failed container %s" .name | Quote }}
+  lastState:
+    terminated: { exitCode: 1, reason: Error, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }
+{{ end }}
+"""
+
+_NO_IMAGE: Final = """
+phase: Pending
+containerStatuses:
+{{ range .status.containerStatuses }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  started: false
+  restartCount: {{ .restartCount }}
+  state:
+    waiting:
+      reason: ImagePullBackOff
+      message: {{ printf "back-off pulling image %s: not found" .image | Quote }}
+{{ end }}
+"""
+
+_NODE_READY: Final = """
+{{ $now := Now }}
+{{ $gpus := index .metadata.annotations "@GPU_COUNT@" | default "0" }}
+phase: Running
+conditions:
+- { type: Ready, status: "True", reason: KubeletReady, message: kubelet is posting ready status,
+    lastHeartbeatTime: {{ $now | Quote }}, lastTransitionTime: {{ $now | Quote }} }
+{{ range $type, $reason := dict "MemoryPressure" "KubeletHasSufficientMemory" "DiskPressure" "KubeletHasNoDiskPressure"
+    "PIDPressure" "KubeletHasSufficientPID" }}
+- { type: {{ $type }}, status: "False", reason: {{ $reason }},
+    lastHeartbeatTime: {{ $now | Quote }}, lastTransitionTime: {{ $now | Quote }} }
+{{ end }}
+addresses:
+- { type: Hostname, address: {{ .metadata.name | Quote }} }
+{{ with NodeIP }}
+- { type: InternalIP, address: {{ . | Quote }} }
+{{ end }}
+{{ range list "capacity" "allocatable" }}
+{{ . }}: { cpu: "224", memory: 2Ti, ephemeral-storage: 7Ti, pods: "250", nvidia.com/gpu: {{ $gpus | Quote }} }
+{{ end }}
+nodeInfo:
+  architecture: amd64
+  bootID: {{ .metadata.uid | Quote }}
+  containerRuntimeVersion: containerd://2.1.4
+  kernelVersion: {{ index .metadata.labels "@KERNEL@" | default "5.15.0-151-generic" | Quote }}
+  kubeProxyVersion: ""
+  kubeletVersion: "@KUBELET@"
+  machineID: {{ .metadata.uid | replace "-" "" | Quote }}
+  operatingSystem: linux
+  osImage: Ubuntu 22.04.5 LTS
+  systemUUID: {{ .metadata.uid | Quote }}
+""".replace("@GPU_COUNT@", GPU_COUNT).replace("@KERNEL@", KERNEL_LABEL)
+
+_NODE_NOT_READY: Final = """
+conditions:
+- { type: Ready, status: "False", reason: KubeletNotReady, message: the testbed was told so,
+    lastHeartbeatTime: {{ Now | Quote }}, lastTransitionTime: {{ Now | Quote }} }
+"""

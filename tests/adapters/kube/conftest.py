@@ -1,0 +1,24 @@
+"""What the tests of this folder share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.adapters.kube import standin
+
+from seatrial.adapters.kube import client as clients
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[standin.StandIn]:
+    """A stand-in API server."""
+    async with standin.running() as started:
+        yield started
+
+
+@pytest.fixture
+async def to_server(server: standin.StandIn) -> AsyncIterator[clients.Client]:
+    """A client of the stand-in."""
+    async with clients.Client(server.config(), user_agent="seatrial/test") as opened:
+        yield opened

@@ -1,0 +1,137 @@
+"""Versions decide, not the order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import pytest
+from tests.adapters.kube.models import Item, Meta
+
+from seatrial.adapters.kube import client as clients
+from seatrial.adapters.kube import store
+
+
+def an_item(name: str, version: int | str, uid: str = "") -> Item:
+    return Item(metadata=Meta(name=name, uid=uid or f"uid-{name}", resource_version=str(version)))
+
+
+def a_list(version: int | str, *items: Item) -> clients.Listing[Item]:
+    return clients.Listing(items=items, resource_version=str(version))
+
+
+def added(item: Item) -> clients.WatchEvent[Item]:
+    return clients.WatchEvent(kind=clients.EventKind.ADDED, object=item)
+
+
+def deleted(item: Item) -> clients.WatchEvent[Item]:
+    return clients.WatchEvent(kind=clients.EventKind.DELETED, object=item)
+
+
+@pytest.fixture(params=[store.by_uid, store.by_name])
+def held(request: pytest.FixtureRequest) -> store.Store[Item]:
+    key: Callable[[Item], Hashable] = request.param
+    return store.Store(key=key)
+
+
+def test_the_answer_to_our_write_is_known_before_the_watch_tells_it(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+
+    held.wrote(an_item("a", 14))
+    held.apply(added(an_item("a", 12)))
+
+    assert list(held) == [an_item("a", 14)]
+
+
+def test_a_late_answer_does_not_bring_a_deleted_object_back(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+    held.apply(deleted(an_item("a", 15)))
+
+    held.wrote(an_item("a", 13))
+
+    assert len(held) == 0
+
+
+def test_a_late_answer_does_not_bring_back_what_a_list_no_longer_had(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+    held.sync(a_list(20))
+
+    held.wrote(an_item("a", 13))
+
+    assert len(held) == 0
+
+
+def test_an_object_that_comes_back_into_the_selection_is_there_again(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+    held.apply(deleted(an_item("a", 15)))
+
+    held.apply(added(an_item("a", 18)))
+
+    assert list(held) == [an_item("a", 18)]
+
+
+def test_what_we_created_after_a_list_was_taken_survives_it(held: store.Store[Item]) -> None:
+    held.wrote(an_item("a", 12))
+
+    held.sync(a_list(10))
+
+    assert list(held) == [an_item("a", 12)]
+
+
+def test_a_list_older_than_our_write_does_not_undo_it(held: store.Store[Item]) -> None:
+    held.wrote(an_item("a", 12))
+
+    held.sync(a_list(10, an_item("a", 7)))
+
+    assert list(held) == [an_item("a", 12)]
+
+
+def test_the_end_of_the_predecessor_does_not_remove_the_successor_of_the_same_name() -> None:
+    held: store.Store[Item] = store.Store(key=store.by_name)
+    held.sync(a_list(10, an_item("a", 7, uid="old")))
+    held.wrote(an_item("a", 14, uid="new"))
+
+    held.apply(deleted(an_item("a", 13, uid="old")))
+
+    assert list(held) == [an_item("a", 14, uid="new")]
+
+
+def test_versions_that_are_no_numbers_leave_the_word_to_the_watch(held: store.Store[Item]) -> None:
+    held.sync(a_list("x", an_item("a", "p")))
+
+    held.wrote(an_item("a", "q"))
+    held.wrote(an_item("b", "q"))
+    assert list(held) == [an_item("a", "p")]
+
+    held.apply(added(an_item("a", "r")))
+    assert list(held) == [an_item("a", "r")]
+
+    held.sync(a_list("y"))
+    assert len(held) == 0
+
+
+def test_each_change_is_told_once_with_before_and_after() -> None:
+    told: list[tuple[str | None, str | None]] = []
+
+    def on_change(before: Item | None, after: Item | None) -> None:
+        told.append((before and before.metadata.resource_version, after and after.metadata.resource_version))
+
+    held: store.Store[Item] = store.Store(key=store.by_name, on_change=on_change)
+    held.sync(a_list(10, an_item("a", 7), an_item("b", 8)))
+    held.wrote(an_item("a", 11))
+    held.apply(added(an_item("a", 11)))  # the echo of our own write
+    held.apply(deleted(an_item("b", 12)))
+    held.sync(a_list(20))
+
+    assert told == [(None, "7"), (None, "8"), ("7", "11"), ("8", None), ("11", None)]
+    assert held.get(("", "a")) is None
+
+
+def test_the_memory_of_deleted_objects_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_DELETED_MAX", 1)
+    held: store.Store[Item] = store.Store()
+    held.apply(deleted(an_item("a", 5)))
+    held.apply(deleted(an_item("b", 6)))
+
+    held.wrote(an_item("a", 4))
+
+    assert [item.metadata.name for item in held] == ["a"]

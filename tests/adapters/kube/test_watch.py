@@ -1,0 +1,281 @@
+"""Keeping a kind in view while the server misbehaves. No test waits: sleeping is recorded instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from tests.adapters.kube import standin
+from tests.adapters.kube.models import Item
+
+from seatrial.adapters.kube import client as clients
+from seatrial.adapters.kube import errors, watch
+
+NODES = "/api/v1/nodes"
+
+
+class Enough(Exception):
+    """The test has seen what it wanted."""
+
+
+@dataclass
+class Watcher:
+    """What the callbacks of one reflector were told, in order."""
+
+    rounds_max: int
+    told: list[str] = field(default_factory=list)
+    states: list[watch.SourceState] = field(default_factory=list)
+    delays: list[float] = field(default_factory=list)
+    now: float = 1000.0
+    # How long each look at the clock takes: above five, every watch counts as one that lived a while.
+    tick: float = 0.0
+
+    def sync(self, listing: clients.Listing[Item]) -> None:
+        self.told.append(f"sync {','.join(item.metadata.name for item in listing.items)}@{listing.resource_version}")
+
+    def event(self, event: clients.WatchEvent[Item]) -> None:
+        self.told.append(f"{event.kind.value} {event.object.metadata.name}@{event.object.metadata.resource_version}")
+
+    def clock(self) -> float:
+        self.now += self.tick
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.delays.append(seconds)
+        self.now += seconds
+        if len(self.delays) == self.rounds_max:
+            raise Enough
+
+    async def run(self, client: clients.Client, *, silent_seconds: float = 5.0) -> None:
+        with pytest.raises(Enough):
+            await watch.reflect(
+                client,
+                NODES,
+                Item,
+                on_sync=self.sync,
+                on_event=self.event,
+                on_state=self.states.append,
+                jitter=lambda: 0.5,  # the middle: delays are 1, 2, 4 ...
+                silent_seconds=silent_seconds,
+                clock=self.clock,
+                sleep=self.sleep,
+            )
+
+
+async def test_a_list_is_followed_by_a_watch_from_its_version(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(standin.event("ADDED", "b", "6"), standin.event("DELETED", "a", "7")),
+    )
+    watcher = Watcher(rounds_max=1)
+
+    await watcher.run(to_server)
+
+    assert watcher.told == ["sync a@5", "ADDED b@6", "DELETED a@7"]
+    assert "resourceVersion" not in server.seen[0].query
+    assert server.seen[1].query == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "450",
+        "resourceVersion": "5",
+    }
+
+
+async def test_a_watch_that_lived_and_ended_is_resumed_at_once_from_the_last_version(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(standin.event("MODIFIED", "a", "6"), standin.bookmark("9")),
+        standin.streams(standin.event("MODIFIED", "a", "12")),
+    )
+    watcher = Watcher(rounds_max=2, tick=6.0)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [0.0, 0.0]
+    assert [seen.query["resourceVersion"] for seen in server.seen if seen.is_watch] == ["5", "9"]
+    assert watcher.told == ["sync a@5", "MODIFIED a@6", "MODIFIED a@12"]
+
+
+async def test_a_cut_watch_is_resumed_after_a_delay(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(standin.event("MODIFIED", "a", "6"), then=standin.cuts),
+        standin.streams(standin.event("MODIFIED", "a", "7"), then=standin.cuts),
+    )
+    watcher = Watcher(rounds_max=2)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [1.0, 1.0]
+    assert [seen.query["resourceVersion"] for seen in server.seen if seen.is_watch] == ["5", "6"]
+    assert isinstance(watcher.states[-1].last_error, errors.ClusterUnavailable)
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(standin.refuses(410, "Expired"), id="as a status"),
+        pytest.param(standin.streams(standin.error_event(410, "Expired", "too old")), id="as an event"),
+    ],
+)
+async def test_a_server_that_always_answers_410_is_not_asked_in_a_hot_loop(
+    server: standin.StandIn, to_server: clients.Client, gone: standin.Reply
+) -> None:
+    server.will(*[standin.lists("a", version="5"), gone] * 8)
+    watcher = Watcher(rounds_max=8)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+    assert len(server.seen) == 16
+    assert watcher.told == ["sync a@5"] * 8
+    assert isinstance(watcher.states[-1].last_error, errors.Gone)
+
+
+async def test_a_server_that_ends_each_watch_at_once_is_not_asked_in_a_hot_loop(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(standin.lists("a", version="5"), standin.streams())
+    watcher = Watcher(rounds_max=4)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [1.0, 2.0, 4.0, 8.0]
+    assert len(server.seen) == 5
+    assert "as soon as it began" in str(watcher.states[-1].last_error)
+
+
+async def test_one_event_makes_the_next_delay_short_again(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.refuses(500),
+        standin.refuses(500),
+        standin.streams(standin.event("MODIFIED", "a", "6")),
+        standin.refuses(500),
+    )
+    watcher = Watcher(rounds_max=4)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [1.0, 2.0, 1.0, 2.0]
+
+
+async def test_silence_is_answered_by_a_list(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(then=standin.waits(server)),
+        standin.lists("a", version="5"),
+        standin.streams(then=standin.waits(server)),
+    )
+    watcher = Watcher(rounds_max=2)
+
+    await watcher.run(to_server, silent_seconds=0.05)
+
+    assert watcher.delays == [0.0, 0.0]
+    assert [seen.is_watch for seen in server.seen] == [False, True, False, True]
+    assert [state.last_error for state in watcher.states] == [None] * len(watcher.states)
+
+
+async def test_a_kind_that_is_not_installed_is_asked_slowly_until_it_is(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    missing = standin.refuses(404, "NotFound", "the server could not find the requested resource")
+    server.will(missing, missing, standin.lists("a", version="5"), standin.streams(standin.bookmark("6")))
+    watcher = Watcher(rounds_max=3)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays[:2] == [11.0, 12.0]
+    first, *_ = watcher.states
+    assert isinstance(first.last_error, errors.NotFound)
+    assert first.last_error.is_kind_missing
+    assert not first.is_synced
+    assert watcher.told == ["sync a@5"]
+
+
+async def test_a_kind_that_is_removed_later_is_listed_again(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.refuses(404, "NotFound"),
+        standin.lists("b", version="9"),
+        standin.streams(),
+    )
+    watcher = Watcher(rounds_max=2)
+
+    await watcher.run(to_server)
+
+    assert watcher.told == ["sync a@5", "sync b@9"]
+
+
+async def test_a_missing_right_is_asked_for_slowly_and_the_watch_goes_on_where_it_was(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(standin.lists("a", version="5"), standin.refuses(403, "Forbidden"))
+    watcher = Watcher(rounds_max=3)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [11.0, 12.0, 14.0]
+    assert [seen.query.get("resourceVersion") for seen in server.seen] == [None, "5", "5", "5"]
+    assert isinstance(watcher.states[-1].last_error, errors.Forbidden)
+
+
+async def test_an_overloaded_server_is_left_alone_for_as_long_as_it_asks(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(standin.refuses(429, "TooManyRequests", headers={"Retry-After": "17"}))
+    watcher = Watcher(rounds_max=1)
+
+    await watcher.run(to_server)
+
+    assert watcher.delays == [17.0]
+
+
+async def test_an_unreadable_event_leads_to_a_list(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(
+        standin.lists("a", version="5"), standin.streams(b"{\n"), standin.lists("a", version="6"), standin.streams()
+    )
+    watcher = Watcher(rounds_max=2)
+
+    await watcher.run(to_server)
+
+    assert watcher.told == ["sync a@5", "sync a@6"]
+
+
+async def test_the_state_tells_how_sure_we_are_at_each_moment(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(
+        standin.refuses(503),
+        standin.lists("a", version="5"),
+        standin.streams(standin.event("MODIFIED", "a", "6"), then=standin.cuts),
+    )
+    watcher = Watcher(rounds_max=2)
+
+    await watcher.run(to_server)
+
+    told = [(s.is_synced, s.is_connected, s.last_heard, type(s.last_error), s.failure_count) for s in watcher.states]
+    nothing = type(None)
+    assert told == [
+        (False, False, None, errors.ServerFault, 1),
+        (True, False, 1001.0, errors.ServerFault, 1),
+        (True, True, 1001.0, nothing, 1),
+        (True, True, 1001.0, nothing, 0),
+        (True, False, 1001.0, errors.ClusterUnavailable, 1),
+    ]
+
+
+async def test_an_error_in_a_callback_is_not_swallowed(server: standin.StandIn, to_server: clients.Client) -> None:
+    server.will(standin.lists("a", version="5"))
+
+    def broken(_: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await watch.reflect(
+            to_server, NODES, Item, on_sync=broken, on_event=broken, on_state=lambda _: None, jitter=lambda: 0.0
+        )

@@ -1,0 +1,16 @@
+"""What every test may ask for: the one real control plane of this run."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from seatrial.testbed import control_plane
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[control_plane.ControlPlane]:
+    """One control plane for the whole run, with NVIDIA's definitions. Tests keep apart by namespace and node prefix."""
+    folder = tmp_path_factory.mktemp("control-plane")
+    with control_plane.ControlPlane.start(folder) as started:
+        started.load_nvidia_crds()
+        yield started
