@@ -4,13 +4,14 @@ It acts with the rights and obeys the ClusterPolicy of its own chart (operator_c
 NVIDIA's label for its own, and while automatic upgrades are off it strips its upgrade state from all nodes of the
 cluster: keep other fleets on another control plane. Tests: tests/testbed/test_operator.py.
 
-The operator reads fixed paths: its manifests in /opt/gpu-operator, and /host-etc/os-release. So it gets a root folder of
-its own that looks like its image: nothing is written outside the control plane's folder, and two runs do not meet.
+The operator reads fixed paths: its manifests in /opt/gpu-operator, and /host-etc/os-release. So it gets a root folder
+of its own that looks like its image: nothing is written outside the control plane's folder, and two runs do not meet.
 """
 
 import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +44,9 @@ LOOK_EVERY_SECONDS: Final = 0.5
 LOG_LINE_COUNT: Final = 15
 
 KUBECONFIG: Final = "kubeconfig"
+# The chart has the operator put this on every pod it makes.
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+REPORTED_AT: Final = "nvidia.com/gfd.timestamp"
 # Mounted by its Deployment from the node it runs on; here the same as the labels of our nodes say.
 OS_RELEASE: Final = 'ID=ubuntu\nVERSION_ID="22.04"\n'
 
@@ -83,7 +87,7 @@ class GpuOperator:
         kubeconfig = plane.service_account(
             NAMESPACE, NAME, cluster_rules=chart.cluster_rules, namespaced_rules={NAMESPACE: chart.namespaced_rules}
         )
-        root = plane.folder / f"{NAME}-root"
+        root = _root(plane)
         _lay_out(root, binary=binary, module=module, kubeconfig=kubeconfig)
         program = processes.start(
             NAME,
@@ -94,10 +98,11 @@ class GpuOperator:
         )
         started = cls(plane, spec, program)
         try:
-            plane.apply(_nodes(spec))
+            now = int(time.time())
+            plane.apply(_node(spec, each, spec.driver_version, reported_at=now) for each in range(spec.node_count))
             # The server fills in what the chart leaves out and then validates; kubectl would refuse before that.
             plane.kubectl("create", "--validate=false", "-f", "-", stdin=json.dumps(chart.cluster_policy))
-        except BaseException:  # also on an interrupt: nothing may stay behind
+        except BaseException:  # also on an interrupt: no process may stay behind
             started.stop()
             raise
         return started
@@ -105,11 +110,17 @@ class GpuOperator:
     def stop(self) -> None:
         """End the operator; what it made stays."""
         processes.end([self._program], grace_seconds=STOP_GRACE_SECONDS)
+        shutil.rmtree(_root(self._plane), ignore_errors=True)  # large, and of no use to those who read the log
 
     def remove(self) -> None:
         """End the operator, then remove its ClusterPolicy, everything that hangs on it, and the nodes."""
         self.stop()  # first, or it would make anew what is being removed
-        self._plane.kubectl("delete", "clusterpolicy", CLUSTER_POLICY, "--ignore-not-found")
+        # In the foreground, or the next operator would adopt what the garbage collector is still about to delete. Half
+        # a minute the first time: only then does the collector learn of a new kind.
+        limit = f"--timeout={REMOVE_TIMEOUT_SECONDS:g}s"
+        self._plane.kubectl(
+            "delete", "clusterpolicy", CLUSTER_POLICY, "--ignore-not-found", "--cascade=foreground", limit
+        )
         waiting.wait_for(
             lambda: not self._daemon_sets() and not self._pods(),
             what="the DaemonSets and pods of the GPU Operator to be gone",
@@ -140,15 +151,16 @@ class GpuOperator:
         return self._program.log
 
     def wait_ready(self, timeout_seconds: float = READY_TIMEOUT_SECONDS) -> None:
-        """Return when the ClusterPolicy is ready and every pod it asks for is."""
+        """Return when the ClusterPolicy is ready and every pod it asks for is, with the driver it asks for."""
         seen: list[str] = []
 
         def look() -> bool:
             boot.ensure_alive(self._program)
             policy, sets = self._policy(), self._daemon_sets()
             seen[:] = [_conditions(policy), _counts(sets)]
-            # A DaemonSet without pods counts as ready there, also when it is just too new to have any.
-            return policy.get("status", {}).get("state") == "ready" and self._is_covered(sets)
+            # Its state alone says little: it stays as it was while the operator has not seen a change, and counts a
+            # DaemonSet without pods as ready, also one that is too new to have any.
+            return policy.get("status", {}).get("state") == "ready" and self._is_settled(policy, sets)
 
         waiting.wait_for(
             look,
@@ -159,15 +171,26 @@ class GpuOperator:
         )
 
     def driver_versions(self) -> dict[str, str]:
-        """Return the driver version that the pod of each node was made with."""
-        pods = [pod for pod in self._pods() if pod["metadata"]["labels"].get("app") == DRIVER_DAEMON_SET]
-        return {pod["spec"]["nodeName"]: _driver_version(pod) for pod in pods if "nodeName" in pod["spec"]}
+        """Return the driver version that the pod of each node was made with; the newer, if an old one is going."""
+        return {node: _driver_version(pod) for node, pod in self._driver_pods().items()}
 
     def upgrade_states(self) -> dict[str, str]:
         """Return the upgrade state that the operator wrote on each node; a node without one is absent."""
         labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in self._plane.get("nodes")["items"]}
         found = {node: labels[node].get(keys.NVIDIA_STATE_LABEL, "") for node in self.nodes if node in labels}
         return {node: state for node, state in found.items() if state}
+
+    # --- what its operands would do ---
+
+    def report_drivers(self) -> None:
+        """Label each node with the driver that is Ready on it, as its gpu-feature-discovery does when it starts anew.
+
+        A node's labels are what the operator's upgrade controller waits for. Without news it looks at a reloaded driver
+        only after two minutes, which is its own interval.
+        """
+        running = {node: _driver_version(pod) for node, pod in self._driver_pods().items() if _is_ready(pod)}
+        at = [(each, running[node]) for each, node in enumerate(self.nodes) if node in running]
+        self._plane.apply(_node(self.spec, each, version, reported_at=int(time.time())) for each, version in at)
 
     # --- changing what is asked for ---
 
@@ -192,29 +215,31 @@ class GpuOperator:
         found: list[Object] = self._plane.get("daemonset", "-n", NAMESPACE)["items"]
         return [each for each in found if _is_owned_by(each, "ClusterPolicy")]
 
+    def _driver_pods(self) -> dict[str, Object]:
+        pods = [pod for pod in self._pods() if pod["metadata"]["labels"].get("app") == DRIVER_DAEMON_SET]
+        by_age = sorted(pods, key=lambda pod: "deletionTimestamp" not in pod["metadata"])
+        return {pod["spec"]["nodeName"]: pod for pod in by_age if "nodeName" in pod["spec"]}
+
     def _pods(self) -> list[Object]:
         found: list[Object] = self._plane.get("pods", "-n", NAMESPACE)["items"]
-        return [each for each in found if each["metadata"].get("labels", {}).get(_MANAGED_BY) == NAME]
+        return [each for each in found if each["metadata"].get("labels", {}).get(MANAGED_BY) == NAME]
 
-    def _is_covered(self, sets: list[Object]) -> bool:
+    def _is_settled(self, policy: Object, sets: list[Object]) -> bool:
         driver = next((each for each in sets if each["metadata"]["name"] == DRIVER_DAEMON_SET), None)
         if driver is None or driver["status"]["desiredNumberScheduled"] < self.spec.node_count:
             return False
-        return all(_is_settled(each) for each in sets)
+        is_asked_for = _driver_version(driver["spec"]["template"]) == policy["spec"]["driver"]["version"]
+        return is_asked_for and all(_is_settled(each) for each in sets)
 
     def _last_lines(self) -> str:
         return processes.last_lines(self._program, count=LOG_LINE_COUNT)
-
-
-# The chart has the operator put this on every pod it makes.
-_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 
 def _values(spec: OperatorSpec) -> Object:
     policy = {
         "autoUpgrade": spec.auto_upgrade,
         "maxParallelUpgrades": spec.parallel_upgrades_max,
-        "maxUnavailable": "100%",
+        "maxUnavailable": "100%",  # the count above is the only limit
     }
     pacing = {stages.READY_AFTER: f"{spec.ready_seconds:g}s"} if spec.ready_seconds else {}
     return {
@@ -223,11 +248,14 @@ def _values(spec: OperatorSpec) -> Object:
     }
 
 
-def _nodes(spec: OperatorSpec) -> list[Object]:
-    return [
-        manifests.node(spec.prefix, each, gpus_per_node=spec.gpus_per_node, driver_version=spec.driver_version)
-        for each in range(spec.node_count)
-    ]
+def _node(spec: OperatorSpec, position: int, driver_version: str, *, reported_at: int) -> Object:
+    node = manifests.node(spec.prefix, position, gpus_per_node=spec.gpus_per_node, driver_version=driver_version)
+    node["metadata"]["labels"][REPORTED_AT] = str(reported_at)
+    return node
+
+
+def _root(plane: control_plane.ControlPlane) -> Path:
+    return plane.folder / f"{NAME}-root"
 
 
 def _lay_out(root: Path, *, binary: Path, module: Path, kubeconfig: Path) -> None:
@@ -273,7 +301,13 @@ def _is_owned_by(thing: Object, kind: str) -> bool:
 def _is_settled(daemon_set: Object) -> bool:
     status = daemon_set["status"]
     is_current = status.get("observedGeneration") == daemon_set["metadata"]["generation"]
-    return bool(is_current and status.get("numberReady") == status["desiredNumberScheduled"])
+    counts = {status.get(each, 0) for each in ("desiredNumberScheduled", "updatedNumberScheduled", "numberReady")}
+    return is_current and len(counts) == 1
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _driver_version(pod: Object) -> str:

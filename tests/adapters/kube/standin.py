@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,12 @@ class StandIn:
     seen: list[Seen] = field(default_factory=list)
     # Set at the end, so that a reply which waits for ever can go.
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    came: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def until(self, count: int) -> None:
+        """Wait until so many requests have come."""
+        async with asyncio.timeout(20), self.came:
+            await self.came.wait_for(lambda: len(self.seen) >= count)
 
     def will(self, *replies: Reply) -> None:
         self.replies = list(replies)
@@ -63,21 +70,23 @@ class StandIn:
                 body=await request.read(),
             )
         )
+        async with self.came:
+            self.came.notify_all()
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         return await reply(request)
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[StandIn]:
+async def running(context: ssl.SSLContext | None = None) -> AsyncIterator[StandIn]:
     """Serve on loopback until the block ends."""
     server = StandIn()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
     host, port = runner.addresses[0][:2]
-    server.url = f"http://{host}:{port}"
+    server.url = f"{'https' if context else 'http'}://{host}:{port}"
     try:
         yield server
     finally:

@@ -302,9 +302,7 @@ async def test_a_cancelled_watch_leaves_no_connection_behind(
 ) -> None:
     server.will(standin.streams(standin.event("ADDED", "a", "2"), then=standin.waits(server)))
     task = asyncio.create_task(all_events(to_server))
-    async with asyncio.timeout(5):
-        while not server.seen:
-            await asyncio.sleep(0)
+    await server.until(1)
 
     task.cancel()
     await asyncio.wait([task])

@@ -27,6 +27,10 @@ def deleted(item: Item) -> clients.WatchEvent[Item]:
     return clients.WatchEvent(kind=clients.EventKind.DELETED, object=item)
 
 
+def version_of(item: Item | None) -> str | None:
+    return None if item is None else item.metadata.resource_version
+
+
 @pytest.fixture(params=[store.by_uid, store.by_name])
 def held(request: pytest.FixtureRequest) -> store.Store[Item]:
     key: Callable[[Item], Hashable] = request.param
@@ -113,7 +117,7 @@ def test_each_change_is_told_once_with_before_and_after() -> None:
     told: list[tuple[str | None, str | None]] = []
 
     def on_change(before: Item | None, after: Item | None) -> None:
-        told.append((before and before.metadata.resource_version, after and after.metadata.resource_version))
+        told.append((version_of(before), version_of(after)))
 
     held: store.Store[Item] = store.Store(key=store.by_name, on_change=on_change)
     held.sync(a_list(10, an_item("a", 7), an_item("b", 8)))

@@ -14,7 +14,7 @@ from seatrial.adapters.kube import errors, watch
 NODES = "/api/v1/nodes"
 
 
-class Enough(Exception):
+class Enough(Exception):  # noqa: N818 — it is not an error
     """The test has seen what it wanted."""
 
 

@@ -171,18 +171,14 @@ class KubeObserver:
                 await task
 
     async def wait_synced(self, timeout_seconds: float) -> None:
-        """Return when every stream was listed once; raise what keeps a stream from it."""
+        """Return when every stream was listed once; raise the first thing that keeps one from it."""
         deadline = time.monotonic() + timeout_seconds
         while missing := [stream for stream in self.streams if not stream.is_current]:
             for stream in missing:
-                error = stream.state.last_error
-                if isinstance(error, errors.ServerRefused):
-                    raise _explained(stream.name, error)
+                if stream.state.last_error is not None:
+                    raise _explained(stream.name, stream.state.last_error)
             left_seconds = deadline - time.monotonic()
             if left_seconds <= 0:
-                error = missing[0].state.last_error
-                if error is not None:
-                    raise error
                 raise errors.ClusterUnavailable(
                     f"{missing[0].name} were not listed within {timeout_seconds:g} s",
                     "check the load of the API server",
@@ -318,7 +314,7 @@ def _same(item: ItemT) -> ItemT:
     return item
 
 
-def _explained(name: str, error: errors.ServerRefused) -> Exception:
+def _explained(name: str, error: errors.ClusterError) -> SeatrialError:
     if name == "gpurollouts" and isinstance(error, errors.NotFound):
         return RolloutUnclear(
             "The cluster does not know the resource GPURollout (gpurollouts.seatrial.dev). "

@@ -11,8 +11,8 @@ resumed at once. A server that always answers 410, or closes each watch at once,
 A kind that is missing or forbidden is asked every ten seconds or slower, because a CRD or a right may come later.
 
 Silence is listed, not resumed. A kind in which nothing happens gets no bookmarks at all, unless etcd is set to announce
-its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent for ever. Both
-look like a dead connection, and a list is the only answer that is right for all three. It also proves freshness.
+its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent. Both look
+like a dead connection, and a list is the only answer that is right for all three. It also proves freshness.
 
 Nothing is decided here: `on_state` reports, and whoever decides judges the freshness.
 The resulting objects are held by store.py. Tests: tests/adapters/kube/test_watch*.py.

@@ -1,0 +1,98 @@
+"""Our own controller as a process beside a testbed, under a ServiceAccount with exactly the rights of the manifests."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from seatrial import manifests
+from seatrial.testbed import control_plane
+
+ROLES = ("ClusterRole", "Role")
+
+
+def controller_rules() -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+    """The rules of the shipped manifests: those for the whole cluster, and those per namespace."""
+    objects = [item for item in yaml.safe_load_all(manifests.rbac()) if item and item["kind"] in ROLES]
+    cluster = [rule for item in objects if item["kind"] == "ClusterRole" for rule in item["rules"]]
+    by_namespace: dict[str, list[dict[str, Any]]] = {}
+    for item in objects:
+        if item["kind"] == "Role":
+            by_namespace.setdefault(item["metadata"]["namespace"], []).extend(item["rules"])
+    return cluster, by_namespace
+
+
+def install(plane: control_plane.ControlPlane) -> None:
+    """Install our resource definition and the namespaces the rights are about."""
+    plane.apply(list(yaml.safe_load_all(manifests.crd())))
+    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/gpurollouts.seatrial.dev")
+    names = ("seatrial", "gpu-operator")
+    plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
+
+
+def identity(plane: control_plane.ControlPlane, name: str) -> Path:
+    """A kubeconfig of a ServiceAccount that may do what the shipped manifests say, and nothing else."""
+    cluster, by_namespace = controller_rules()
+    return plane.service_account("seatrial", name, cluster_rules=cluster, namespaced_rules=by_namespace)
+
+
+class ControllerProcess:
+    """`seatrial controller --forever`; killed or stopped with its context."""
+
+    def __init__(self, kubeconfig: Path, rollout: str, folder: Path, *, lease_seconds: int = 15) -> None:
+        self.journal = folder / f"{rollout}.jsonl"
+        self.log = folder / f"{rollout}.log"
+        self._command = [
+            *(sys.executable, "-m", "seatrial", "controller", "--forever"),
+            *("--kubeconfig", str(kubeconfig), "--rollout", rollout),
+            *("--journal", str(self.journal), "--lease-seconds", str(lease_seconds)),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it, behind what its log already holds."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait(10)
+
+    def stop(self) -> int | None:
+        """Ask it to end, and say with which exit code it did."""
+        if self._process is None:
+            return None
+        if self._process.poll() is None:
+            self._process.terminate()
+        return self._process.wait(40)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process is not None else 0
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def check(self) -> None:
+        """Raise when it has ended by itself, with what it said last."""
+        if not self.is_running:
+            tail = self.log.read_text(encoding="utf-8").splitlines()[-5:]
+            raise RuntimeError("\n".join(["The controller ended by itself:", *tail]))
