@@ -2,7 +2,7 @@
 
     etcd ──► kube-apiserver ──► Stage definition and stages ──┬► kube-controller-manager
                                                               ├► kube-scheduler
-                                                              └► kwok
+                                                              └► kwok ──► operands
 
 Using a started control plane is in control_plane.py.
 """

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 
 import yaml
 
-from seatrial.testbed import audit, boot, build, credentials, errors, kubelet, processes, record, toolchain
+from seatrial.testbed import audit, boot, build, credentials, errors, kubelet, operands, processes, record, toolchain
 
 Object = dict[str, Any]
 
@@ -63,7 +63,7 @@ class ControlPlane:
 
     @classmethod
     def start(cls, folder: Path, *, say: build.Say = build.say_on_stderr, is_leashed: bool = True) -> Self:
-        """Start a control plane in a folder; on a leash it dies with this process."""
+        """Start a control plane in a folder; on a leash it dies with the thread that calls this."""
         folder = folder.resolve()
         for attempt in itertools.count(1):
             boot.prepare(folder)
@@ -84,6 +84,7 @@ class ControlPlane:
             started.start_controllers()
             plane = cls(started.record)
             kubelet.settle(plane)
+            operands.ensure_running(plane)
         except BaseException:  # also on an interrupt: nothing may stay behind
             boot.stop(started.record)
             raise

@@ -1,4 +1,4 @@
-"""Becomes another program in a session of its own, ended by the kernel when the one who started it dies.
+"""Becomes another program in a session of its own, ended by the kernel when the thread that started it dies.
 
 Run as a plain file by an isolated Python: `python -I -S leash.py LEASH PROGRAM [ARGUMENT…]`, where LEASH is the id of
 the process to die with, or 0 to live on alone. It imports nothing of ours, so that starting a program stays quick.

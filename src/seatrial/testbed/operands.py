@@ -4,7 +4,7 @@ The real one pauses a node's operands while it reloads the driver and lets them 
 see of that is a validator pod younger than the driver. So: when a driver pod turns Ready on a node where an earlier one
 was Ready, the node's validator pod is deleted without grace, and its DaemonSet makes a new one.
 
-A program of its own, started by the first fleet of a control plane: `python -m seatrial.testbed.operands KUBECONFIG`.
+A program of its own, started with the control plane: `python -m seatrial.testbed.operands KUBECONFIG`.
 Tests: tests/testbed/test_fleet.py.
 """
 

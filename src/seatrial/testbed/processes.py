@@ -51,13 +51,16 @@ def start(
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
     )
-    return Program(name=name, pid=pid, born_ticks=_born_ticks(pid) or 0, log=log)
+    seen = _look(pid)  # our child, so even if it ended at once it is still there as a zombie
+    return Program(name=name, pid=pid, born_ticks=seen.born_ticks if seen else 0, log=log)
 
 
 def is_alive(program: Program) -> bool:
     """Tell whether this very program still runs."""
-    _reap(program.pid)
-    return _born_ticks(program.pid) == program.born_ticks
+    seen = _look(program.pid)
+    if seen is None or seen.born_ticks != program.born_ticks:
+        return False
+    return not seen.is_zombie or _is_still_ending(program.pid)
 
 
 def end(programs: Sequence[Program], *, grace_seconds: float) -> None:
@@ -111,16 +114,25 @@ def _wait_gone(programs: Sequence[Program], timeout_seconds: float) -> list[Prog
     return left
 
 
-def _reap(pid: int) -> None:
-    with contextlib.suppress(ChildProcessError):  # not our child: whoever started it will reap it
-        os.waitpid(pid, os.WNOHANG)
+def _is_still_ending(pid: int) -> bool:
+    """Tell whether a zombie has threads that are not done yet; take note of its end where they are."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:
+        return False  # not our child: whoever started it will take note of its end
 
 
-def _born_ticks(pid: int) -> int | None:
-    """Return the start time of a process in clock ticks since boot, None if it is gone or only a zombie."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    born_ticks: int
+    is_zombie: bool
+
+
+def _look(pid: int) -> _Seen | None:
+    """Return what the kernel knows of an id, None if nobody has it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = stat.rpartition(")")[2].split()  # the name in brackets may hold spaces
-    return None if fields[0] in ("Z", "X") else int(fields[19])
+    return _Seen(born_ticks=int(fields[19]), is_zombie=fields[0] in ("Z", "X"))

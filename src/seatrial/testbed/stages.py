@@ -43,7 +43,6 @@ def ordinary(kubelet_version: str) -> list[Object]:
             "Pod",
             [_lives(), _in(".status.phase", "Pending"), _absent(".status.startTime")],
             steps=[_status(_STARTED)],
-            is_followed_at_once=True,
         ),
         _stage(
             "pod-ready",
@@ -132,7 +131,6 @@ def _stage(
     delay: Object | None = None,
     weight: int = 0,
     labels: Mapping[str, str] | None = None,
-    is_followed_at_once: bool = False,
 ) -> Object:
     spec: Object = {
         "resourceRef": {"apiGroup": "v1", "kind": kind},
@@ -142,13 +140,19 @@ def _stage(
     }
     if delay:
         spec["delay"] = delay
-    if is_followed_at_once:
-        spec["immediateNextStage"] = True
     return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": name}, "spec": spec}
 
 
 def _status(template: str) -> Object:
-    return {"patch": {"subresource": "status", "root": "status", "type": "strategic", "template": template}}
+    """Return a step that changes the status, but only of the very version it was computed from.
+
+    kwok queues a job per event and cannot take back those that are due, so it may play a stage on a pod that has moved
+    on: a Ready pod would fall back to starting. With the version in the patch such a job is refused, and the job of the
+    newer event does the work.
+    """
+    text = "metadata: { resourceVersion: {{ .metadata.resourceVersion | Quote }} }\nstatus:\n"
+    indented = "\n".join(f"  {line}" for line in template.strip().splitlines())
+    return {"patch": {"subresource": "status", "type": "strategic", "template": text + indented}}
 
 
 def _delay(after: str, at_most: str | None = None) -> Object:
@@ -252,10 +256,12 @@ initContainerStatuses:
   {{ end }}
 {{ end }}
 {{ end }}
+{{ if not .status.podIP }}
 {{ $isOnHost := .spec.hostNetwork | default false }}
 {{ with PodIPsWith .spec.nodeName $isOnHost .metadata.uid .metadata.name .metadata.namespace }}
 podIP: {{ index . 0 | Quote }}
 podIPs: [ { ip: {{ index . 0 | Quote }} } ]
+{{ end }}
 {{ end }}
 """
 

@@ -1,0 +1,53 @@
+"""The long-lived testbed: up, status, down."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seatrial.testbed import build, control_plane, errors, lifecycle, processes, record, toolchain
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of this test's own that shares the built programs, so that nobody's running testbed is touched."""
+    build.control_plane()
+    shared, own = toolchain.cache_folder(), tmp_path / "seatrial" / "testbed"
+    own.mkdir(parents=True)
+    for built in shared.iterdir():
+        if built.name != lifecycle.running_folder().name:
+            (own / built.name).symlink_to(built)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    yield own
+    lifecycle.down()
+
+
+def test_a_testbed_goes_up_once_is_described_breaks_is_noticed_and_goes_down_without_a_trace(own_cache: Path) -> None:
+    assert lifecycle.describe(lifecycle.status()).startswith("No testbed runs.")
+
+    plane = lifecycle.up()
+    seen = plane.status()
+    assert seen.is_whole
+    assert lifecycle.up().status().programs[0].pid == seen.programs[0].pid
+    assert f"export KUBECONFIG={seen.kubeconfig}" in lifecycle.how_to_use(seen)
+    assert f"kube-apiserver           pid {seen.programs[1].pid}" in lifecycle.describe(lifecycle.status())
+
+    with pytest.raises(errors.TestbedFailure, match="already runs in"):
+        control_plane.ControlPlane.start(plane.folder)
+
+    known = record.load(plane.folder)
+    assert known is not None
+    kwok = next(program for program in known.programs if program.name == "kwok")
+    processes.end([kwok], grace_seconds=5)
+    broken = lifecycle.status()
+    assert broken is not None
+    assert not broken.is_whole
+    assert lifecycle.find() is None
+    assert "Something ended" in lifecycle.describe(broken)
+
+    assert lifecycle.down()
+    assert not plane.folder.exists()
+    assert not [program.name for program in seen.programs if Path(f"/proc/{program.pid}").exists()]
+    assert not lifecycle.down()
