@@ -24,7 +24,8 @@ demo: $(READY) ## watch an upgrade of 24 simulated nodes (no cluster, no GPU, no
 
 test: $(READY) lint ## everything, on a real control plane (built once, then cached)
 	@$(RUN)/python -m seatrial.testbed.build
-	@$(RUN)/coverage run -m pytest tests
+	@$(RUN)/coverage run -m pytest tests/core -q
+	@$(RUN)/python -m pytest tests --ignore=tests/core
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
 test-fast: $(READY) ## everything that needs no control plane

@@ -125,7 +125,7 @@ def _election(settings: Settings, identity: str) -> Election:
     return Election(
         settings.config,
         namespace=settings.lease_namespace,
-        name=f"seatrial-{settings.rollout}" if settings.rollout else "seatrial",
+        name="seatrial",  # one controller per cluster: two rollouts must not spend the same nodes twice
         identity=identity,
         user_agent=settings.user_agent,
         timing=timing,

@@ -1,7 +1,8 @@
 """Everything seatrial can ever do to a cluster: a closed union of frozen values. Executing them is elsewhere.
 
-An action says what it believed (`expect`, a resourceVersion; or a pod's uid) so that the executor can refuse it when the
-world has moved on, and has a deterministic id, so that doing it twice is doing it once and an audit entry finds its act.
+An action says what it believed (`expect`, a resourceVersion; or a pod's uid) so that the executor can refuse it when
+the world has moved on, and has a deterministic id, so that doing it twice is doing it once and an audit entry finds its
+act.
 
     WriteNodeRecord    open the next phase of a node: its label and annotation, in one PATCH
     Cordon             the same PATCH, and the node takes no new pods
@@ -31,7 +32,8 @@ class WriteNodeRecord:
 
     @property
     def id(self) -> str:
-        return f"{self.node}/{self.record.phase}/{self.record.attempt}"
+        # The version tells a phase opened twice in one attempt (validated, changed again, validated again) apart.
+        return f"{self.node}/{self.record.phase}/{self.record.attempt}@{self.expect}"
 
     @property
     def subject(self) -> str:

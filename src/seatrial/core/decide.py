@@ -1,7 +1,7 @@
 """decide: what to do next, why the rest waits, and when to ask again. The definition, naive and readable.
 
-The same function serves the live controller, the simulator, the property tests and the explorer. It composes `step_node`
-(one node), `admit` (the fleet's budget) and the reasons that stop a rollout as a whole; it knows no more than they do.
+The same function serves the live controller, the simulator, the property tests and the explorer. It composes
+`step_node` (one node), `admit` (the fleet's budget) and the reasons that stop a rollout as a whole; it knows no more.
 
 Tests: tests/core/test_decide.py
 """
@@ -18,7 +18,7 @@ from seatrial.core import capacity, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
-from seatrial.core.node import ENDED, Orders, Step, retry_at, step_node
+from seatrial.core.node import Orders, Step, retry_at, step_node
 from seatrial.core.snapshot import (
     Admission,
     Instant,
@@ -55,17 +55,21 @@ class Decision:
 def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     """What to do next, why the rest waits, and when to ask again."""
     stop = why_stopped(seen, intent, now)
+    # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
+    is_blind = why_blind(seen, intent, now) is not None
+    ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes)
+    budget = capacity.budget_of(seen.nodes, ledger, intent.limits)
     orders = Orders(
         intent=intent,
-        admitted=frozenset(seen.rollout.admitted),
+        admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
+        recalled=capacity.recalled(ledger, budget),
         rebuffs=seen.rebuffs,
         attentive_since=seen.attentive_since,
     )
     steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
-    ledger = capacity.still_admitted(seen.rollout.admitted, seen.nodes)
     wishes = [_wish(seen.nodes[name]) for name, step in steps.items() if step.wants_admission]
-    admitted = capacity.admit(wishes, ledger, capacity.budget_of(seen.nodes, intent.limits))
-    new = {admission.node for admission in admitted.ledger} - {admission.node for admission in ledger}
+    admitted = capacity.admit(wishes, ledger, budget)
+    new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
     holds += [hold(name, HoldCode.LEDGER_PENDING) for name in sorted(new)]
@@ -83,15 +87,23 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
     if intent.is_paused:
-        return hold(intent.rollout, HoldCode.PAUSED)
+        return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
     if seen.operator.mode is Mode.DELEGATED:
         return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=seen.operator.kind)
-    for stream in seen.freshness:
-        if not stream.is_synced or now - stream.heard_at > STALE_SECONDS:
-            return hold(intent.rollout, HoldCode.STALE_VIEW, source=stream.source, since=stream.heard_at)
+    blind = why_blind(seen, intent, now)
+    if blind is not None:
+        return blind
     unpublished = _not_published(seen, intent)
     if unpublished is not None:
         return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
+    return None
+
+
+def why_blind(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
+    """Which stream cannot be trusted: not yet listed, or silent for too long."""
+    for stream in seen.freshness:
+        if not stream.is_synced or now - stream.heard_at > STALE_SECONDS:
+            return hold(intent.rollout, HoldCode.STALE_VIEW, source=stream.source, since=stream.heard_at)
     return None
 
 
@@ -112,7 +124,7 @@ def _is_target(text: str, intent: Intent) -> bool:
 def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Step:
     """The node's own step, unless an answer is still awaited or the rollout as a whole is stopped."""
     if node.name in seen.busy:
-        return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT))
+        return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=seen.busy[node.name]))
     step = step_node(node, orders, now)
     if stop is None or (step.action is None and not step.wants_admission):
         return step
@@ -148,7 +160,7 @@ def _write_rollout(
     subject = acts.rollout_subject(before.name)
     rebuff = seen.rebuffs.get(subject)
     if subject in seen.busy:
-        return (), None
+        return (), seen.busy[subject]
     if rebuff is not None and now < retry_at(rebuff):
         return (), retry_at(rebuff)
     summary = summarise(seen, holds)
@@ -169,11 +181,11 @@ def _write_rollout(
 
 
 def summarise(seen: Snapshot, holds: Iterable[Hold]) -> Summary:
-    """Counts by phase and holds by code; `done` only when every member is."""
+    """Counts by phase and holds by code; `done` only when every member is, `waiting` when nobody is under way."""
     counts = Counter(node.record.phase.value if node.record else "unknown" for node in seen.nodes.values())
     codes = Counter(held.code.value for held in holds if held.code is not HoldCode.WRITE_IN_FLIGHT)
     is_done = bool(seen.nodes) and counts[NodePhase.UPGRADE_DONE.value] == len(seen.nodes) and not codes
-    is_moving = any(node.record is not None and node.record.phase not in ENDED for node in seen.nodes.values())
+    is_moving = bool(capacity.under_way(seen.rollout.admitted, seen.nodes)) or HoldCode.LEDGER_PENDING.value in codes
     return Summary(
         state="done" if is_done else "progressing" if is_moving else "waiting",
         counts=tuple(sorted(counts.items())),

@@ -11,5 +11,5 @@ class SeatrialError(Exception):
     """Anything seatrial raises on purpose; its text says what, where, why and what to do next."""
 
 
-class CoreBug(SeatrialError):
+class CoreBug(SeatrialError):  # noqa: N818  the trade's word for it
     """A promise of the core was broken by the core itself."""

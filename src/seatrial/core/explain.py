@@ -31,19 +31,19 @@ _BY_ITSELF: Final = "Nothing to do: it goes on by itself."
 EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.PAUSED: _says(
         "the rollout is paused; every node keeps its place",
-        'Resume with `kubectl patch gpurollout NAME --type=merge -p \'{{"spec":{{"paused":false}}}}\'`.',
+        'Resume with `kubectl patch gpurollout {rollout} --type=merge -p \'{{"spec":{{"paused":false}}}}\'`.',
     ),
     HoldCode.STALE_VIEW: _says(
         "the view of {source} is not current, and nobody is disrupted on an old view",
         "Usually passes within a minute; otherwise check the API server and the controller's log.",
     ),
     HoldCode.MODE_CONTRADICTION: _says(
-        "NVIDIA's own upgrade controller is on ({owner} has autoUpgrade: true), and two controllers must not move the same nodes",
+        "NVIDIA's own upgrade controller is on ({owner} has autoUpgrade: true), and only one may move the nodes",
         "Set upgradePolicy.autoUpgrade to false on {owner} to let seatrial move the nodes.",
     ),
     HoldCode.TARGET_NOT_PUBLISHED: _says(
         "the rollout wants driver {target}, but the driver DaemonSet carries {found}",
-        "Publish {target} (ClusterPolicy or NVIDIADriver spec, or the DaemonSet's image), or change the rollout's target.",
+        "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target.",
     ),
     HoldCode.PARALLEL_LIMIT: _says(
         "{limit} nodes may be upgraded at once, and that many are under way: {nodes}",
@@ -55,9 +55,9 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.FAILURE_BUDGET: _says(
         "{failed} nodes have failed ({nodes}), {limit} may; no further node starts",
-        "Look at a failed node with `seatrial why NODE`; retry it by setting its label to upgrade-required.",
+        "Look at each with `seatrial why`; retry it by setting its label to upgrade-required.",
     ),
-    HoldCode.LEDGER_PENDING: _says("it was just admitted; the ledger is being written", _BY_ITSELF),
+    HoldCode.LEDGER_PENDING: _says("its place in the ledger is being written", _BY_ITSELF),
     HoldCode.PASS_FULL: _says("this pass already has its {limit} acts", _BY_ITSELF),
     HoldCode.SKIPPED: _says(
         "somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true",
@@ -69,34 +69,35 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.DRIVER_POD_MISSING: _says(
         "the node has no driver pod",
-        "Check that the driver DaemonSet selects the node: `kubectl get pods -A -o wide --field-selector spec.nodeName=NODE`.",
+        "Check that the driver DaemonSet selects the node: "
+        "`kubectl get pods -A -o wide --field-selector spec.nodeName={subject}`.",
     ),
     HoldCode.REVISION_UNKNOWN: _says(
         "it is not known which revision the owner of driver pod {pod} wants",
-        "Usually passes within seconds of a DaemonSet change; a driver pod without a DaemonSet must be removed by hand.",
+        "Usually passes within seconds of a change; a driver pod without a DaemonSet must be removed by hand.",
     ),
     HoldCode.RECORD_UNREADABLE: _says(
         "the annotation seatrial.dev/upgrade cannot be read: {found}",
-        "Restore the annotation, or remove it together with the label to start this node afresh (check its cordon first).",
+        "Restore the annotation, or remove it and the label to start this node afresh (check its cordon first).",
     ),
     HoldCode.RECORD_EDITED: _says(
         "the state label says {found}, our record says {recorded}, and we do not guess who is right",
         "Remove the label to restore the record, or set it to upgrade-required to retry the node.",
     ),
-    HoldCode.WRITE_IN_FLIGHT: _says("a write of ours is being answered", _BY_ITSELF),
+    HoldCode.WRITE_IN_FLIGHT: _says("a write of ours is not yet answered, or not yet to be seen", _BY_ITSELF),
     HoldCode.WRITE_REFUSED: _says(
         "the API server turned our last write down: {why}",
         "It is tried again by itself; if it stays so, check the controller's rights with `kubectl auth can-i --list`.",
     ),
     HoldCode.CORDON_LOST: _says(
         "somebody uncordoned the node while it was being upgraded",
-        "Cordon it again to let the upgrade go on; otherwise the node is given up at the deadline.",
+        "Cordon it again to let the upgrade go on (the cordon is then yours to lift); otherwise the node is given up.",
     ),
     HoldCode.EVICTING: _says(
-        "{count} GPU pods are leaving, first {pod}", "Nothing to do unless a pod hangs in Terminating."
+        "GPU pods still on their way out: {count}, first {pod}", "Nothing to do unless a pod hangs in Terminating."
     ),
     HoldCode.EVICTION_BLOCKED: _says(
-        "the eviction of {count} GPU pods is turned down, first {pod}: {why}",
+        "evictions of GPU pods turned down: {count}, first {pod}: {why}",
         "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is tried again by itself.",
     ),
     HoldCode.POD_WITHOUT_CONTROLLER: _says(
@@ -115,7 +116,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "See `kubectl logs` and `kubectl describe pod` of {pod} if it takes longer than usual.",
     ),
     HoldCode.DRIVER_NOT_READY: _says(
-        "the driver pod is not ready", "See `kubectl describe pod` of the driver pod on the node."
+        "driver pod {pod} is not ready{trouble_text}", "See `kubectl logs` and `kubectl describe pod` of {pod}."
     ),
     HoldCode.VALIDATOR_MISSING: _says(
         "the node has no running validator pod, and unproven is not proven",
@@ -131,7 +132,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.FAILED: _says(
         "the upgrade of this node failed: {why_text}",
-        "Mend the cause, then retry: `kubectl label node NODE seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`.",
+        "Mend the cause, then retry: "
+        "`kubectl label node {subject} seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`.",
     ),
 }
 
@@ -174,7 +176,8 @@ def _fill(text: str, held: Hold) -> str:
     params["trouble_text"] = f" ({trouble})" if trouble else ""
     reason = params.get("why", "")
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
-    return text.format(**params).replace("NODE", held.subject)
+    # What others say may end with a full stop of its own.
+    return text.format(**{key: value.rstrip(". ") for key, value in params.items()}, subject=held.subject)
 
 
 def _times(held: Hold, now: Instant) -> str:

@@ -24,7 +24,7 @@ class HoldCode(StrEnum):
     UNAVAILABLE_LIMIT = "unavailable-limit"
     FAILURE_BUDGET = "failure-budget"
     LEDGER_PENDING = "ledger-pending"
-    PASS_FULL = "pass-full"
+    PASS_FULL = "pass-full"  # noqa: S105  no password, a full pass
     # this node cannot start
     SKIPPED = "skipped"
     NODE_NOT_READY = "node-not-ready"

@@ -1,7 +1,7 @@
 """All we promise, as code. Checked by the explorer, the property tests, the simulator, and live just before executing.
 
-Each promise is a function of (Snapshot, Intent, Decision) that returns what is broken about it; `broken` runs them all. A
-breach live stops the pass: nothing of it is executed, and the journal says what was about to happen.
+Each promise is a function of (Snapshot, Intent, Decision) that returns what is broken about it; `broken` runs them all.
+A breach live stops the pass: nothing of it is executed, and the journal says what was about to happen.
 
     capacity       our disruptions never take more of the fleet than the limits allow
     recorded       no disruptive act before its record has been seen
@@ -11,6 +11,7 @@ breach live stops the pass: nothing of it is executed, and the journal says what
     one_act        at most one act per node per pass
     bounded        no more than ACTIONS_MAX acts a pass
     table          every phase opened is one the table allows
+    proven         no node takes work again unless its driver is proven
 
 Tests: tests/core/test_invariants.py
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from seatrial.core import capacity
@@ -34,7 +35,7 @@ from seatrial.core.actions import (
 )
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.intent import Intent
-from seatrial.core.node import NOT_STARTED, TRANSITIONS
+from seatrial.core.node import NOT_STARTED, TRANSITIONS, is_under_way, why_not_validated
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 
 
@@ -66,21 +67,27 @@ def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, 
 
 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """A ledger write may only add nodes while every limit holds."""
-    budget = capacity.budget_of(seen.nodes, intent.limits)
+    """A node is admitted, and taken from the users, only while every limit holds."""
+    budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent.limits)
     before = {admission.node for admission in seen.rollout.admitted}
+    under_way = {name for name, node in seen.nodes.items() if is_under_way(node.record)}
     for action in decision.actions:
+        if isinstance(action, Cordon):
+            taken = budget.unavailable | before | {action.node}
+            if action.node not in budget.unavailable and len(taken) > budget.unavailable_max:
+                yield _breach("capacity", action.node, f"{len(taken)} unavailable, limit {budget.unavailable_max}")
         if not isinstance(action, WriteRolloutRecord):
             continue
-        names = {admission.node for admission in action.record.admitted}
-        added = names - before
+        # Who is under way already is not let in but put back.
+        new = set(action.record.admitted) - set(seen.rollout.admitted)
+        added = {admission.node for admission in new} - under_way
         if not added:
             continue
-        if len(names) > budget.parallel_max:
-            yield _breach("capacity", action.record.name, f"{len(names)} nodes under way, limit {budget.parallel_max}")
-        costing = added - budget.unavailable
-        taken = names | budget.unavailable
-        if costing and len(taken) > budget.unavailable_max:
+        moving = budget.under_way | under_way | added
+        if len(moving) > budget.parallel_max:
+            yield _breach("capacity", action.record.name, f"{len(moving)} nodes under way, limit {budget.parallel_max}")
+        taken = budget.unavailable | {admission.node for admission in action.record.admitted}
+        if added - budget.unavailable and len(taken) > budget.unavailable_max:
             yield _breach("capacity", action.record.name, f"{len(taken)} unavailable, limit {budget.unavailable_max}")
         if len(budget.failed) > budget.failed_max:
             yield _breach("capacity", action.record.name, f"{len(budget.failed)} failed, limit {budget.failed_max}")
@@ -102,7 +109,7 @@ def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
     for action in decision.actions:
         if isinstance(action, WriteRolloutRecord):
             continue
-        starts = isinstance(action, WriteNodeRecord) and action.record.phase is NodePhase.CORDON_REQUIRED
+        starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
         attempt = action.record.attempt if isinstance(action, WriteNodeRecord) else action.attempt
         if (starts or is_disruptive(action)) and Admission(node=action.node, attempt=attempt) not in ledger:
             yield _breach("admitted", action.node, f"{type(action).__name__} of attempt {attempt} is not in the ledger")
@@ -117,7 +124,7 @@ def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
         if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
             yield _breach("hands_off", action.node, "uncordon of a node that somebody else cordoned")
         is_waiting = node.record is None or node.record.phase in NOT_STARTED
-        starts = isinstance(action, WriteNodeRecord) and action.record.phase is NodePhase.CORDON_REQUIRED
+        starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
         if node.facts.is_skipped and is_waiting and (starts or is_disruptive(action)):
             yield _breach("hands_off", action.node, "start of a node marked skip")
 
@@ -152,9 +159,26 @@ def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
             continue
         node = seen.nodes[action.node]
         before = node.record.phase if node.record else None
-        is_repair = node.is_label_lost and action.record == node.record
+        is_repair = node.record is not None and action.record in (
+            node.record,
+            replace(node.record, is_cordon_ours=False),
+        )
         if action.record.phase not in TRANSITIONS[before] and not is_repair:
             yield _breach("table", action.node, f"{before} → {action.record.phase}")
+
+
+def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No node takes work again unless its driver is proven."""
+    for action in decision.actions:
+        why_not = why_not_validated(seen.nodes[action.node].facts) if isinstance(action, Uncordon) else None
+        if why_not is not None:
+            yield _breach("proven", action.subject, f"uncordon in spite of {why_not}")
+
+
+def _starts(seen: Snapshot, action: WriteNodeRecord) -> bool:
+    before = seen.nodes[action.node].record
+    opens = action.record.phase is NodePhase.CORDON_REQUIRED
+    return opens and (before is None or before.phase is not NodePhase.CORDON_REQUIRED)
 
 
 PROMISES: Final[tuple[Promise, ...]] = (
@@ -166,6 +190,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     one_act,
     bounded,
     table,
+    proven,
 )
 
 

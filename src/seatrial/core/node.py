@@ -1,13 +1,15 @@
 """The node machine: one node, one step. The table says which phases may follow which; code may only walk along it.
 
 Law of this file: a step either opens the next phase (a record), or acts within a phase whose record has been *seen*, or
-holds with a reason; never two of these at once. So a crash between any two writes loses nothing. A deadline is looked at
-only when there is nothing left for us to do but wait. The phases are NVIDIA's; where we differ from its controller, see
-docs/deviations.md.
+holds with a reason; never two of these at once. So a crash between any two writes loses nothing. A deadline is looked
+at only when there is nothing left for us to do but wait. The phases are NVIDIA's; where we differ from its controller,
+see docs/deviations.md.
 
     upgrade-required ─ admitted ─▶ cordon-required ─ cordon ─▶ wait-for-jobs-required ─▶ pod-deletion-required
                                                                                              │ no GPU pod left
     upgrade-done ◀─ uncordon ─ uncordon-required ◀─ validated ─ validation-required ◀─ Ready ─ pod-restart-required
+
+A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays.
 
 Tests: tests/core/test_node.py
 """
@@ -15,7 +17,7 @@ Tests: tests/core/test_node.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -24,7 +26,6 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import (
-    Admission,
     GpuPod,
     Instant,
     NodeFacts,
@@ -42,10 +43,16 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
         {
             NodePhase.CORDON_REQUIRED,
             NodePhase.UPGRADE_DONE,  # the version was reverted before the node started: let it go
-            NodePhase.UPGRADE_REQUIRED,  # a new attempt: a retry, or the admission is handed back
+            NodePhase.UPGRADE_REQUIRED,  # a new attempt: the admission is handed back
         }
     ),
-    NodePhase.CORDON_REQUIRED: frozenset({NodePhase.WAIT_FOR_JOBS_REQUIRED}),
+    NodePhase.CORDON_REQUIRED: frozenset(
+        {
+            NodePhase.WAIT_FOR_JOBS_REQUIRED,
+            NodePhase.UPGRADE_DONE,  # reverted before the cordon: let it go
+            NodePhase.UPGRADE_REQUIRED,  # the fleet has no room any more: the admission is handed back
+        }
+    ),
     NodePhase.WAIT_FOR_JOBS_REQUIRED: frozenset(
         {
             NodePhase.POD_DELETION_REQUIRED,
@@ -63,11 +70,16 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
             NodePhase.UPGRADE_FAILED,
         }
     ),
-    NodePhase.UNCORDON_REQUIRED: frozenset({NodePhase.UPGRADE_DONE}),
+    NodePhase.UNCORDON_REQUIRED: frozenset(
+        {
+            NodePhase.UPGRADE_DONE,
+            NodePhase.VALIDATION_REQUIRED,  # what was proven is no longer so
+        }
+    ),
     NodePhase.UPGRADE_FAILED: frozenset(
         {
-            NodePhase.UPGRADE_REQUIRED,  # retried by somebody
-            NodePhase.UNCORDON_REQUIRED,  # driver and validator became well after all
+            NodePhase.UPGRADE_REQUIRED,  # retried by somebody, or another version is wanted
+            NodePhase.UPGRADE_DONE,  # driver and validator became well after all
         }
     ),
 }
@@ -95,7 +107,10 @@ class Orders:
     """What a step has to know beyond its node."""
 
     intent: Intent
-    admitted: frozenset[Admission]
+    admitted: Mapping[str, int]
+    """The ledger as seen: who may be disrupted, for which attempt."""
+    recalled: frozenset[str]
+    """Who was admitted but no longer fits the budget: it hands its admission back unless it has begun."""
     rebuffs: Mapping[str, Rebuff]
     attentive_since: Instant
 
@@ -126,8 +141,12 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     rebuff = orders.rebuffs.get(node.name)
     if rebuff is not None and now < retry_at(rebuff):
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
-    if node.is_label_lost and node.record is not None:
-        return Step(action=WriteNodeRecord(node=node.name, record=node.record, expect=node.facts.resource_version))
+    repaired = _repaired(node)
+    if repaired is not None:
+        return Step(action=WriteNodeRecord(node=node.name, record=repaired, expect=node.facts.resource_version))
+    if is_under_way(node.record) and not _is_admitted(node, orders):
+        # The ledger was lost or is older than the record: nothing more is done before it names the node again.
+        return Step(hold=hold(node.name, HoldCode.LEDGER_PENDING))
     phase = node.record.phase if node.record else None
     match phase:
         case None | NodePhase.UPGRADE_DONE:
@@ -135,7 +154,7 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         case NodePhase.UPGRADE_REQUIRED:
             return _step_waiting_for_turn(node, orders, now)
         case NodePhase.CORDON_REQUIRED:
-            return _open(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True)
+            return _step_cordoning(node, orders, now)
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
             return _open(node, NodePhase.UNCORDON_REQUIRED if _is_well(node) else NodePhase.POD_DELETION_REQUIRED, now)
         case NodePhase.POD_DELETION_REQUIRED:
@@ -145,14 +164,27 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         case NodePhase.VALIDATION_REQUIRED:
             return _step_validating(node, orders, now)
         case NodePhase.UNCORDON_REQUIRED:
-            return _open(node, NodePhase.UPGRADE_DONE, now)
+            return _open(node, NodePhase.UPGRADE_DONE if _is_well(node) else NodePhase.VALIDATION_REQUIRED, now)
         case NodePhase.UPGRADE_FAILED:
-            return _step_failed(node, now)
+            return _step_failed(node, orders, now)
 
 
-def is_startable(facts: NodeFacts) -> bool:
-    """Whether nothing about the node itself keeps it from starting."""
-    return _why_not_startable(facts) is None
+def is_under_way(record: NodeRecord | None) -> bool:
+    """Whether the node has started and not ended."""
+    return record is not None and record.phase not in NOT_STARTED and record.phase not in ENDED
+
+
+def _is_admitted(node: NodeSeen, orders: Orders) -> bool:
+    return node.record is not None and orders.admitted.get(node.name) == node.record.attempt
+
+
+def _repaired(node: NodeSeen) -> NodeRecord | None:
+    """The record as the facts have it; None when it needs no repair."""
+    record = node.record
+    if record is not None and record.is_cordon_ours and not node.facts.is_cordoned:
+        # Somebody lifted our cordon. Were it still called ours, we would one day lift the cordon they set next.
+        return replace(record, is_cordon_ours=False)
+    return record if node.is_label_lost else None
 
 
 # ── not started ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,28 +197,30 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if facts.wanted is None:
         return Step(hold=hold(node.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name))
     if not facts.is_in_sync:
-        return _new_attempt(node, now)
+        return _new_attempt(node, orders, now)
     if node.record is not None:
         return NOTHING
     if not facts.driver.is_ready:
         return Step(
             hold=hold(node.name, HoldCode.DRIVER_NOT_READY, pod=facts.driver.name, trouble=facts.driver.trouble)
         )
-    return _open(node, NodePhase.UPGRADE_DONE, now)
+    return _open(node, NodePhase.UPGRADE_DONE, now, attempt=orders.admitted.get(node.name, 0))
 
 
 def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     facts, record = node.facts, _record(node)
-    if node.is_retry_asked:
-        return _new_attempt(node, now)
-    if _is_well(node) or (_is_running_wanted(facts) and not record.is_cordon_ours):
+    # Nothing was taken from a node that never began, so nothing has to be proven about it; after a failure it has.
+    has_begun = record.is_cordon_ours or bool(record.failed_pod)
+    if _is_well(node) or (_is_running_wanted(facts) and not has_begun):
         return _open(node, NodePhase.UPGRADE_DONE, now)
-    is_admitted = Admission(node=node.name, attempt=record.attempt) in orders.admitted
+    is_admitted = _is_admitted(node, orders)
     why_not = _why_not_startable(facts)
-    if why_not is not None:
+    if is_admitted and (why_not is not None or node.name in orders.recalled):
         # An admission is bound to an attempt: a new attempt hands it back, and only a write that the API server accepts
         # can do so. Releasing it from a view alone could release a node that has in truth started.
-        return _new_attempt(node, now) if is_admitted else Step(hold=why_not)
+        return _new_attempt(node, orders, now)
+    if why_not is not None:
+        return Step(hold=why_not)
     return _open(node, NodePhase.CORDON_REQUIRED, now) if is_admitted else Step(wants_admission=True)
 
 
@@ -205,19 +239,28 @@ def _why_not_startable(facts: NodeFacts) -> Hold | None:
 # ── under way ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """The last look before something is taken away: a pause may lie between the admission and this."""
+    if _is_well(node):
+        return _open(node, NodePhase.UPGRADE_DONE, now)
+    if node.name in orders.recalled:
+        return _new_attempt(node, orders, now)
+    return _open(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True)
+
+
 def _step_evicting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if _is_well(node):
         return _open(node, NodePhase.UNCORDON_REQUIRED, now)
-    evicting = _evict(node, orders, now)
+    deadline = _deadline(_record(node), orders, orders.intent.eviction.timeout_seconds)
+    evicting = _evict(node, orders, deadline, now)
     return evicting if evicting is not None else _open(node, NodePhase.POD_RESTART_REQUIRED, now)
 
 
-def _evict(node: NodeSeen, orders: Orders, now: Instant) -> Step | None:
+def _evict(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
     """Move the GPU pods away; None when there are none."""
     facts, record = node.facts, _record(node)
     if not facts.gpu_pods:
         return None
-    deadline = _deadline(record, orders, orders.intent.eviction.timeout_seconds)
     if not facts.is_cordoned:
         return _wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.EVICTION_TIMEOUT, now)
     staying = [pod for pod in facts.gpu_pods if not pod.is_terminating]
@@ -273,8 +316,8 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if facts.wanted is None:
         return _wait(node, HoldCode.REVISION_UNKNOWN, deadline, timeout, now, pod=driver.name)
     if not facts.is_in_sync or driver.uid == record.failed_pod:
-        # Facts before records: a GPU pod that came back, or a cordon that was lifted, is dealt with before the driver goes.
-        evicting = _evict(node, orders, now)
+        # Facts before records: a GPU pod that came back, or a cordon that was lifted, is dealt with first.
+        evicting = _evict(node, orders, deadline, now)
         if evicting is not None:
             return evicting
         if not facts.is_cordoned:
@@ -299,16 +342,21 @@ def _step_validating(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if why_not is None:
         return _open(node, NodePhase.UNCORDON_REQUIRED, now)
     deadline = _deadline(record, orders, orders.intent.validation_timeout_seconds)
-    return _wait(node, why_not, deadline, FailureCode.VALIDATION_TIMEOUT, now)
+    pod, trouble = (facts.driver.name, facts.driver.trouble) if facts.driver else ("", "")
+    return _wait(node, why_not, deadline, FailureCode.VALIDATION_TIMEOUT, now, pod=pod, trouble=trouble)
 
 
 def why_not_validated(facts: NodeFacts) -> HoldCode | None:
     """Why the node's driver is not proven to work; None when it is.
 
-    The validator's checks run when its pod starts, so a validator that was Ready before the driver proves nothing about it.
+    The validator's checks run when its pod starts, so one that was Ready before the driver proves nothing about it.
     """
+    if not facts.is_ready:
+        return HoldCode.NODE_NOT_READY  # its kubelet is silent, so what is seen of its pods is from before
     if facts.driver is None:
         return HoldCode.DRIVER_POD_MISSING
+    if facts.wanted is None:
+        return HoldCode.REVISION_UNKNOWN
     if not facts.is_in_sync or not facts.driver.is_ready or facts.driver.is_terminating:
         return HoldCode.DRIVER_NOT_READY
     if facts.validator is None or facts.validator.is_terminating:
@@ -321,7 +369,7 @@ def why_not_validated(facts: NodeFacts) -> HoldCode | None:
 
 
 def _is_well(node: NodeSeen) -> bool:
-    """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (a version reverted)."""
+    """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (any more)."""
     return why_not_validated(node.facts) is None
 
 
@@ -329,12 +377,13 @@ def _is_running_wanted(facts: NodeFacts) -> bool:
     return facts.is_in_sync and facts.driver is not None and facts.driver.is_ready and not facts.driver.is_terminating
 
 
-def _step_failed(node: NodeSeen, now: Instant) -> Step:
+def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     record, wanted = _record(node), node.facts.wanted
     if node.is_retry_asked or (wanted is not None and wanted.hash != record.failed_revision):
-        return _new_attempt(node, now)
+        return _new_attempt(node, orders, now)
     if _is_well(node):
-        return _open(node, NodePhase.UNCORDON_REQUIRED, now)
+        # Straight to done: the node has no admission any more, and giving capacity back needs none.
+        return _open(node, NodePhase.UPGRADE_DONE, now)
     return Step(hold=hold(node.name, HoldCode.FAILED, since=record.entered_at, why=record.reason))
 
 
@@ -342,7 +391,13 @@ def _step_failed(node: NodeSeen, now: Instant) -> Step:
 
 
 def _open(
-    node: NodeSeen, phase: NodePhase, now: Instant, *, cordon: bool = False, reason: FailureCode | None = None
+    node: NodeSeen,
+    phase: NodePhase,
+    now: Instant,
+    *,
+    cordon: bool = False,
+    reason: FailureCode | None = None,
+    attempt: int = 0,
 ) -> Step:
     """Open a phase; cordon and uncordon ride in the same PATCH as the record, so they are atomic with it."""
     facts, before = node.facts, node.record
@@ -352,7 +407,7 @@ def _open(
     is_done, has_failed = phase is NodePhase.UPGRADE_DONE, phase is NodePhase.UPGRADE_FAILED
     record = NodeRecord(
         phase=phase,
-        attempt=before.attempt if before else 0,
+        attempt=before.attempt if before else attempt,
         entered_at=now,
         # The resourceVersion we expect ties this answer to the very object we looked at: a cordon found there that is
         # not ours already is somebody else's, because ours is only ever set by this same write.
@@ -374,11 +429,12 @@ def _kept(before: NodeRecord | None, name: str, phase: NodePhase) -> str:
     return "" if before is None or phase is NodePhase.UPGRADE_DONE else str(getattr(before, name))
 
 
-def _new_attempt(node: NodeSeen, now: Instant) -> Step:
+def _new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     before = node.record
     record = NodeRecord(
         phase=NodePhase.UPGRADE_REQUIRED,
-        attempt=(before.attempt if before else 0) + 1,
+        # Above the ledger too: a record that somebody removed must not come back under an old admission.
+        attempt=max(before.attempt if before else 0, orders.admitted.get(node.name, 0)) + 1,
         entered_at=now,
         is_cordon_ours=before is not None and before.is_cordon_ours,
         failed_pod=before.failed_pod if before else "",

@@ -1,4 +1,4 @@
-"""What is seen: facts (observed), records (written by us), and how fresh both are. Values only, no behaviour to speak of.
+"""What is seen: facts (observed), records (written by us), and how fresh both are. Values only, hardly any behaviour.
 
     the cluster ──watch──▶ NodeFacts    cordoned? driver revision running? GPU pods present?     facts
                            NodeRecord   phase, attempt, since when, whose cordon                  records
@@ -237,7 +237,8 @@ class Snapshot:
     operator: OperatorFacts = field(default_factory=OperatorFacts)
     rebuffs: Mapping[str, Rebuff] = field(default_factory=dict)
     """By subject: a pod's uid for an eviction, a node's name for its record, the rollout's name for the ledger."""
-    busy: frozenset[str] = frozenset()
-    """Subjects with a write of ours under way, unanswered."""
+    busy: Mapping[str, Instant | None] = field(default_factory=dict)
+    """Subjects with a write of ours under way: unanswered (None), or answered but not to be seen here yet, and until
+    when we wait to see it."""
     attentive_since: Instant = 0.0
     """Since when we have been looking and free to act; deadlines count from here, so an outage of ours fails nobody."""

@@ -20,7 +20,7 @@ BREATH = 9.0
 """A pass is followed by a pause this many times as long, so that deciding takes at most a tenth of a core."""
 BREATH_SECONDS_MIN, BREATH_SECONDS_MAX = 0.005, 1.0
 BREACH_SECONDS = 30.0
-"""After a broken promise nothing is done for this long; then the situation is judged anew."""
+"""After a broken promise nothing is done; the situation is judged anew when it changes, or after this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,13 @@ def run_once(ports: Ports, memory: Memory) -> Report:
     memory.learn(outcomes, now)
     sight = ports.observer.observe()
     if sight is None:
+        memory.note(is_free=False)
         return Report(at=now, sight=None, decision=None, outcomes=outcomes)
     seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
     sight = Sight(seen=seen, intent=sight.intent)
     decision = decide(seen, sight.intent, now)
-    memory.note(decision, now)
     breaches = invariants.broken(seen, sight.intent, decision)
+    memory.note(is_free=decision.stop is None and not breaches)
     for breach in breaches:
         ports.journal.append(
             now, "breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail}
@@ -81,8 +82,9 @@ async def run_forever(
         on_report(report)
         if is_over(report):
             return report
-        took_seconds = ports.clock.now() - started_at
-        await ports.clock.sleep(min(max(BREATH_SECONDS_MIN, BREATH * took_seconds), BREATH_SECONDS_MAX))
+        breath_seconds = BREATH * (ports.clock.now() - started_at)
+        breath_seconds = min(max(BREATH_SECONDS_MIN, breath_seconds), BREATH_SECONDS_MAX)
+        await ports.clock.sleep(BREATH_SECONDS_MAX if report.breaches else breath_seconds)
         if not await ports.observer.wait(report.wake_at):
             return report
 

@@ -1,4 +1,4 @@
-"""What the loop remembers between passes: what was turned down, and since when we have been free to act.
+"""What the loop remembers between passes: what was turned down, what cannot be seen yet, since when we are free to act.
 
 It may be lost at any moment: a restarted controller only tries a blocked eviction once more than it needed to.
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final, assert_never
 
-from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord, rollout_subject
-from seatrial.core.decide import Decision
+from seatrial.core.actions import EvictPods, RestartDriverPod, WriteNodeRecord, WriteRolloutRecord, rollout_subject
 from seatrial.core.snapshot import Instant, Rebuff, Snapshot
 from seatrial.ports import Outcome, Result
 
-STALE_SECONDS_MAX = 5.0
-"""How long we wait to see the change that made a write of ours stale, before trying anyway."""
+ECHO_SECONDS_MAX: Final = 5.0
+"""How long we wait to see what an answered write did, or what made it stale, before trying anyway."""
 
 
 class Memory:
@@ -24,26 +24,30 @@ class Memory:
 
     def __init__(self, started_at: Instant) -> None:
         self._attentive_since = started_at
+        self._is_free = True
         self._rebuffs: dict[str, Rebuff] = {}
-        self._stale: dict[str, tuple[str, Instant]] = {}
+        self._unseen: dict[str, tuple[Outcome, Instant]] = {}
 
     def learn(self, outcomes: Iterable[Outcome], now: Instant) -> None:
         """Take in how acts ended."""
         for outcome in outcomes:
             self._learn(outcome, now)
 
-    def note(self, decision: Decision, now: Instant) -> None:
-        """A stopped rollout keeps nobody to a deadline: those count from when we are free to act again."""
-        if decision.stop is not None:
-            self._attentive_since = now
+    def note(self, *, is_free: bool) -> None:
+        """Whether this pass left us free to act. Until one does, nobody is kept to a deadline."""
+        self._is_free = is_free
 
     def recall(self, seen: Snapshot, in_flight: frozenset[str], now: Instant) -> Snapshot:
         """The snapshot with what we remember laid over it."""
-        self._forget_gone(seen, now)
+        if not self._is_free:
+            # Passes are rare while nothing may move, so the wait is over now and not when the last of them was.
+            self._attentive_since = now
+        self._forget(seen, now)
+        busy: dict[str, Instant | None] = {subject: until for subject, (_, until) in self._unseen.items()}
         return replace(
             seen,
             rebuffs=dict(self._rebuffs),
-            busy=in_flight | frozenset(self._stale),
+            busy=busy | dict.fromkeys(in_flight),
             attentive_since=self._attentive_since,
         )
 
@@ -52,38 +56,49 @@ class Memory:
         for uid, why in outcome.blocked:
             self._rebuff(uid, "blocked", why, now)
         match outcome.result:
-            case Result.DONE:
-                self._rebuffs.pop(subject, None)
+            case Result.DONE | Result.BLOCKED:
+                self._rebuffs.pop(
+                    subject, None
+                )  # what was blocked is remembered by pod; the node itself is not at fault
+                self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)
             case Result.STALE:
-                expected = _expected(outcome.action)
-                if expected is not None:
-                    self._stale[subject] = (expected, now + STALE_SECONDS_MAX)
-            case Result.BLOCKED:
-                pass  # remembered by pod, above; the node itself is not at fault
+                self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)
             case Result.FAILED:
                 self._rebuff(subject, "failed", outcome.detail, now)
+            case _:
+                assert_never(outcome.result)
 
     def _rebuff(self, subject: str, code: str, detail: str, now: Instant) -> None:
         before = self._rebuffs.get(subject)
         self._rebuffs[subject] = Rebuff(at=now, count=before.count + 1 if before else 1, code=code, detail=detail)
 
-    def _forget_gone(self, seen: Snapshot, now: Instant) -> None:
-        versions = {name: node.facts.resource_version for name, node in seen.nodes.items()}
-        versions[rollout_subject(seen.rollout.name)] = seen.rollout.resource_version
-        self._stale = {
-            subject: (expected, until)
-            for subject, (expected, until) in self._stale.items()
-            if versions.get(subject) == expected and now < until
+    def _forget(self, seen: Snapshot, now: Instant) -> None:
+        self._unseen = {
+            subject: (outcome, until)
+            for subject, (outcome, until) in self._unseen.items()
+            if now < until and _looks_untouched(outcome, seen)
         }
-        alive = {pod.uid for node in seen.nodes.values() for pod in node.facts.gpu_pods} | set(versions)
+        alive = {pod.uid for node in seen.nodes.values() for pod in node.facts.gpu_pods}
+        alive |= {*seen.nodes, rollout_subject(seen.rollout.name)}
         self._rebuffs = {subject: rebuff for subject, rebuff in self._rebuffs.items() if subject in alive}
 
 
-def _expected(action: Action) -> str | None:
+def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
+    """Whether the view still shows the world as it was before the act, so that deciding on it would repeat the act."""
+    action = outcome.action
+    if isinstance(action, WriteRolloutRecord):
+        return seen.rollout.resource_version == action.record.resource_version
+    node = seen.nodes.get(action.node)
+    if node is None:
+        return False
     match action:
         case WriteNodeRecord(expect=expect):
-            return expect
-        case WriteRolloutRecord(record=record):
-            return record.resource_version
+            return node.facts.resource_version == expect
+        case RestartDriverPod(uid=uid):
+            driver = node.facts.driver
+            return driver is not None and driver.uid == uid and not driver.is_terminating
+        case EvictPods(pods=pods):
+            granted = {pod.uid for pod in pods} - {uid for uid, _ in outcome.blocked}
+            return any(pod.uid in granted and not pod.is_terminating for pod in node.facts.gpu_pods)
         case _:
-            return None  # a pod that is gone or replaced shows in the next observation by itself
+            assert_never(action)

@@ -1,8 +1,12 @@
 """The explorer: every reachable state of a small world, with old views, lost answers and crashes at any point.
 
-A state is the truth and what the controller believes. From each state: any one act of the pass is executed (or refused),
-any view catches up, any node reacts. An act executed while the view stays behind is a lost answer; acts not executed are a
-crash. Time stands still, so a deadline never saves us. Finds a broken promise with the shortest story that leads to it.
+A state is the truth and what the controller believes. From each state: any one act of the pass is executed (or
+refused), any view catches up, any node reacts, and the controller may start again from the oldest view there is. An act
+executed while the view stays behind is a lost answer; acts not executed are a crash. Time stands still, so a deadline
+never saves us. Finds a broken promise with the shortest story that leads to it, and every state that can reach no end.
+
+Nodes and ledgers are numbered when first met, and what depends on one of them (a reaction, an answer, a pass) is worked
+out once, so that walking along an edge is a few look-ups.
 
 Tests: tests/model/test_explore.py
 """
@@ -10,30 +14,36 @@ Tests: tests/model/test_explore.py
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
-from seatrial.core import invariants
-from seatrial.core.actions import Action, WriteRolloutRecord
+from seatrial.core import capacity, invariants
+from seatrial.core.actions import Action, Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
+from seatrial.core.actions import WriteRolloutRecord as WriteLedger
 from seatrial.core.decide import Decision, decide
+from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
-from seatrial.core.node import ENDED, NOT_STARTED
-from seatrial.core.snapshot import NodeSeen, RolloutRecord, Snapshot
-from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply
+from seatrial.core.node import is_under_way
+from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Refused, apply
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
+Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
+State: TypeAlias = tuple[int, ...]
+"""Numbers: the nodes, the ledger, the same as the controller sees them, and how often it may yet start again."""
+Move: TypeAlias = tuple[str, State]
 
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The truth, and the view of it."""
-
-    nodes: tuple[NodeSeen, ...]
-    ledger: RolloutRecord
-    seen_nodes: tuple[NodeSeen, ...]
-    seen_ledger: RolloutRecord
+RESTING: Final = frozenset(
+    {
+        HoldCode.FAILED,
+        HoldCode.FAILURE_BUDGET,
+        HoldCode.UNAVAILABLE_LIMIT,
+        HoldCode.SKIPPED,
+        HoldCode.NODE_NOT_READY,
+    }
+)
+"""What a node may wait for when nothing moves any more: somebody's decision. Waiting for us would be a deadlock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,65 +54,87 @@ class Counterexample:
     story: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join([*(f"{number:3}. {line}" for number, line in enumerate(self.story, 1)), f"  => {self.broken}"])
+        lines = (f"{number:3}. {line}" for number, line in enumerate(self.story, 1))
+        return "\n".join([*lines, f"  => {self.broken}"])
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
     """What was found."""
 
-    state_count: int = 0
-    edge_count: int = 0
-    settled_count: int = 0
+    state_count: int
+    edge_count: int
+    end_count: int = 0
+    """States in which nothing moves any more, and every node is done or waits for somebody's decision."""
     counterexample: Counterexample | None = None
-    stuck_count: int = 0
-    """States from which no end can be reached."""
-    reverse: dict[State, list[State]] = field(default_factory=dict)
+    """A broken promise, or a state that cannot reach any end; None in a world where all is well."""
 
 
 def explore(
     nodes: tuple[NodeSeen, ...],
     intent: Intent,
     *,
-    fates: dict[str, Fate] | None = None,
+    fates: Mapping[str, Fate] | None = None,
     decider: Decider = decide,
+    answerer: Answerer = apply,
+    promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
+    restarts_max: int = 1,
     state_limit: int = 2_000_000,
 ) -> Exploration:
     """Walk every reachable state, or stop at the first broken promise."""
-    ledger = RolloutRecord(name=intent.rollout, resource_version="1")
-    start = State(nodes, ledger, nodes, ledger)
-    parents: dict[State, tuple[State, str] | None] = {start: None}
-    found = Exploration()
-    todo = deque([start])
-    passes = _passes(intent, decider)
-    settled: list[State] = []
-    while todo:
-        state = todo.popleft()
-        found.state_count += 1
-        if found.state_count > state_limit:
+    model = _Model(nodes, intent, fates or {}, decider, answerer, promises, restarts_max)
+    number_of: dict[State, int] = {model.start: 0}
+    states, parents, before = [model.start], [(-1, "")], [[-1]]
+    ends: list[int] = []
+    deadlocks: list[int] = []
+    edge_count = 0
+    for number, state in enumerate(states):  # grows while we walk: a queue that remembers
+        if number >= state_limit:
             raise RuntimeError(f"More than {state_limit} states; make the world smaller.")
-        overspent = why_overspent(state.nodes, intent)
-        decision, breaches = passes(state.seen_nodes, state.seen_ledger)
-        if overspent or breaches:
-            found.counterexample = _tell(state, parents, overspent or str(breaches[0]))
-            return found
-        if is_settled(state):
-            settled.append(state)
-        for line, following in _moves(state, decision, fates or {}):
-            found.edge_count += 1
-            found.reverse.setdefault(following, []).append(state)
-            if following not in parents:
-                parents[following] = (state, line)
-                todo.append(following)
-    found.settled_count = len(settled)
-    found.stuck_count = len(parents) - len(_reaching(settled, found.reverse))
-    return found
+        broken = model.why_broken(state)
+        if broken is not None:
+            story = _story(number, parents)
+            return Exploration(
+                state_count=number + 1,
+                edge_count=edge_count,
+                counterexample=Counterexample(broken=broken, story=story),
+            )
+        is_still = True
+        for line, following in model.moves(state):
+            edge_count += 1
+            reached = number_of.get(following)
+            if reached is None:
+                reached = number_of[following] = len(states)
+                states.append(following)
+                parents.append((number, line))
+                before.append([])
+            before[reached].append(number)
+            is_still = is_still and line == RESTART
+        if is_still:
+            (ends if model.is_end(state) else deadlocks).append(number)
+    lost = deadlocks[0] if deadlocks else _first_lost(ends, before)
+    return Exploration(
+        state_count=len(states),
+        edge_count=edge_count,
+        end_count=len(ends),
+        counterexample=None
+        if lost is None
+        else Counterexample(
+            broken=f"no end can be reached: {model.describe(states[lost])}", story=_story(lost, parents)
+        ),
+    )
 
 
-def why_overspent(nodes: tuple[NodeSeen, ...], intent: Intent) -> str | None:
-    """What the truth says about the limits; the controller's view does not come into it."""
-    under_way = {node.name for node in nodes if node.record is not None and is_under_way(node)}
-    taken = under_way | {node.name for node in nodes if node.facts.is_unavailable}
+# ── what must never be true of the truth ─────────────────────────────────────────────────────────────────────────────
+
+
+def why_overspent(nodes: tuple[NodeSeen, ...], intent: Intent, external: frozenset[str] = frozenset()) -> str | None:
+    """What the truth says about the limits; the controller's view does not come into it.
+
+    Nodes that others made unavailable are `external`: what nobody had seen yet cannot be held against us.
+    """
+    under_way = {node.name for node in nodes if is_under_way(node.record)}
+    taken = (under_way | {node.name for node in nodes if node.facts.is_unavailable}) - external
     parallel_max = intent.limits.parallel_max or len(nodes)
     if len(under_way) > parallel_max:
         return f"{len(under_way)} nodes under way at a limit of {parallel_max}: {', '.join(sorted(under_way))}"
@@ -112,86 +144,210 @@ def why_overspent(nodes: tuple[NodeSeen, ...], intent: Intent) -> str | None:
     return None
 
 
-def is_under_way(node: NodeSeen) -> bool:
-    """Started and not ended."""
-    phase = node.record.phase if node.record else None
-    return phase not in NOT_STARTED and phase not in ENDED
-
-
-def is_settled(state: State) -> bool:
-    """Every node ended, and nobody left in the ledger."""
-    ended = all(node.record is not None and node.record.phase in ENDED for node in state.nodes)
-    return ended and not state.ledger.admitted
-
-
-def _passes(
-    intent: Intent, decider: Decider
-) -> Callable[[tuple[NodeSeen, ...], RolloutRecord], tuple[Decision, tuple[invariants.Breach, ...]]]:
-    # A pass depends on the view alone, and few views are new.
-    @lru_cache(maxsize=None)
-    def run(nodes: tuple[NodeSeen, ...], ledger: RolloutRecord) -> tuple[Decision, tuple[invariants.Breach, ...]]:
-        seen = Snapshot(nodes={node.name: node for node in nodes}, rollout=ledger)
-        decision = decider(seen, intent, 0.0)
-        return decision, invariants.broken(seen, intent, decision)
-
-    return run
-
-
-def _moves(state: State, decision: Decision, fates: dict[str, Fate]) -> Iterator[tuple[str, State]]:
-    for action in decision.actions:
-        following = _execute(state, action, fates)
-        if following is not None:
-            yield f"act: {action.id}", following
-    for index, node in enumerate(state.nodes):
-        if state.seen_nodes[index] != node:
-            yield f"seen: {node.name}", replace(state, seen_nodes=_with(state.seen_nodes, index, node))
-        fate = fates.get(node.name, HEALTHY)
-        for what, reaction in REACTIONS.items():
-            # The generation of the driver pod serves as the time: it orders what has to be ordered, and stays finite.
-            at = float(node.facts.driver.uid.rpartition("-")[2]) if node.facts.driver else 0.0
-            facts = reaction(node.facts, fate, at)
-            if facts is not None:
-                reacted = replace(node, facts=facts)
-                yield f"world: {node.name}, {what}", replace(state, nodes=_with(state.nodes, index, reacted))
-    if state.seen_ledger != state.ledger:
-        yield "seen: the ledger", replace(state, seen_ledger=state.ledger)
-
-
-def _execute(state: State, action: Action, fates: dict[str, Fate]) -> State | None:
-    if isinstance(action, WriteRolloutRecord):
-        if action.record.resource_version != state.ledger.resource_version:
-            return None
-        if action.record.admitted == state.ledger.admitted:
-            return None  # a summary for people; not part of this model
-        version = str(int(state.ledger.resource_version) + 1)
-        return replace(state, ledger=replace(action.record, resource_version=version, summary=None, summarised_at=0.0))
-    index = next(place for place, node in enumerate(state.nodes) if node.name == action.node)
-    answer = apply(state.nodes[index], action, fates.get(action.node, HEALTHY))
-    if isinstance(answer, Refused) or answer == state.nodes[index]:
+def why_exposed(node: NodeSeen) -> str | None:
+    """What the truth says about one node's users: no driver is taken from under them, and none without a record."""
+    driver, facts = node.facts.driver, node.facts
+    if driver is None:
         return None
-    return replace(state, nodes=_with(state.nodes, index, answer))
+    if not facts.is_unavailable and (driver.is_terminating or not driver.is_ready):
+        return f"{node.name} takes work while its driver is being replaced"
+    phase = node.record.phase if node.record else None
+    if driver.is_terminating and phase is not NodePhase.POD_RESTART_REQUIRED:
+        return f"the driver of {node.name} is stopped, but its record says {phase}"
+    return None
 
 
-def _with(nodes: tuple[NodeSeen, ...], index: int, node: NodeSeen) -> tuple[NodeSeen, ...]:
-    return (*nodes[:index], node, *nodes[index + 1 :])
+# ── the small world ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+RESTART: Final = "the controller crashes and starts again with the oldest view there is"
+
+ValueT = TypeVar("ValueT", bound=Hashable)
 
 
-def _reaching(ends: list[State], reverse: dict[State, list[State]]) -> set[State]:
+@dataclass(slots=True)
+class _Numbers(Generic[ValueT]):
+    """Values by number, in the order in which they were first met."""
+
+    values: list[ValueT] = field(default_factory=list)
+    _known: dict[ValueT, int] = field(default_factory=dict)
+
+    def of(self, value: ValueT) -> int:
+        number = self._known.setdefault(value, len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What the controller does on one view."""
+
+    acts: tuple[tuple[str, int, int], ...]
+    """Each with its line, the place of the node it is about, and its number."""
+    breach: str | None
+    is_at_rest: bool
+
+
+class _Model:
+    def __init__(
+        self,
+        nodes: tuple[NodeSeen, ...],
+        intent: Intent,
+        fates: Mapping[str, Fate],
+        decider: Decider,
+        answerer: Answerer,
+        promises: tuple[invariants.Promise, ...],
+        restarts_max: int,
+    ) -> None:
+        self._intent, self._decider, self._answerer, self._promises = intent, decider, answerer, promises
+        self._names = [node.name for node in nodes]
+        self._fates = [fates.get(name, HEALTHY) for name in self._names]
+        self._cordoned = [node.name for node in nodes if node.facts.is_cordoned]
+        self._size = len(nodes)
+        self._nodes: _Numbers[NodeSeen] = _Numbers()
+        self._ledgers: _Numbers[RolloutRecord] = _Numbers()
+        self._acts: _Numbers[Action] = _Numbers()
+        self._passes: dict[State, _Pass] = {}
+        self._answers: dict[tuple[int, int], int] = {}
+        self._reactions: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
+        self._unsafe: dict[State, str | None] = {}
+        truth = (
+            *(self._nodes.of(node) for node in nodes),
+            self._ledgers.of(RolloutRecord(name=intent.rollout, resource_version="1")),
+        )
+        self._oldest = truth
+        self.start: State = (*truth, *truth, restarts_max)
+
+    def why_broken(self, state: State) -> str | None:
+        """The first promise this state breaks, in truth or on the way from the view."""
+        truth, view = state[: self._size + 1], state[self._size + 1 : -1]
+        if truth not in self._unsafe:
+            self._unsafe[truth] = self._why_unsafe(truth)
+        return self._unsafe[truth] or self._pass(view).breach
+
+    def moves(self, state: State) -> Iterator[Move]:
+        """Everything that can happen next."""
+        size = self._size
+        truth, view, left = state[: size + 1], state[size + 1 : -1], state[-1]
+        for line, place, act in self._pass(view).acts:
+            answer = self._answer(place, truth[place], act)
+            if answer != truth[place]:
+                yield line, (*truth[:place], answer, *truth[place + 1 :], *view, left)
+        for place in range(size):
+            for line, reacted in self._react(place, truth[place]):
+                yield line, (*truth[:place], reacted, *truth[place + 1 :], *view, left)
+        for place, (true, seen) in enumerate(zip(truth, view, strict=True)):
+            if true != seen:
+                what = self._names[place] if place < size else "the ledger"
+                yield f"the view of {what} catches up", (*truth, *view[:place], true, *view[place + 1 :], left)
+        if left and view != self._oldest:
+            yield RESTART, (*truth, *self._oldest, left - 1)
+
+    def is_end(self, state: State) -> bool:
+        """Whether a state in which nothing moves is one to come to rest in."""
+        return self._pass(state[self._size + 1 : -1]).is_at_rest
+
+    def describe(self, state: State) -> str:
+        """Where everybody stands."""
+        nodes = (self._nodes.values[number] for number in state[: self._size])
+        return ", ".join(f"{node.name} {node.record.phase if node.record else 'unrecorded'}" for node in nodes)
+
+    def _pass(self, view: State) -> _Pass:
+        known = self._passes.get(view)
+        if known is None:
+            known = self._passes[view] = self._new_pass(view)
+        return known
+
+    def _new_pass(self, view: State) -> _Pass:
+        nodes = {node.name: node for node in (self._nodes.values[number] for number in view[:-1])}
+        seen = Snapshot(nodes=nodes, rollout=self._ledgers.values[view[-1]])
+        decision = self._decider(seen, self._intent, 0.0)
+        breaches = (breach for promise in self._promises for breach in promise(seen, self._intent, decision))
+        return _Pass(
+            acts=tuple((_line(action), self._place(action), self._acts.of(action)) for action in decision.actions),
+            breach=next((str(breach) for breach in breaches), None),
+            is_at_rest=not capacity.under_way(seen.rollout.admitted, seen.nodes)
+            and all(held.code in RESTING for held in decision.holds),
+        )
+
+    def _place(self, action: Action) -> int:
+        return self._size if isinstance(action, WriteLedger) else self._names.index(action.node)
+
+    def _answer(self, place: int, number: int, act: int) -> int:
+        """The number after an act; the same when it is refused or changes nothing."""
+        known = self._answers.get((number, act))
+        if known is None:
+            known = self._answers[number, act] = self._new_answer(place, number, self._acts.values[act])
+        return known
+
+    def _new_answer(self, place: int, number: int, action: Action) -> int:
+        if isinstance(action, WriteLedger):
+            before = self._ledgers.values[number]
+            is_stale = action.record.resource_version != before.resource_version
+            if is_stale or action.record.admitted == before.admitted:  # a summary for people is no part of this model
+                return number
+            version = str(int(before.resource_version) + 1)
+            after = replace(action.record, resource_version=version, summary=None, summarised_at=0.0)
+            return self._ledgers.of(after)
+        answer = self._answerer(self._nodes.values[number], action, self._fates[place])
+        return number if isinstance(answer, Refused) else self._nodes.of(answer)
+
+    def _react(self, place: int, number: int) -> tuple[tuple[str, int], ...]:
+        known = self._reactions.get((place, number))
+        if known is None:
+            known = self._reactions[place, number] = tuple(self._new_reactions(place, number))
+        return known
+
+    def _new_reactions(self, place: int, number: int) -> Iterator[tuple[str, int]]:
+        node = self._nodes.values[number]
+        # The generation of the driver pod serves as the time: it orders what has to be ordered, and stays finite.
+        at = float(node.facts.driver.uid.rpartition("-")[2]) if node.facts.driver else 0.0
+        for what, reaction in REACTIONS.items():
+            facts = reaction(node.facts, self._fates[place], at)
+            if facts is not None:
+                yield f"{node.name}: {what}", self._nodes.of(replace(node, facts=facts))
+
+    def _why_unsafe(self, truth: State) -> str | None:
+        nodes = tuple(self._nodes.values[number] for number in truth[: self._size])
+        exposed = next((why for why in map(why_exposed, nodes) if why), None)
+        lifted = next((n.name for n in nodes if n.name in self._cordoned and not n.facts.is_cordoned), None)
+        taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
+        return why_overspent(nodes, self._intent) or exposed or taken
+
+
+def _line(action: Action) -> str:
+    """An act as a line of a story."""
+    match action:
+        case WriteLedger(record=record):
+            names = ", ".join(f"{admission.node} (attempt {admission.attempt})" for admission in record.admitted)
+            return f"the ledger is written: {names or 'nobody'}"
+        case Cordon(node=node, record=record):
+            return f"{node} is cordoned, and {record.phase} written"
+        case Uncordon(node=node, record=record):
+            return f"{node} is uncordoned, and {record.phase} written"
+        case WriteNodeRecord(node=node, record=record):
+            return f"{node}: {record.phase} is written (attempt {record.attempt})"
+        case EvictPods(node=node, pods=pods):
+            return f"{node}: {len(pods)} GPU pods are asked to leave"
+        case RestartDriverPod(node=node, uid=uid):
+            return f"{node}: driver pod {uid} is deleted"
+
+
+def _story(number: int, parents: list[tuple[int, str]]) -> tuple[str, ...]:
+    lines = []
+    while number > 0:
+        number, line = parents[number]
+        lines.append(line)
+    return tuple(reversed(lines))
+
+
+def _first_lost(ends: list[int], before: list[list[int]]) -> int | None:
+    """The first state from which no end can be reached, if there is one."""
     reached = set(ends)
     todo = deque(ends)
     while todo:
-        for before in reverse.get(todo.popleft(), ()):
-            if before not in reached:
-                reached.add(before)
-                todo.append(before)
-    return reached
-
-
-def _tell(state: State, parents: dict[State, tuple[State, str] | None], broken: str) -> Counterexample:
-    story = []
-    step = parents[state]
-    while step is not None:
-        before, line = step
-        story.append(line)
-        step = parents[before]
-    return Counterexample(broken=broken, story=tuple(reversed(story)))
+        for number in before[todo.popleft()]:
+            if number >= 0 and number not in reached:
+                reached.add(number)
+                todo.append(number)
+    return next((number for number in range(len(before)) if number not in reached), None)

@@ -1,4 +1,4 @@
-"""How a simulated cluster answers: what our own acts do (certain), and what the world then does by itself (in its time).
+"""How a simulated cluster answers: what our own acts do (certain), and what the world then does by itself (in time).
 
 Pure functions from node to node. The timed World gives each reaction a delay; the explorer tries them in every order.
 Models facts, not Kubernetes objects: a fake API server would decay into a bad copy of one.
@@ -82,12 +82,10 @@ Reaction: TypeAlias = Callable[[NodeFacts, Fate, ApiInstant], NodeFacts | None]
 """The facts after the reaction, or None where it does not apply."""
 
 
-def gpu_pod_leaves(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
-    """A terminating GPU pod is gone after its grace."""
-    for index, pod in enumerate(facts.gpu_pods):
-        if pod.is_terminating:
-            return replace(facts, gpu_pods=facts.gpu_pods[:index] + facts.gpu_pods[index + 1 :])
-    return None
+def gpu_pods_leave(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """Terminating GPU pods are gone after their grace, which runs for all of them at once."""
+    staying = tuple(pod for pod in facts.gpu_pods if not pod.is_terminating)
+    return replace(facts, gpu_pods=staying) if staying != facts.gpu_pods else None
 
 
 def driver_pod_replaced(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
@@ -143,7 +141,7 @@ def validator_passes(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFacts
 
 
 REACTIONS: Final[Mapping[str, Reaction]] = {
-    "gpu pod leaves": gpu_pod_leaves,
+    "gpu pods leave": gpu_pods_leave,
     "driver pod replaced": driver_pod_replaced,
     "driver gets ready": driver_gets_ready,
     "driver crash loops": driver_crash_loops,

@@ -1,4 +1,4 @@
-"""A virtual cluster with a clock of its own: implements the ports, jumps from event to event, repeats exactly by its seed.
+"""A virtual cluster with a clock of its own: implements the ports, jumps from event to event, repeats by its seed.
 
     world = World(nodes, intent, seed=7)
     run.loop.run_forever(world.ports(journal), …)     # the same loop as live; hours pass in milliseconds
@@ -12,6 +12,7 @@ import heapq
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from seatrial.core.actions import Action, WriteRolloutRecord
@@ -30,7 +31,7 @@ class Delay:
 
 
 DELAYS: Final[Mapping[str, Delay]] = {
-    "gpu pod leaves": Delay(seconds=30, jitter_seconds=30),
+    "gpu pods leave": Delay(seconds=30, jitter_seconds=30),
     "driver pod replaced": Delay(seconds=2, jitter_seconds=1),
     "driver gets ready": Delay(seconds=180, jitter_seconds=60),
     "driver crash loops": Delay(seconds=600, jitter_seconds=60),
@@ -57,13 +58,12 @@ class World:
         self.intent = intent
         self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
         self.time = started_at
-        self.history: list[tuple[Instant, Mapping[str, NodeSeen]]] = []
         self._fates = dict(fates or {})
         self._delays = delays
         self._chance = random.Random(seed)  # noqa: S311  a simulation, not a secret
         self._events: list[tuple[Instant, int, Callable[[], None]]] = []
         self._event_count = 0
-        self._scheduled: set[tuple[str, str]] = set()
+        self._scheduled: set[tuple[str, str, str]] = set()
         self._outcomes: list[Outcome] = []
         for name in self.nodes:
             self._schedule_reactions(name)
@@ -152,18 +152,26 @@ class World:
         node = self.nodes[name]
         fate = self._fates.get(name, HEALTHY)
         for what, reaction in REACTIONS.items():
-            if (name, what) not in self._scheduled and reaction(node.facts, fate, self.time) is not None:
-                self._scheduled.add((name, what))
+            due = (name, what, _driver_uid(node))
+            if due not in self._scheduled and reaction(node.facts, fate, self.time) is not None:
+                self._scheduled.add(due)
                 delay = self._delays[what]
                 wait_seconds = delay.seconds + self._chance.random() * delay.jitter_seconds
-                self._push(self.time + wait_seconds, lambda what=what: self._react(name, what))  # type: ignore[misc]
+                self._push(self.time + wait_seconds, partial(self._react, due))
 
-    def _react(self, name: str, what: str) -> None:
-        self._scheduled.discard((name, what))
-        node = self.nodes[name]
+    def _react(self, due: tuple[str, str, str]) -> None:
+        self._scheduled.discard(due)
+        name, what, uid = due
+        node = self.nodes.get(name)
+        if node is None or _driver_uid(node) != uid:
+            return  # meant for a driver pod that is gone: its successor takes its own time
         facts = REACTIONS[what](node.facts, self._fates.get(name, HEALTHY), self.time)
         self._set(replace(node, facts=facts) if facts is not None else node)
 
     def _push(self, instant: Instant, happening: Callable[[], None]) -> None:
         self._event_count += 1
         heapq.heappush(self._events, (instant, self._event_count, happening))
+
+
+def _driver_uid(node: NodeSeen) -> str:
+    return node.facts.driver.uid if node.facts.driver else ""

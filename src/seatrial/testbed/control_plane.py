@@ -15,12 +15,25 @@ from typing import Any, Final, Self
 
 import yaml
 
-from seatrial.testbed import audit, boot, build, credentials, errors, kubelet, operands, processes, record, toolchain
+from seatrial.testbed import (
+    audit,
+    boot,
+    build,
+    credentials,
+    errors,
+    kubelet,
+    operands,
+    processes,
+    record,
+    toolchain,
+    waiting,
+)
 
 Object = dict[str, Any]
 
 APPLY_BATCH_COUNT: Final = 200
 KUBECTL_TIMEOUT_SECONDS: Final = 300.0
+ESTABLISHED_TIMEOUT_SECONDS: Final = 30.0
 FIELD_MANAGER: Final = "testbed"
 
 
@@ -166,9 +179,19 @@ class ControlPlane:
         source = toolchain.module_folder(build.GPU_OPERATOR.folder, build.GPU_OPERATOR.module)
         files = sorted((source / "deployments" / "gpu-operator" / "crds").glob("*.yaml"))
         definitions = [each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each]
-        self.apply(definitions)
-        names = [f"crd/{each['metadata']['name']}" for each in definitions]
-        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+        self.define(definitions)
+
+    def define(self, definitions: Iterable[Object]) -> None:
+        """Apply CustomResourceDefinitions and return when the API server serves them."""
+        wanted = list(definitions)
+        self.apply(wanted)
+        names = [each["metadata"]["name"] for each in wanted]
+        # Not `kubectl wait`: it gives up on a definition that is too new to have any conditions.
+        waiting.wait_for(
+            lambda: all(_is_established(self.get("crd", name)) for name in names),
+            what=f"{', '.join(names)} to be established",
+            timeout_seconds=ESTABLISHED_TIMEOUT_SECONDS,
+        )
 
     def service_account(
         self,
@@ -222,6 +245,11 @@ class ControlPlane:
             versions={recipe.name: recipe.version for recipe in (build.KUBERNETES, build.KWOK)},
             programs=programs,
         )
+
+
+def _is_established(definition: Object) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _batches(objects: Iterable[Object], count: int) -> Iterator[list[Object]]:

@@ -30,8 +30,7 @@ def controller_rules() -> tuple[list[dict[str, Any]], dict[str, list[dict[str, A
 
 def install(plane: control_plane.ControlPlane) -> None:
     """Install our resource definition and the namespaces the rights are about."""
-    plane.apply(list(yaml.safe_load_all(manifests.crd())))
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/gpurollouts.seatrial.dev")
+    plane.define(yaml.safe_load_all(manifests.crd()))
     names = ("seatrial", "gpu-operator")
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
 

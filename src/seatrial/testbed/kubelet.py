@@ -27,8 +27,7 @@ _words = itertools.count(1)
 
 def load_stages(plane: "control_plane.ControlPlane") -> None:
     """Give the API server kwok's Stage definition and our ordinary stages, before kwok starts."""
-    plane.apply([stage_definition()])
-    plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/stages.kwok.x-k8s.io")
+    plane.define([stage_definition()])
     plane.apply(stages.ordinary(build.KUBERNETES.version))
 
 

@@ -46,39 +46,37 @@ class KubeExecutor:
         self._is_leader = is_leader
         self._on_phase = on_phase
         self._places = asyncio.Semaphore(IN_FLIGHT_MAX)
-        self._tasks: dict[asyncio.Task[None], str] = {}
-        self._outcomes: list[Outcome] = []
+        self._tasks: dict[asyncio.Task[Outcome], str] = {}
+        self._ended: list[asyncio.Task[Outcome]] = []
 
     def submit(self, action: Action) -> None:
         task = asyncio.create_task(self._run(action), name=action.id)
         self._tasks[task] = action.subject
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end)
 
     def in_flight(self) -> frozenset[str]:
         return frozenset(self._tasks.values())
 
     def collect(self) -> tuple[Outcome, ...]:
-        outcomes, self._outcomes = tuple(self._outcomes), []
-        return outcomes
+        ended, self._ended = self._ended, []
+        return tuple(task.result() for task in ended)  # a bug of ours is raised here, and does not pass in silence
 
     async def drain(self, timeout_seconds: float) -> None:
         """Wait for the acts under way, for a clean end."""
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=timeout_seconds)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _end(self, task: asyncio.Task[Outcome]) -> None:
         del self._tasks[task]
+        if not task.cancelled():  # only the end of the whole process cancels an act
+            self._ended.append(task)
         self._reader.poke()
-        if not task.cancelled():
-            task.result()  # a bug of ours must not pass in silence
 
-    async def _run(self, action: Action) -> None:
+    async def _run(self, action: Action) -> Outcome:
         async with self._places:
             if not self._is_leader():
-                outcome = Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
-            else:
-                outcome = await self._try(action)
-        self._outcomes.append(outcome)
+                return Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
+            return await self._try(action)
 
     async def _try(self, action: Action) -> Outcome:
         try:
@@ -111,19 +109,28 @@ class KubeExecutor:
 
     async def _evict(self, action: EvictPods) -> Outcome:
         answers = await asyncio.gather(*(self._evict_pod(pod) for pod in action.pods))
-        blocked = tuple((pod.uid, why) for pod, why in zip(action.pods, answers, strict=True) if why)
-        if not blocked:
-            return Outcome(action=action, result=Result.DONE)
-        return Outcome(action=action, result=Result.BLOCKED, detail=blocked[0][1], blocked=blocked)
+        blocks = [(pod.uid, _why_blocked(answer)) for pod, answer in zip(action.pods, answers, strict=True)]
+        blocked = tuple((uid, why) for uid, why in blocks if why)
+        failures = [str(answer) for answer in answers if answer is not None and not _why_blocked(answer)]
+        if failures:
+            return Outcome(action=action, result=Result.FAILED, detail=failures[0], blocked=blocked)
+        if blocked:
+            return Outcome(action=action, result=Result.BLOCKED, detail=blocked[0][1], blocked=blocked)
+        return Outcome(action=action, result=Result.DONE)
 
-    async def _evict_pod(self, pod: GpuPod) -> str:
-        """Why the eviction was turned down; empty when it was not."""
+    async def _evict_pod(self, pod: GpuPod) -> errors.ClusterError | None:
+        """Why the pod does not leave; None when it does, or has."""
         try:
             await self._client.evict(pod.namespace, pod.name, uid=pod.uid)
         except (errors.NotFound, errors.Conflict):
-            return ""  # gone, or another pod of the same name by now
-        except errors.ServerRefused as err:
-            return err.message or str(err)
+            return None  # gone, or another pod of the same name by now
         except errors.ClusterError as err:
-            return str(err)
+            return err
+        return None
+
+
+def _why_blocked(answer: errors.ClusterError | None) -> str:
+    """The words of the budget that turned an eviction down, since only they name it; empty when none did."""
+    if not isinstance(answer, errors.TooManyRequests) or not answer.is_blocked_by_budget:
         return ""
+    return " ".join(cause.message for cause in answer.causes if cause.message) or answer.message

@@ -61,7 +61,7 @@ class Node(Model, frozen=True):
 
 
 class PodMeta(Model, frozen=True):
-    """Without annotations: the largest part of a pod that nobody here reads, but for the mirror mark."""
+    """Without annotations: the largest part of a pod's metadata, and nobody here reads them."""
 
     name: str = ""
     namespace: str = ""

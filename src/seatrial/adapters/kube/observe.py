@@ -4,8 +4,8 @@
     pods ──┼─▶ stores ─▶ dirty node names ─▶ NodeSeen, rebuilt on the next look
     revisions ┘            gpurollouts ─▶ intent and ledger      clusterpolicies, nvidiadrivers ─▶ mode
 
-One change costs one node. What our own writes return goes into the same stores, so the next pass sees it without waiting
-for the watch. Tests: tests/adapters/kube/test_observe.py and tests/e2e/.
+One change costs one node. What our own writes return goes into the same stores, so the next pass sees it without
+waiting for the watch. Tests: tests/adapters/kube/test_observe.py and tests/e2e/.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from seatrial.adapters.kube import errors, keys, models, project, records, watch
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
@@ -24,6 +24,9 @@ from seatrial.adapters.kube.store import Store, by_name
 from seatrial.core.errors import SeatrialError
 from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
 from seatrial.ports import Sight
+
+LOOK_SECONDS: Final = 30.0
+"""Freshness is judged by time passing, so we look at least this often even when nothing changes."""
 
 RawT = TypeVar("RawT", bound=Object)
 ItemT = TypeVar("ItemT", bound=Object)
@@ -77,8 +80,9 @@ class _Stream(Generic[RawT, ItemT]):
 
     @property
     def is_absent(self) -> bool:
-        """The kind is not installed in this cluster, and that is fine."""
-        return self.is_optional and isinstance(self.state.last_error, errors.NotFound)
+        """The kind is not installed in this cluster, and that is fine; one whose objects we saw cannot be so."""
+        is_unknown = isinstance(self.state.last_error, errors.NotFound)
+        return self.is_optional and is_unknown and len(self.store) == 0
 
     @property
     def is_current(self) -> bool:
@@ -161,18 +165,19 @@ class KubeObserver:
 
     async def __aenter__(self) -> KubeObserver:
         self._tasks = [asyncio.create_task(stream.run(self._client), name=stream.name) for stream in self.streams]
+        for task in self._tasks:
+            task.add_done_callback(lambda _: self._changed.set())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
             task.cancel()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._tasks, return_exceptions=True)  # what one died of was told by `wait`
 
     async def wait_synced(self, timeout_seconds: float) -> None:
         """Return when every stream was listed once; raise the first thing that keeps one from it."""
         deadline = time.monotonic() + timeout_seconds
+        self._check_streams()
         while missing := [stream for stream in self.streams if not stream.is_current]:
             for stream in missing:
                 if stream.state.last_error is not None:
@@ -186,18 +191,22 @@ class KubeObserver:
             self._changed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), min(left_seconds, 1.0))
+            self._check_streams()
 
     # ── the port ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self) -> Sight | None:
         self._changed.clear()
-        rollout = self.find_rollout()
-        if rollout is None:
-            return None
         try:
+            rollout = self.find_rollout()
+            if rollout is None:
+                return None
             intent = records.read_intent(rollout)
+        except RolloutUnclear as err:
+            self._on_fault(str(err))
+            return None
         except ValueError as err:
-            self._on_fault(f"GPURollout {rollout.metadata.name} cannot be read: {err}")
+            self._on_fault(f"The GPURollout cannot be read: {err}")
             return None
         now = time.time()
         seen = Snapshot(
@@ -209,14 +218,16 @@ class KubeObserver:
         return Sight(seen=seen, intent=intent)
 
     async def wait(self, until: Instant | None) -> bool:
-        seconds = None if until is None else max(0.0, until - time.time())
-        # Freshness is judged by time passing, so we look at least now and then even when nothing changes.
+        seconds = LOOK_SECONDS if until is None else min(max(0.0, until - time.time()), LOOK_SECONDS)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), 30.0 if seconds is None else min(seconds, 30.0))
+            await asyncio.wait_for(self._changed.wait(), seconds)
+        self._check_streams()
+        return True
+
+    def _check_streams(self) -> None:
         for task in self._tasks:
             if task.done():
                 task.result()  # a stream ends only by a bug of ours; that must not pass in silence
-        return True
 
     def wrote_node(self, node: models.Node) -> None:
         """A write of ours returned this node."""
@@ -252,8 +263,8 @@ class KubeObserver:
         """What is seen of the GPU Operator."""
         return project.operator_facts(self.policies.store, self.drivers.store)
 
-    def all_nodes(self) -> dict[str, NodeSeen]:
-        """Every node seen, member of a rollout or not."""
+    def all_nodes(self) -> Mapping[str, NodeSeen]:
+        """Every node seen, member of a rollout or not; changes with the next look, so copy what is to last."""
         if self._is_wanted_old:
             self._is_wanted_old = False
             wanted = project.newest_by_owner(self.revisions.store)
@@ -267,7 +278,8 @@ class KubeObserver:
             self._members_key = None
         return self._seen
 
-    def _select(self, rollout: models.Rollout) -> dict[str, NodeSeen]:
+    def _select(self, rollout: models.Rollout) -> Mapping[str, NodeSeen]:
+        """The members as they are now. A change makes a new mapping: whoever holds the old one keeps what they saw."""
         nodes = self.all_nodes()
         selector = tuple(sorted(rollout.spec.node_selector.items()))
         if self._members_key != selector:
@@ -295,7 +307,10 @@ class KubeObserver:
 
     def _on_pod(self, before: project.PodItem | None, after: project.PodItem | None) -> None:
         if before is not None:
-            self._pods_by_node[before.node].pop(before.metadata.uid, None)
+            left = self._pods_by_node[before.node]
+            left.pop(before.metadata.uid, None)
+            if not left:
+                del self._pods_by_node[before.node]
             self._dirty.add(before.node)
         if after is not None:
             self._pods_by_node[after.node][after.metadata.uid] = after

@@ -1,7 +1,7 @@
 """From raw objects to the slim items we keep, and from those to facts: one function per kind, no rule in sight.
 
-Strings that repeat over a fleet (labels, versions, namespaces) are interned. A pod nobody here cares about is not kept at
-all. Tests: tests/adapters/kube/test_project.py
+Strings that repeat over a fleet (labels, versions, namespaces) are interned. A pod nobody here cares about is not kept
+at all. Tests: tests/adapters/kube/test_project.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from seatrial.core.snapshot import (
 from seatrial.core.versions import driver_version_of_image
 
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
-LIVE_PHASES: Final = frozenset({"Pending", "Running", "Unknown", ""})
+FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
+UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
+"""Why a container waits when all is well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +94,11 @@ def pod_item(pod: models.Pod, operator_namespace: str) -> PodItem | None:
     if not pod.spec.node_name:
         return None
     facts: DriverPod | ValidatorPod | GpuPod | None = None
-    is_ours = meta.namespace == operator_namespace
-    if is_ours and any(labels.get(key) == value for key, value in keys.DRIVER_SELECTORS):
+    # Elsewhere these labels mean nothing: anybody's pod could claim to be a validator and prove a driver.
+    is_operand = meta.namespace == operator_namespace
+    if is_operand and any(labels.get(key) == value for key, value in keys.DRIVER_SELECTORS):
         facts = _driver_pod(pod)
-    elif labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
+    elif is_operand and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
         facts = _validator_pod(pod)
     elif _holds_gpu(pod):
         facts = _gpu_pod(pod)
@@ -166,9 +169,7 @@ def operator_facts(policies: Iterable[models.ClusterPolicy], drivers: Iterable[m
     owned = sorted(drivers, key=lambda item: item.metadata.name)
     if owned and (policy is None or policy.spec.driver.use_nvidia_driver_crd):
         # Without an upgradePolicy an NVIDIADriver upgrades by itself; a ClusterPolicy does not.
-        upgrading = [
-            item for item in owned if item.spec.upgrade_policy is None or _is_on(item.spec.upgrade_policy, True)
-        ]
+        upgrading = [item for item in owned if _is_on(item.spec.upgrade_policy, by_default=True)]
         named = upgrading[0] if upgrading else owned[0]
         return OperatorFacts(
             kind=f"NVIDIADriver/{named.metadata.name}",
@@ -178,18 +179,18 @@ def operator_facts(policies: Iterable[models.ClusterPolicy], drivers: Iterable[m
         )
     if policy is None:
         return OperatorFacts()
-    upgrade = policy.spec.driver.upgrade_policy
+    is_on = _is_on(policy.spec.driver.upgrade_policy, by_default=False)
     is_sandboxed = bool(policy.spec.sandbox_workloads.enabled)
     return OperatorFacts(
         kind=f"ClusterPolicy/{policy.metadata.name}",
-        is_auto_upgrading=upgrade is not None and _is_on(upgrade, False) and not is_sandboxed,
+        is_auto_upgrading=is_on and not is_sandboxed,
         driver_version=policy.spec.driver.version,
         state=policy.status.state,
     )
 
 
-def _is_on(policy: models.UpgradePolicy, otherwise: bool) -> bool:
-    return otherwise if policy.auto_upgrade is None else policy.auto_upgrade
+def _is_on(policy: models.UpgradePolicy | None, *, by_default: bool) -> bool:
+    return by_default if policy is None or policy.auto_upgrade is None else policy.auto_upgrade
 
 
 def _driver_pod(pod: models.Pod) -> DriverPod:
@@ -207,11 +208,8 @@ def _driver_pod(pod: models.Pod) -> DriverPod:
         ready_since=_ready_since(pod) if is_ready else None,
         is_terminating=meta.deletion_timestamp is not None,
         restart_count=0 if is_ready else max((item.restart_count for item in statuses if not item.ready), default=0),
-        trouble=next((intern(reason) for reason in waiting if reason not in _ORDINARY), ""),
+        trouble=next((intern(reason) for reason in waiting if reason not in UNTOLD_REASONS), ""),
     )
-
-
-_ORDINARY: Final = frozenset({"PodInitializing", "ContainerCreating"})
 
 
 def _validator_pod(pod: models.Pod) -> ValidatorPod:
@@ -226,7 +224,7 @@ def _validator_pod(pod: models.Pod) -> ValidatorPod:
 
 def _gpu_pod(pod: models.Pod) -> GpuPod | None:
     owner = _controller(pod.metadata.owner_references)
-    if owner.kind in ("DaemonSet", "Node") or pod.status.phase not in LIVE_PHASES:
+    if owner.kind in ("DaemonSet", "Node") or pod.status.phase in FINISHED_PHASES:
         # A DaemonSet puts its pod back at once, a mirror pod cannot be evicted, and a finished pod holds nothing.
         return None
     return GpuPod(

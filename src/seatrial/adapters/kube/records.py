@@ -1,7 +1,7 @@
-"""Our records as Kubernetes keeps them: a node's label and annotation, a rollout's status. Text in, values out, and back.
+"""Our records as Kubernetes keeps them: a node's label and annotation, a rollout's status. Text in, values out, back.
 
-The annotation is the record; the label shows its phase to people and is how they ask for a retry. Carries a schema number,
-so that a later release knows an older record when it meets one.
+The annotation is the record; the label shows its phase to people and is how they ask for a retry. A record carries a
+schema number, so that a later release knows an older one when it meets it.
 
 Tests: tests/adapters/kube/test_records.py
 """
@@ -30,7 +30,6 @@ from seatrial.core.snapshot import (
 from seatrial.core.versions import DriverVersion
 
 SCHEMA: Final = 1
-_PHASES: Final = frozenset(phase.value for phase in NodePhase)
 
 
 class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -59,12 +58,9 @@ def read_node(facts: NodeFacts, label: str, annotation: str) -> NodeSeen:
         return NodeSeen(facts=facts, record=record)
     if not label:
         return NodeSeen(facts=facts, record=record, is_label_lost=True)
-    if label == NodePhase.UPGRADE_REQUIRED.value and record.phase in _RETRIABLE:
+    if label == NodePhase.UPGRADE_REQUIRED.value and record.phase is NodePhase.UPGRADE_FAILED:
         return NodeSeen(facts=facts, record=record, is_retry_asked=True)
     return NodeSeen(facts=facts, record=record, fault=RecordFault.EDITED, fault_text=label)
-
-
-_RETRIABLE: Final = frozenset({NodePhase.UPGRADE_FAILED})
 
 
 def _read_unrecorded(facts: NodeFacts, label: str) -> NodeSeen:
@@ -136,8 +132,15 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         resource_version=rollout.metadata.resource_version,
         admitted=tuple(sorted(Admission(node=entry.node, attempt=entry.attempt) for entry in status.admitted)),
         summary=summary if status.state else None,
-        summarised_at=instant_of(status.summarised_at) if status.summarised_at else 0.0,
+        summarised_at=_summarised_at(status.summarised_at),
     )
+
+
+def _summarised_at(text: str) -> Instant:
+    try:
+        return instant_of(text)
+    except ValueError:
+        return 0.0  # never, or by somebody else: the next summary is due
 
 
 def rollout_patch(record: RolloutRecord) -> list[dict[str, Any]]:
@@ -179,8 +182,11 @@ def read_intent(rollout: models.Rollout) -> Intent:
 
 
 def instant_of(text: str) -> Instant:
-    """Read RFC 3339."""
-    return datetime.fromisoformat(text).timestamp()
+    """Read RFC 3339; a time without its offset could be any hour, and is a ValueError."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"the time {text!r} lacks its offset, such as Z")
+    return at.timestamp()
 
 
 def text_of(instant: Instant) -> str:

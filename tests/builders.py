@@ -1,0 +1,245 @@
+"""Small values for tests: a node, a fleet, an intent, a snapshot; healthy and at rest unless told otherwise.
+
+A node runs the OLD driver and is wanted to run the NEW one. Times on the cluster's clock: the old driver and its
+validator were Ready at 100; `a_new_driver` is Ready at 200, and a validator that proves it (`proving`) at 300.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from seatrial.core.actions import Action, WriteNodeRecord
+from seatrial.core.decide import Decision
+from seatrial.core.intent import Eviction, Intent, Limits, Share
+from seatrial.core.node import Orders, Step
+from seatrial.core.snapshot import (
+    Admission,
+    DriverPod,
+    DriverRevision,
+    Freshness,
+    GpuPod,
+    Instant,
+    NodeFacts,
+    NodePhase,
+    NodeRecord,
+    NodeSeen,
+    OperatorFacts,
+    Rebuff,
+    RecordFault,
+    RolloutRecord,
+    Snapshot,
+    Summary,
+    ValidatorPod,
+)
+from seatrial.core.versions import DriverVersion
+
+OLD: Final = DriverRevision(hash="old", version="570.124.06")
+NEW: Final = DriverRevision(hash="new", version="580.105.08")
+TARGET: Final = DriverVersion.parse(NEW.version)
+NOW: Final = 1000.0
+
+
+def a_driver(name: str = "n1", **changes: Any) -> DriverPod:
+    """The old driver pod, Ready."""
+    pod = DriverPod(
+        namespace="gpu-operator",
+        name=f"driver-{name}",
+        uid=f"driver-{name}-0",
+        revision=OLD.hash,
+        version=OLD.version,
+        is_ready=True,
+        ready_since=100.0,
+    )
+    return replace(pod, **changes)
+
+
+def a_new_driver(name: str = "n1", **changes: Any) -> DriverPod:
+    """The new driver pod, Ready."""
+    is_new = {"uid": f"driver-{name}-1", "revision": NEW.hash, "version": NEW.version, "ready_since": 200.0}
+    return a_driver(name, **(is_new | changes))
+
+
+def a_starting_driver(name: str = "n1", **changes: Any) -> DriverPod:
+    """The new driver pod, not Ready yet."""
+    return a_new_driver(name, **({"is_ready": False, "ready_since": None} | changes))
+
+
+def a_validator(name: str = "n1", **changes: Any) -> ValidatorPod:
+    """A validator that was Ready with the old driver, so that it proves nothing about the new one."""
+    return replace(ValidatorPod(name=f"validator-{name}", is_ready=True, ready_since=100.0), **changes)
+
+
+def proving(name: str = "n1") -> ValidatorPod:
+    """A validator that proves the new driver."""
+    return a_validator(name, ready_since=300.0)
+
+
+def a_gpu_pod(number: int = 0, **changes: Any) -> GpuPod:
+    """A pod of a job that holds a GPU."""
+    return replace(GpuPod(namespace="jobs", name=f"train-{number}", uid=f"pod-{number}"), **changes)
+
+
+_MISSING: Final = object()
+
+
+def a_node(
+    name: str = "n1",
+    phase: NodePhase | None = None,
+    *,
+    attempt: int = 1,
+    entered_at: Instant = 900.0,
+    is_cordon_ours: bool = False,
+    reason: str = "",
+    failed_revision: str = "",
+    failed_pod: str = "",
+    is_cordoned: bool | None = None,
+    is_ready: bool = True,
+    is_skipped: bool = False,
+    resource_version: str = "7",
+    wanted: DriverRevision | None = NEW,
+    driver: DriverPod | object | None = _MISSING,
+    validator: ValidatorPod | object | None = _MISSING,
+    gpu_pods: tuple[GpuPod, ...] = (),
+    is_retry_asked: bool = False,
+    is_label_lost: bool = False,
+    fault: RecordFault | None = None,
+    fault_text: str = "",
+) -> NodeSeen:
+    """One node; our cordon is on it when it is called ours, unless told otherwise."""
+    record = None
+    if phase is not None:
+        record = NodeRecord(
+            phase=phase,
+            attempt=attempt,
+            entered_at=entered_at,
+            is_cordon_ours=is_cordon_ours,
+            reason=reason,
+            failed_revision=failed_revision,
+            failed_pod=failed_pod,
+        )
+    facts = NodeFacts(
+        name=name,
+        resource_version=resource_version,
+        is_cordoned=is_cordon_ours if is_cordoned is None else is_cordoned,
+        is_ready=is_ready,
+        is_skipped=is_skipped,
+        wanted=wanted,
+        driver=a_driver(name) if driver is _MISSING else driver,  # type: ignore[arg-type]
+        validator=a_validator(name) if validator is _MISSING else validator,  # type: ignore[arg-type]
+        gpu_pods=gpu_pods,
+    )
+    return NodeSeen(
+        facts=facts,
+        record=record,
+        is_retry_asked=is_retry_asked,
+        is_label_lost=is_label_lost,
+        fault=fault,
+        fault_text=fault_text,
+    )
+
+
+def a_well_node(name: str = "n1", phase: NodePhase | None = None, **changes: Any) -> NodeSeen:
+    """A node with the new driver, proven."""
+    fields: dict[str, Any] = {"driver": a_new_driver(name), "validator": proving(name)}
+    return a_node(name, phase, **(fields | changes))
+
+
+def a_fleet(size: int, phase: NodePhase | None = None, **changes: Any) -> tuple[NodeSeen, ...]:
+    """Nodes n1, n2, … that are all alike."""
+    return tuple(a_node(f"n{number}", phase, **changes) for number in range(1, size + 1))
+
+
+def an_intent(
+    *,
+    parallel_max: int = 1,
+    unavailable_max: int | str = "25%",
+    failed_max: int = 1,
+    eviction: Eviction | None = None,
+    is_paused: bool = False,
+    **changes: Any,
+) -> Intent:
+    """A wish for the NEW driver."""
+    limits = Limits(parallel_max=parallel_max, unavailable_max=Share.parse(unavailable_max), failed_max=failed_max)
+    intent = Intent(
+        rollout="spring", target=TARGET, limits=limits, eviction=eviction or Eviction(), is_paused=is_paused
+    )
+    return replace(intent, **changes)
+
+
+def some_orders(
+    *,
+    intent: Intent | None = None,
+    admitted: Mapping[str, int] | None = None,
+    recalled: Iterable[str] = (),
+    rebuffs: Mapping[str, Rebuff] | None = None,
+    attentive_since: Instant = 0.0,
+) -> Orders:
+    """Orders under which n1 is admitted for its first attempt."""
+    return Orders(
+        intent=intent or an_intent(),
+        admitted={"n1": 1} if admitted is None else admitted,
+        recalled=frozenset(recalled),
+        rebuffs=rebuffs or {},
+        attentive_since=attentive_since,
+    )
+
+
+def a_ledger(*names: str, attempt: int = 1) -> tuple[Admission, ...]:
+    """Who is admitted."""
+    return tuple(Admission(node=name, attempt=attempt) for name in names)
+
+
+def a_snapshot(
+    *nodes: NodeSeen,
+    admitted: tuple[Admission, ...] = (),
+    summary: Summary | None = None,
+    summarised_at: Instant = 0.0,
+    freshness: tuple[Freshness, ...] = (),
+    operator: OperatorFacts | None = None,
+    rebuffs: Mapping[str, Rebuff] | None = None,
+    busy: Mapping[str, Instant | None] | None = None,
+    attentive_since: Instant = 0.0,
+) -> Snapshot:
+    """Everything that is seen."""
+    return Snapshot(
+        nodes={node.name: node for node in nodes},
+        rollout=RolloutRecord(
+            name="spring",
+            resource_version="40",
+            admitted=admitted,
+            summary=summary,
+            summarised_at=summarised_at,
+        ),
+        freshness=freshness,
+        operator=operator or OperatorFacts(),
+        rebuffs=rebuffs or {},
+        busy=busy or {},
+        attentive_since=attentive_since,
+    )
+
+
+def a_rebuff(*, at: Instant = NOW, count: int = 1, detail: str = "denied") -> Rebuff:
+    """A write that was turned down just now."""
+    return Rebuff(at=at, count=count, code="failed", detail=detail)
+
+
+def a_decision(*actions: Action, **changes: Any) -> Decision:
+    """A decision made up for the occasion."""
+    return Decision(actions=actions, **changes)
+
+
+def written(
+    node: NodeSeen, phase: NodePhase, by: type[WriteNodeRecord] = WriteNodeRecord, **changes: Any
+) -> WriteNodeRecord:
+    """The write that opens a phase of a node now."""
+    blank = NodeRecord(phase=phase, attempt=0, entered_at=NOW)
+    fields: dict[str, Any] = {"phase": phase, "entered_at": NOW}
+    record = replace(node.record or blank, **(fields | changes))
+    return by(node=node.name, record=record, expect=node.facts.resource_version)
+
+
+def opening(node: NodeSeen, phase: NodePhase, by: type[WriteNodeRecord] = WriteNodeRecord, **changes: Any) -> Step:
+    """The step that opens a phase of a node now."""
+    return Step(action=written(node, phase, by, **changes))

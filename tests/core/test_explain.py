@@ -1,0 +1,215 @@
+"""Every hold that core really makes reads as a sentence with nothing left open."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from tests.builders import (
+    NOW,
+    a_driver,
+    a_gpu_pod,
+    a_ledger,
+    a_new_driver,
+    a_node,
+    a_rebuff,
+    a_snapshot,
+    a_starting_driver,
+    a_validator,
+    an_intent,
+)
+
+from seatrial.core.decide import ACTIONS_MAX, decide
+from seatrial.core.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.intent import Intent
+from seatrial.core.node import FailureCode
+from seatrial.core.snapshot import (
+    DriverRevision,
+    Freshness,
+    GpuPod,
+    NodePhase,
+    NodeSeen,
+    OperatorFacts,
+    RecordFault,
+    Snapshot,
+)
+
+
+def waiting(**changes: Any) -> NodeSeen:
+    return a_node(phase=NodePhase.UPGRADE_REQUIRED, **changes)
+
+
+def admitted(phase: NodePhase, **changes: Any) -> Snapshot:
+    changes = {"is_cordon_ours": True} | changes
+    return a_snapshot(a_node(phase=phase, **changes), admitted=a_ledger("n1"))
+
+
+def evicting(*pods: GpuPod) -> Snapshot:
+    return admitted(NodePhase.POD_DELETION_REQUIRED, gpu_pods=pods)
+
+
+def validating(**changes: Any) -> Snapshot:
+    changes = {"driver": a_new_driver()} | changes
+    return admitted(NodePhase.VALIDATION_REQUIRED, **changes)
+
+
+ALONE = an_intent(unavailable_max=1)
+FAILED = a_node("n2", NodePhase.UPGRADE_FAILED, failed_revision="new", reason="driver-timeout")
+BLOCKED = a_rebuff(detail="Cannot evict pod as it would violate the pod's disruption budget.")
+
+SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
+    HoldCode.PAUSED: (a_snapshot(waiting()), an_intent(is_paused=True)),
+    HoldCode.STALE_VIEW: (
+        a_snapshot(waiting(), freshness=(Freshness(source="pods", is_synced=False, heard_at=NOW),)),
+        ALONE,
+    ),
+    HoldCode.MODE_CONTRADICTION: (
+        a_snapshot(waiting(), operator=OperatorFacts(kind="ClusterPolicy/gpu", is_auto_upgrading=True)),
+        ALONE,
+    ),
+    HoldCode.TARGET_NOT_PUBLISHED: (
+        a_snapshot(waiting(wanted=DriverRevision(hash="x", version="550.54.15"))),
+        ALONE,
+    ),
+    HoldCode.PARALLEL_LIMIT: (
+        a_snapshot(a_node("n0", NodePhase.CORDON_REQUIRED), waiting(), admitted=a_ledger("n0")),
+        an_intent(unavailable_max=2),
+    ),
+    HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
+    HoldCode.FAILURE_BUDGET: (a_snapshot(waiting(), FAILED), an_intent(failed_max=0)),
+    HoldCode.LEDGER_PENDING: (a_snapshot(waiting()), ALONE),
+    HoldCode.PASS_FULL: (a_snapshot(*(a_node(f"a{n:04}") for n in range(ACTIONS_MAX)), a_node()), ALONE),
+    HoldCode.SKIPPED: (a_snapshot(waiting(is_skipped=True)), ALONE),
+    HoldCode.NODE_NOT_READY: (a_snapshot(waiting(is_ready=False)), ALONE),
+    HoldCode.DRIVER_POD_MISSING: (a_snapshot(waiting(driver=None)), ALONE),
+    HoldCode.REVISION_UNKNOWN: (a_snapshot(waiting(wanted=None)), ALONE),
+    HoldCode.RECORD_UNREADABLE: (
+        a_snapshot(a_node(fault=RecordFault.UNREADABLE, fault_text="JSON is malformed.")),
+        ALONE,
+    ),
+    HoldCode.RECORD_EDITED: (a_snapshot(a_node(fault=RecordFault.EDITED, fault_text="upgrade-done")), ALONE),
+    HoldCode.WRITE_IN_FLIGHT: (a_snapshot(waiting(), busy={"n1": NOW + 5}), ALONE),
+    HoldCode.WRITE_REFUSED: (a_snapshot(waiting(), rebuffs={"n1": a_rebuff(detail="nodes is forbidden.")}), ALONE),
+    HoldCode.CORDON_LOST: (admitted(NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=False), ALONE),
+    HoldCode.EVICTING: (evicting(a_gpu_pod(is_terminating=True)), ALONE),
+    HoldCode.EVICTION_BLOCKED: (
+        a_snapshot(*evicting(a_gpu_pod()).nodes.values(), admitted=a_ledger("n1"), rebuffs={"pod-0": BLOCKED}),
+        ALONE,
+    ),
+    HoldCode.POD_WITHOUT_CONTROLLER: (evicting(a_gpu_pod(has_controller=False)), ALONE),
+    HoldCode.POD_WITH_EMPTY_DIR: (evicting(a_gpu_pod(has_empty_dir=True)), ALONE),
+    HoldCode.DRIVER_STOPPING: (admitted(NodePhase.POD_RESTART_REQUIRED, driver=a_driver(is_terminating=True)), ALONE),
+    HoldCode.DRIVER_STARTING: (
+        admitted(NodePhase.POD_RESTART_REQUIRED, driver=a_starting_driver(trouble="ImagePullBackOff")),
+        ALONE,
+    ),
+    HoldCode.DRIVER_NOT_READY: (validating(driver=a_starting_driver()), ALONE),
+    HoldCode.VALIDATOR_MISSING: (validating(validator=None), ALONE),
+    HoldCode.VALIDATOR_NOT_READY: (validating(validator=a_validator(is_ready=False)), ALONE),
+    HoldCode.VALIDATOR_STALE: (validating(), ALONE),
+    HoldCode.FAILED: (
+        a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, failed_revision="new", reason="driver-crash-loop")),
+        ALONE,
+    ),
+}
+
+
+def real_hold(code: HoldCode) -> Hold:
+    seen, intent = SITUATIONS[code]
+    return next(held for held in decide(seen, intent, NOW).holds if held.subject == "n1")
+
+
+def is_finished(text: str) -> bool:
+    """Nothing left open, nothing doubled, nothing empty."""
+    return not re.search(r"\{|\}\}|\.\.|,,|::| \.| ,|  |\(\)|: \.|None", text)
+
+
+def test_every_code_has_a_situation_and_an_explanation() -> None:
+    assert set(SITUATIONS) == set(EXPLANATIONS) == set(HoldCode)
+
+
+@pytest.mark.parametrize("code", HoldCode)
+def test_every_hold_that_core_makes_reads_as_a_sentence(code: HoldCode) -> None:
+    held = real_hold(code)
+    told = sentence(held, NOW + 2)
+    assert held.code is code
+    assert told.startswith("n1: ")
+    assert told.endswith(".")
+    assert is_finished(told.replace('\'{"spec":{"paused":false}}\'', "")), told
+
+
+@pytest.mark.parametrize("code", FailureCode)
+def test_every_failure_reads_as_a_sentence(code: FailureCode) -> None:
+    told = sentence(hold("n1", HoldCode.FAILED, since=NOW - 60, why=code), NOW)
+    assert FAILURES[code] in told
+    assert is_finished(told), told
+
+
+def test_every_failure_is_explained_and_nothing_else() -> None:
+    assert set(FAILURES) == set(FailureCode)
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (
+            real_hold(HoldCode.EVICTION_BLOCKED),
+            (
+                "n1: evictions of GPU pods turned down: 1, first jobs/train-0: Cannot evict pod as it would violate "
+                "the pod's disruption budget (for 1 min 40 s, at most 5 s more before we look again or give "
+                "up). Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is "
+                "tried again by itself."
+            ),
+        ),
+        (
+            real_hold(HoldCode.PAUSED),
+            (
+                "n1: the rollout is paused; every node keeps its place. Resume with `kubectl patch gpurollout spring "
+                '--type=merge -p \'{"spec":{"paused":false}}\'`.'
+            ),
+        ),
+        (
+            real_hold(HoldCode.DRIVER_STARTING),
+            (
+                "n1: driver pod driver-n1 is starting (ImagePullBackOff) (for 1 min 40 s, at most 28 min 20 s "
+                "more before we look again or give up). See `kubectl logs` and `kubectl describe pod` of driver-n1 "
+                "if it takes longer than usual."
+            ),
+        ),
+        (
+            hold("NODE-7", HoldCode.FAILED, why=""),
+            (
+                "NODE-7: the upgrade of this node failed: no reason was recorded. Mend the cause, then retry: `kubectl "
+                "label node NODE-7 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`."
+            ),
+        ),
+    ],
+)
+def test_a_whole_answer_says_who_and_why_and_how_long_and_what_next(held: Hold, told: str) -> None:
+    assert sentence(held, NOW) == told
+
+
+def test_the_two_halves_of_an_answer_can_be_asked_for() -> None:
+    held = hold("n1", HoldCode.SKIPPED)
+    assert (why(held), next_step(held)) == (
+        "somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true",
+        "Remove the label to let the node be upgraded.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0 s"),
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (60, "1 min"),
+        (125, "2 min 5 s"),
+        (3600, "1 h 0 min"),
+        (7384, "2 h 3 min"),
+    ],
+)
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
+    assert span(seconds) == text

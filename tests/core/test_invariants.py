@@ -1,0 +1,249 @@
+"""Each promise has a decision that breaks it and one that keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from tests.builders import (
+    a_decision,
+    a_fleet,
+    a_gpu_pod,
+    a_ledger,
+    a_node,
+    a_snapshot,
+    a_well_node,
+    an_intent,
+    written,
+)
+
+from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.intent import Intent
+from seatrial.core.invariants import PROMISES, Breach, broken
+from seatrial.core.snapshot import Admission, NodePhase, Snapshot
+
+
+class Case(NamedTuple):
+    """A decision about a snapshot, and the promises it breaks."""
+
+    story: str
+    seen: Snapshot
+    decision: Decision
+    breaches: tuple[Breach, ...] = ()
+    intent: Intent = an_intent(parallel_max=2, unavailable_max=2, failed_max=0)
+
+
+def ledger(seen: Snapshot, *admitted: Admission) -> WriteRolloutRecord:
+    return WriteRolloutRecord(record=replace(seen.rollout, admitted=admitted))
+
+
+def held(*names: str) -> Decision:
+    return Decision(holds=tuple(hold(name, HoldCode.SKIPPED) for name in names))
+
+
+def evict(attempt: int = 1) -> EvictPods:
+    return EvictPods(node="n1", attempt=attempt, pods=(a_gpu_pod(),))
+
+
+RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="driver-n1-0")
+FLEET = a_fleet(4, NodePhase.UPGRADE_DONE)
+WAITING = a_snapshot(*FLEET)
+ONE_OUT = a_snapshot(a_node("n1", NodePhase.UPGRADE_DONE, is_ready=False), *FLEET[1:])
+FULL = a_snapshot(
+    a_node("n1", NodePhase.UPGRADE_DONE, is_ready=False),
+    a_node("n2", NodePhase.UPGRADE_DONE, is_cordoned=True),
+    *FLEET[2:],
+)
+FAILED = a_snapshot(a_node("n1", NodePhase.UPGRADE_FAILED), *FLEET[1:])
+LOST_LEDGER = a_snapshot(*a_fleet(3, NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True))
+CORDONING = a_node("n1", NodePhase.CORDON_REQUIRED)
+EVICTING = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=(a_gpu_pod(),))
+RESTARTING = a_node("n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
+ENDING = a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
+UNRECORDED = a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordoned=True, gpu_pods=(a_gpu_pod(),))
+N1 = a_ledger("n1")
+
+CASES = [
+    # capacity
+    Case("two are admitted at a limit of two", WAITING, a_decision(ledger(WAITING, *a_ledger("n1", "n2")))),
+    Case(
+        "three are admitted at limits of two",
+        WAITING,
+        a_decision(ledger(WAITING, *a_ledger("n1", "n2", "n3"))),
+        (
+            Breach(promise="capacity", subject="spring", detail="3 nodes under way, limit 2"),
+            Breach(promise="capacity", subject="spring", detail="3 unavailable, limit 2"),
+        ),
+    ),
+    Case("one is admitted beside a node that is out", ONE_OUT, a_decision(ledger(ONE_OUT, *a_ledger("n2")))),
+    Case(
+        "two are admitted beside a node that is out",
+        ONE_OUT,
+        a_decision(ledger(ONE_OUT, *a_ledger("n2", "n3"))),
+        (Breach(promise="capacity", subject="spring", detail="3 unavailable, limit 2"),),
+    ),
+    Case("nodes that are out already cost nothing", FULL, a_decision(ledger(FULL, *a_ledger("n1", "n2")))),
+    Case(
+        "a node is admitted although too many failed",
+        FAILED,
+        a_decision(ledger(FAILED, *a_ledger("n2")), holds=held("n1").holds),
+        (Breach(promise="capacity", subject="spring", detail="1 failed, limit 0"),),
+    ),
+    Case(
+        "who is under way is put back whatever the limits say",
+        LOST_LEDGER,
+        a_decision(ledger(LOST_LEDGER, *a_ledger("n1", "n2", "n3")), holds=held("n1", "n2", "n3").holds),
+    ),
+    Case(
+        "who is through is let go",
+        a_snapshot(*FLEET, admitted=a_ledger("n1", "n2", "n3")),
+        a_decision(ledger(WAITING, *a_ledger("n1"))),
+    ),
+    Case(
+        "an admitted node is cordoned",
+        a_snapshot(CORDONING, *FLEET[1:], admitted=N1),
+        a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
+    ),
+    Case(
+        "an admitted node is cordoned although others were lost meanwhile",
+        a_snapshot(CORDONING, *a_fleet(4, NodePhase.UPGRADE_DONE, is_ready=False)[1:], admitted=N1),
+        a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
+        (Breach(promise="capacity", subject="n1", detail="4 unavailable, limit 2"),),
+    ),
+    # recorded
+    Case("pods are evicted once the record is seen", a_snapshot(EVICTING, admitted=N1), a_decision(evict())),
+    Case(
+        "pods are evicted before the record is seen",
+        a_snapshot(UNRECORDED, admitted=N1),
+        a_decision(evict()),
+        (Breach(promise="recorded", subject="n1", detail=f"EvictPods while the record seen is {UNRECORDED.record}"),),
+    ),
+    Case("the driver is stopped once the record is seen", a_snapshot(RESTARTING, admitted=N1), a_decision(RESTART)),
+    Case(
+        "the driver is stopped a phase too early",
+        a_snapshot(EVICTING, admitted=N1),
+        a_decision(RESTART),
+        (
+            Breach(
+                promise="recorded", subject="n1", detail=f"RestartDriverPod while the record seen is {EVICTING.record}"
+            ),
+        ),
+    ),
+    # admitted
+    Case(
+        "an admitted node starts",
+        a_snapshot(UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+    ),
+    Case(
+        "a node starts that the ledger does not name",
+        a_snapshot(UNRECORDED),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        (Breach(promise="admitted", subject="n1", detail="WriteNodeRecord of attempt 1 is not in the ledger"),),
+    ),
+    Case(
+        "pods are evicted on the admission of another attempt",
+        a_snapshot(EVICTING, admitted=a_ledger("n1", attempt=2)),
+        a_decision(evict()),
+        (Breach(promise="admitted", subject="n1", detail="EvictPods of attempt 1 is not in the ledger"),),
+    ),
+    Case(
+        "a label that was lost is no start",
+        a_snapshot(replace(CORDONING, is_label_lost=True)),
+        a_decision(written(CORDONING, NodePhase.CORDON_REQUIRED, entered_at=900.0)),
+    ),
+    # hands off
+    Case(
+        "our cordon is lifted",
+        a_snapshot(ENDING, admitted=N1),
+        a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)),
+    ),
+    Case(
+        "the cordon of an admin is lifted",
+        a_snapshot(a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordoned=True), admitted=N1),
+        a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)),
+        (Breach(promise="hands_off", subject="n1", detail="uncordon of a node that somebody else cordoned"),),
+    ),
+    Case(
+        "a node marked skip starts",
+        a_snapshot(a_node("n1", NodePhase.UPGRADE_REQUIRED, is_skipped=True), admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        (Breach(promise="hands_off", subject="n1", detail="start of a node marked skip"),),
+    ),
+    Case(
+        "a node marked skip on the way is brought to its end",
+        a_snapshot(replace(RESTARTING, facts=replace(RESTARTING.facts, is_skipped=True)), admitted=N1),
+        a_decision(RESTART),
+    ),
+    # no lost node
+    Case("a node waits with a reason", a_snapshot(a_node("n1")), held("n1")),
+    Case("a done node needs no reason", WAITING, a_decision()),
+    Case(
+        "a node neither moves nor waits with a reason",
+        a_snapshot(a_node("n1")),
+        a_decision(),
+        (Breach(promise="no_lost_node", subject="n1", detail="neither moving nor held, record None"),),
+    ),
+    # one act
+    Case(
+        "two acts on one node",
+        a_snapshot(RESTARTING, admitted=N1),
+        a_decision(RESTART, evict()),
+        (Breach(promise="one_act", subject="n1", detail="2 acts in one pass"),),
+    ),
+    # table
+    Case(
+        "a phase is skipped",
+        a_snapshot(UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.UNCORDON_REQUIRED)),
+        (Breach(promise="table", subject="n1", detail="upgrade-required → uncordon-required"),),
+    ),
+    Case(
+        "a lifted cordon is written down",
+        a_snapshot(a_node("n1", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True, is_cordoned=False), admitted=N1),
+        a_decision(
+            written(
+                a_node("n1", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True),
+                NodePhase.VALIDATION_REQUIRED,
+                entered_at=900.0,
+                is_cordon_ours=False,
+            )
+        ),
+    ),
+    # proven
+    Case(
+        "an unproven node is given back",
+        a_snapshot(a_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True), admitted=N1),
+        a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)),
+        (Breach(promise="proven", subject="n1", detail="uncordon in spite of driver-not-ready"),),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.story for case in CASES])
+def test_a_promise_is_kept_or_broken_when(case: Case) -> None:
+    assert broken(case.seen, case.intent, case.decision) == case.breaches
+
+
+@pytest.mark.parametrize(("count", "is_broken"), [(ACTIONS_MAX, False), (ACTIONS_MAX + 1, True)])
+def test_a_pass_has_no_more_acts_than_it_may(count: int, is_broken: bool) -> None:
+    nodes = [a_node(f"n{number:04}") for number in range(count)]
+    acts: list[WriteNodeRecord] = [written(node, NodePhase.UPGRADE_REQUIRED, attempt=1) for node in nodes]
+    seen = a_snapshot(*nodes)
+    breach = Breach(promise="bounded", subject="spring", detail="201 acts in one pass, limit 200")
+    # The ledger is not an act on a node, and is always allowed.
+    assert broken(seen, an_intent(), a_decision(ledger(seen), *acts)) == ((breach,) if is_broken else ())
+
+
+def test_every_promise_has_a_case_that_breaks_it() -> None:
+    breaking = {breach.promise for case in CASES for breach in case.breaches} | {"bounded"}
+    assert breaking == {promise.__name__.removesuffix("_kept") for promise in PROMISES}
+
+
+def test_a_breach_reads_as_a_sentence() -> None:
+    assert str(Breach(promise="one_act", subject="n1", detail="2 acts in one pass")) == (
+        "one_act broken at n1: 2 acts in one pass"
+    )

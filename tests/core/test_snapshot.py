@@ -1,0 +1,96 @@
+"""What is seen: derived facts, and a walk over every value type of the core."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import types
+import typing
+from collections.abc import Iterator, Mapping
+
+import pytest
+from tests.builders import NEW, OLD, a_new_driver, a_node
+
+import seatrial.core
+from seatrial.core.snapshot import Mode, OperatorFacts
+
+
+def core_modules() -> list[types.ModuleType]:
+    found = pkgutil.walk_packages(seatrial.core.__path__, "seatrial.core.")
+    return [importlib.import_module(module.name) for module in found]
+
+
+def value_types() -> list[type]:
+    """Every dataclass that core defines."""
+    found = {
+        kind
+        for module in core_modules()
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if dataclasses.is_dataclass(kind) and kind.__module__.startswith("seatrial.core")
+    }
+    return sorted(found, key=lambda kind: (kind.__module__, kind.__name__))
+
+
+def parts(annotation: object) -> Iterator[object]:
+    """An annotation and everything inside its brackets."""
+    yield typing.get_origin(annotation) or annotation
+    for argument in typing.get_args(annotation):
+        yield from parts(argument)
+
+
+MUTABLE = (list, dict, set, bytearray)
+
+
+@pytest.mark.parametrize("kind", value_types(), ids=lambda kind: kind.__name__)
+def test_every_value_of_the_core_is_frozen_through_and_through(kind: type) -> None:
+    parameters = kind.__dataclass_params__  # type: ignore[attr-defined]
+    hints = typing.get_type_hints(kind)
+    mutable = {
+        field.name
+        for field in dataclasses.fields(kind)
+        for part in parts(hints[field.name])
+        if isinstance(part, type) and issubclass(part, MUTABLE) and part is not Mapping
+    }
+    assert (parameters.frozen, "__slots__" in vars(kind), mutable) == (True, True, set())
+
+
+def test_the_walk_finds_the_types_it_should() -> None:
+    names = {kind.__name__ for kind in value_types()}
+    assert {"Snapshot", "NodeFacts", "NodeRecord", "Intent", "Decision", "Hold", "Cordon", "Budget", "Step"} <= names
+
+
+def test_core_imports_the_standard_library_and_itself_only() -> None:
+    borrowed = {
+        value.__name__
+        for module in core_modules()
+        for value in vars(module).values()
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("seatrial.")
+    }
+    assert {name for name in borrowed if not name.startswith("seatrial.core")} == set()
+
+
+@pytest.mark.parametrize(
+    ("is_cordoned", "is_ready", "is_unavailable"),
+    [(False, True, False), (True, True, True), (False, False, True), (True, False, True)],
+)
+def test_a_node_is_unavailable_when_cordoned_or_not_ready(
+    is_cordoned: bool, is_ready: bool, is_unavailable: bool
+) -> None:
+    assert a_node(is_cordoned=is_cordoned, is_ready=is_ready).facts.is_unavailable is is_unavailable
+
+
+def test_a_node_is_in_sync_when_its_driver_is_of_the_wanted_revision() -> None:
+    nodes = [
+        a_node(driver=a_new_driver(), wanted=NEW),
+        a_node(driver=a_new_driver(), wanted=OLD),
+        a_node(driver=a_new_driver(), wanted=None),
+        a_node(driver=None, wanted=NEW),
+    ]
+    assert [node.facts.is_in_sync for node in nodes] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(("is_on", "mode"), [(True, Mode.DELEGATED), (False, Mode.DIRECT)])
+def test_the_mode_is_what_the_cluster_itself_has(is_on: bool, mode: Mode) -> None:
+    assert OperatorFacts(kind="ClusterPolicy/gpu", is_auto_upgrading=is_on).mode is mode
