@@ -1,0 +1,555 @@
+"""Writes the pages and pictures of docs/ that are drawn from the code: `make docs`.
+
+    python docs/generate.py            write them into this checkout
+    python docs/generate.py --to DIR   write them below DIR instead (the tests compare)
+
+Nothing here depends on the machine, the clock or the terminal: the same code gives the same bytes. What the code cannot
+say about itself (what happens inside a state) is written here once, and a missing entry is a KeyError, not a gap.
+Tests: tests/docs/test_generated.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+
+from seatrial import manifests
+from seatrial.cli import demo
+from seatrial.cli import main as cli
+from seatrial.cli.exit_codes import MEANINGS
+from seatrial.core import decide, explain, intent, invariants
+from seatrial.core import node as machine
+from seatrial.core.holds import HoldCode
+from seatrial.core.snapshot import NodePhase
+from seatrial.run.loop import run_forever
+from seatrial.run.memory import Memory
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SOURCE: Final = ROOT / "src" / "seatrial"
+NOTE: Final = "<!-- Written by docs/generate.py from {source}; change that and run `make docs`. -->\n\n"
+
+
+def main() -> None:
+    """Write every page."""
+    parser = argparse.ArgumentParser(description="Write the generated pages and pictures of docs/.")
+    parser.add_argument("--to", type=Path, default=ROOT, metavar="DIR", help="write below this folder (the checkout)")
+    args = parser.parse_args()
+    for name, text in pages().items():
+        target = args.to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """Every generated file: its path in the repository, and its text."""
+    return {
+        "docs/reference/node-states.md": node_states(),
+        "docs/reference/holds.md": holds(),
+        "docs/reference/promises.md": promises(),
+        "docs/reference/gpurollout.md": gpurollout(),
+        "docs/reference/commands.md": commands(),
+        "docs/reference/exit-codes.md": exit_codes(),
+        "docs/pictures/demo.svg": demo_picture(),
+        "docs/pictures/node-states.svg": node_states_picture(),
+    }
+
+
+# ── node states ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+MEANS: Final[Mapping[NodePhase, str]] = {
+    NodePhase.UPGRADE_REQUIRED: "The driver pod is not of the wanted revision. The node waits for its turn: for the "
+    "ledger to name it.",
+    NodePhase.CORDON_REQUIRED: "The ledger names the node. The budget is looked at once more, then comes the cordon.",
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: "The node is cordoned. Passed through at once: nobody waits for jobs yet.",
+    NodePhase.POD_DELETION_REQUIRED: "GPU pods are evicted; budgets of their owners are honoured.",
+    NodePhase.POD_RESTART_REQUIRED: "The driver pod is deleted, and the new one has to become Ready.",
+    NodePhase.VALIDATION_REQUIRED: "A validator pod has to become Ready no earlier than the driver did.",
+    NodePhase.UNCORDON_REQUIRED: "The driver is proven. Our cordon goes away together with the last record.",
+    NodePhase.UPGRADE_DONE: "Nothing to do.",
+    NodePhase.UPGRADE_FAILED: "Given up, with a reason. The node stays as it is, cordoned where we cordoned it.",
+}
+DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(intent.Intent)}
+DEADLINES: Final[Mapping[NodePhase, str]] = {
+    NodePhase.POD_DELETION_REQUIRED: f"`podDeletion.timeoutSeconds`, {intent.Eviction().timeout_seconds:g} s",
+    NodePhase.POD_RESTART_REQUIRED: f"`driverTimeoutSeconds`, {DEFAULTS['restart_timeout_seconds']:g} s",
+    NodePhase.VALIDATION_REQUIRED: f"`validationTimeoutSeconds`, {DEFAULTS['validation_timeout_seconds']:g} s",
+}
+WHEN: Final[Mapping[tuple[NodePhase | None, NodePhase], str]] = {
+    # Where the table in the code has no comment of its own.
+    (None, NodePhase.UPGRADE_REQUIRED): "the driver pod is not of the wanted revision",
+    (None, NodePhase.UPGRADE_DONE): "the wanted driver runs and is Ready",
+    (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED): "the ledger names the node for this attempt",
+    (NodePhase.CORDON_REQUIRED, NodePhase.WAIT_FOR_JOBS_REQUIRED): "written together with the cordon",
+    (NodePhase.WAIT_FOR_JOBS_REQUIRED, NodePhase.POD_DELETION_REQUIRED): "at once",
+    (NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED): "no GPU pod is left",
+    (NodePhase.POD_DELETION_REQUIRED, NodePhase.UNCORDON_REQUIRED): "reverted: the driver was not touched yet",
+    (NodePhase.POD_DELETION_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",
+    (NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED): "the new driver pod is Ready",
+    (NodePhase.POD_RESTART_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed, or the driver keeps crashing",
+    (NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED): "the validator passed on this driver",
+    (NodePhase.VALIDATION_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",
+    (
+        NodePhase.UNCORDON_REQUIRED,
+        NodePhase.UPGRADE_DONE,
+    ): "written together with the uncordon, where the cordon is ours",
+    (NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED): "another revision is wanted",
+}
+
+
+def node_states() -> str:
+    """The node machine as a table, a list of ways and two drawings."""
+    rows = [(f"`{phase.value}`", MEANS[phase], DEADLINES.get(phase, "–")) for phase in NodePhase]
+    notes = {**WHEN, **transition_notes()}
+    ways = [
+        (_state(before), _state(after), notes[before, after])
+        for before in (None, *NodePhase)
+        for after in NodePhase
+        if after in machine.TRANSITIONS[before]
+    ]
+    return (
+        NOTE.format(source="core/node.py")
+        + "# Node states\n\n"
+        + "The states are NVIDIA's, by their own names. The current one is the value of the node label\n"
+        + "`seatrial.dev/gpu-driver-upgrade-state`. Code may only walk along this table.\n\n"
+        + "![The node machine](../pictures/node-states.svg)\n\n"
+        + _table(("State", "What happens in it", "Deadline"), rows)
+        + "\nA deadline counts only while the controller is up, leads and is free to act. After it the node fails.\n"
+        + f"A driver container that restarts more than {machine.RESTARTS_MAX} times unready ends it early.\n"
+        + f"A write or an eviction that was turned down is tried again after {machine.RETRY_SECONDS:g} s,\n"
+        + f"then after twice as long each time, up to {machine.RETRY_SECONDS_MAX:g} s.\n\n"
+        + "## Ways\n\n"
+        + _table(("From", "To", "When"), ways)
+        + "\n## As Mermaid\n\n```mermaid\n"
+        + _mermaid()
+        + "```\n"
+    )
+
+
+def transition_notes() -> dict[tuple[NodePhase | None, NodePhase], str]:
+    """The comments beside the entries of TRANSITIONS, which say when a side way is taken."""
+    source = (SOURCE / "core" / "node.py").read_text(encoding="utf-8")
+    table = source[source.index("TRANSITIONS: Final") : source.index("NOT_STARTED: Final")]
+    notes: dict[tuple[NodePhase | None, NodePhase], str] = {}
+    before: NodePhase | None = None
+    names: list[str] = []
+    for token in tokenize.generate_tokens(io.StringIO(table).readline):
+        if token.type == tokenize.NAME:
+            names.append(token.string)
+        elif token.string == ":" and names and names[-1] in NodePhase.__members__:
+            before = NodePhase[names[-1]]
+        elif token.type == tokenize.COMMENT and names[-1] in NodePhase.__members__:
+            notes[before, NodePhase[names[-1]]] = token.string.lstrip("# ")
+    return notes
+
+
+def _state(phase: NodePhase | None) -> str:
+    return f"`{phase.value}`" if phase else "not recorded"
+
+
+def _mermaid() -> str:
+    names = {phase: phase.value.replace("-", "_") for phase in NodePhase}
+    lines = ["stateDiagram-v2"]
+    lines += [f'    state "{phase.value}" as {name}' for phase, name in names.items()]
+    for before in (None, *NodePhase):
+        start = names[before] if before else "[*]"
+        lines += [f"    {start} --> {names[after]}" for after in NodePhase if after in machine.TRANSITIONS[before]]
+    return "\n".join(lines) + "\n"
+
+
+# ── holds, promises, exit codes ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _AsWritten(dict[str, str]):
+    """Leaves `{names}` as they are; only the doubled braces become single ones."""
+
+    def __missing__(self, key: str) -> str:
+        return "{" + key + "}"
+
+
+def holds() -> str:
+    """Every reason for not moving, why, and what to do."""
+    text = (
+        NOTE.format(source="core/explain.py")
+        + "# Holds: why something is not moving\n\n"
+        + "A node that wants to move and does not is *held*, always with one of these codes. `seatrial why NODE` and\n"
+        + "`seatrial status` print the sentence; the status of the GPURollout counts the codes.\n"
+        + "Words in braces are filled in from the case at hand.\n"
+    )
+    for code in HoldCode:
+        said = explain.EXPLANATIONS[code]
+        text += (
+            f"\n## {code.value}\n\n**Why:** {_as_written(said.why)}.\n\n**What to do:** {_as_written(said.next_step)}\n"
+        )
+    rows = [(f"`{code}`", said) for code, said in sorted(explain.FAILURES.items())]
+    return (
+        text
+        + "\n## Why a node fails\n\nThe reason is kept in the node's record.\n\n"
+        + _table(("Code", "Reason"), rows)
+    )
+
+
+def _as_written(text: str) -> str:
+    return text.format_map(_AsWritten(trouble_text=" ({trouble})", why_text="{reason}"))
+
+
+def promises() -> str:
+    """What is checked before anything is executed."""
+    rows = [
+        (f"`{promise.__name__.removesuffix('_kept')}`", (promise.__doc__ or "").split("\n\n")[0].strip())
+        for promise in invariants.PROMISES
+    ]
+    return (
+        NOTE.format(source="core/invariants.py")
+        + "# Promises\n\n"
+        + "Each promise is a function in `core/invariants.py`. The live loop checks all of them on every decision,\n"
+        + "just before executing. If one would be broken, nothing of that pass is executed, and journal and log say\n"
+        + f"what was about to happen. `bounded` allows {decide.ACTIONS_MAX} acts on nodes a pass.\n\n"
+        + _table(("Name", "Promise"), rows)
+        + "\nHow they are tested, and what they do not cover: [safety](../concepts/safety.md).\n"
+    )
+
+
+def exit_codes() -> str:
+    """The exit codes, and which of them a command gives today."""
+    sources = (path.read_text(encoding="utf-8") for path in (SOURCE / "cli").glob("*.py") if path.stem != "exit_codes")
+    given = {name for source in sources for name in re.findall(r"ExitCode\.([A-Z_]+)", source)}
+    rows = [
+        (str(code.value), f"`{code.name}`", meaning, "yes" if code.name in given else "reserved")
+        for code, meaning in MEANINGS.items()
+    ]
+    return (
+        NOTE.format(source="cli/exit_codes.py")
+        + "# Exit codes\n\n"
+        + _table(("Code", "Name", "Meaning", "Given today"), rows)
+        + "\nA command that is interrupted by Ctrl-C ends with 130.\n"
+    )
+
+
+# ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commands() -> str:
+    """Every command with its options, as its own --help has them."""
+    text = NOTE.format(source="cli/") + "# Commands\n\n"
+    text += _table(
+        ("Command", "What it does"), [(f"[`seatrial {n}`](#seatrial-{n})", s) for n, s in cli.COMMANDS.items()]
+    )
+    text += "\n`seatrial --version` prints the version. Data goes to stdout, messages to stderr.\n"
+    text += "What the exit codes mean: [exit codes](exit-codes.md).\n"
+    for name in cli.COMMANDS:
+        actions = [action for action in cli._parser_of(name)._actions if not isinstance(action, argparse._HelpAction)]
+        described = (import_module(f"seatrial.cli.{name}").__doc__ or "").strip()
+        shown = (
+            f"```text\n{described}\n```\n" if "\n  " in described or "\nseatrial " in described else f"{described}\n"
+        )
+        text += f"\n## seatrial {name}\n\n{shown}\n"
+        text += _table(("Argument", "Meaning"), [(_argument(action), action.help or "") for action in actions])
+    return text
+
+
+def _argument(action: argparse.Action) -> str:
+    choices = "\\|".join(map(str, action.choices)) if action.choices else ""
+    if not action.option_strings:
+        return f"`{action.dest}`" + (f" ({choices})" if choices else "")
+    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
+    return f"`{', '.join(action.option_strings)}{value}`" + (f" ({choices})" if choices else "")
+
+
+# ── the resource ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def gpurollout() -> str:
+    """The fields of GPURollout, as its definition has them."""
+    definition = yaml.safe_load(manifests.crd())["spec"]
+    version = definition["versions"][0]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    group, names = definition["group"], definition["names"]
+    headings = ("Field", "Type", "Default", "Meaning")
+    columns = ", ".join(column["name"] for column in version["additionalPrinterColumns"])
+    return (
+        NOTE.format(source="manifests/crd.yaml")
+        + "# GPURollout\n\n"
+        + f"`apiVersion: {group}/{version['name']}`, `kind: {names['kind']}`, {definition['scope'].lower()}-scoped,\n"
+        + f"short name `{names['shortNames'][0]}`.\nColumns of `kubectl get {names['plural']}`: {columns}.\n\n"
+        + "```yaml\n"
+        + f"apiVersion: {group}/{version['name']}\nkind: {names['kind']}\nmetadata:\n  name: to-580\nspec:\n"
+        + "  target:\n    driver: 580.105.08\n  limits:\n    maxParallelUpgrades: 4\n    maxUnavailable: 25%\n```\n\n"
+        + "## Spec\n\n"
+        + _table(headings, _fields(schema["spec"], "spec"))
+        + "\n## Status\n\nWritten by the controller only: as a whole, and bound to the version it was read at.\n\n"
+        + _table(headings, _fields(schema["status"], "status"))
+    )
+
+
+def _fields(schema: Mapping[str, Any], path: str) -> list[tuple[str, str, str, str]]:
+    rows = []
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        here = f"{path}.{name}"
+        if field.get("properties"):
+            rows += _fields(field, here)
+            continue
+        default = "required" if name in required else _default(field)
+        rows.append((f"`{here}`", _type(field), default, field.get("description", "")))
+        if field.get("type") == "array":
+            rows += _fields(field["items"], f"{here}[]")
+    return rows
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if field.get("x-kubernetes-int-or-string"):
+        return "integer or percentage"
+    values = field.get("additionalProperties")
+    if values:
+        return f"map to {values['type']}"
+    least = f" ≥ {field['minimum']}" if "minimum" in field else ""
+    return f"{field['type']}{least}"
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    if "default" not in field:
+        return "–"
+    value = field["default"]
+    if isinstance(value, dict):
+        return "`" + ", ".join(f"{key}: {text}" for key, text in value.items()) + "`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+# ── the picture of the demo ──────────────────────────────────────────────────────────────────────────────────────────
+
+DEMO_COLUMNS: Final = 112
+COLOURS: Final = ("#10141b", "#f26060", "#62c478", "#e2b75a", "#619ef0", "#bc8ce6", "#56c4cc", "#c8ced6")
+RGB: Final = [tuple(bytes.fromhex(colour[1:])) for colour in COLOURS]
+THEME: Final = TerminalTheme((16, 20, 27), (214, 221, 230), [(red, green, blue) for red, green, blue in RGB])
+# No web font: the picture must look the same without a network.
+FRAME: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="the end of seatrial demo">
+<style>
+.{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
+{styles}
+</style>
+<defs>
+{lines}
+</defs>
+<rect width="{width}" height="{height}" rx="10" fill="#10141b"/>
+<g transform="translate(18, 14)">
+{backgrounds}
+<g class="{unique_id}-matrix" xml:space="preserve">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def demo_picture() -> str:
+    """The end of `seatrial demo`, as a terminal shows it."""
+    world, story = demo._world(seed=1), demo.Story()
+    report = asyncio.run(
+        run_forever(
+            world.ports(story),
+            Memory(0.0),
+            on_report=lambda each: story.take(each, world),
+            is_over=lambda _: False,
+        )
+    )
+    console = Console(
+        record=True,
+        file=io.StringIO(),
+        width=DEMO_COLUMNS,
+        force_terminal=True,
+        color_system="truecolor",
+        highlight=False,
+        _environ={},
+    )
+    console.print("[bold]$ seatrial demo[/]\n")
+    console.print(demo._picture(world, story))
+    for line in demo._ending(world, story, report, wall_seconds=0.0):
+        console.print(line.replace(" in 0.0 s", ""))  # the one figure that differs from run to run
+    drawn = console.export_svg(theme=THEME, code_format=FRAME, unique_id="demo")
+    return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+
+
+# ── the picture of the node machine ──────────────────────────────────────────────────────────────────────────────────
+
+Point = tuple[float, float]
+WIDTH, HEIGHT = 1080, 560
+BOX_WIDTH, BOX_HEIGHT = 190, 48
+COLUMNS: Final = (150, 410, 670, 930)
+TOP, MIDDLE, BOTTOM = 130, 290, 440
+PLACES: Final[Mapping[NodePhase, Point]] = {
+    NodePhase.UPGRADE_REQUIRED: (COLUMNS[0], TOP),
+    NodePhase.CORDON_REQUIRED: (COLUMNS[1], TOP),
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: (COLUMNS[2], TOP),
+    NodePhase.POD_DELETION_REQUIRED: (COLUMNS[3], TOP),
+    NodePhase.POD_RESTART_REQUIRED: (COLUMNS[3], MIDDLE),
+    NodePhase.VALIDATION_REQUIRED: (COLUMNS[2], MIDDLE),
+    NodePhase.UNCORDON_REQUIRED: (COLUMNS[1], MIDDLE),
+    NodePhase.UPGRADE_DONE: (COLUMNS[0], MIDDLE),
+    NodePhase.UPGRADE_FAILED: (COLUMNS[2], BOTTOM),
+}
+START: Final[Point] = (26, (TOP + MIDDLE) / 2)
+MAIN: Final = tuple(PLACES)[:8]
+"""The way of a node that goes well, in order."""
+R, C, W, D = (
+    NodePhase.UPGRADE_REQUIRED,
+    NodePhase.CORDON_REQUIRED,
+    NodePhase.WAIT_FOR_JOBS_REQUIRED,
+    NodePhase.UPGRADE_DONE,
+)
+P, S, V = NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED
+U, F = NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_FAILED
+UNDER_TOP, OVER_MIDDLE, UNDER_MIDDLE = TOP + BOX_HEIGHT / 2, MIDDLE - BOX_HEIGHT / 2, MIDDLE + BOX_HEIGHT / 2
+ABOVE, LEFT, RIGHT, LOW = TOP - BOX_HEIGHT / 2, COLUMNS[0] - BOX_WIDTH / 2, COLUMNS[3] + BOX_WIDTH / 2, BOTTOM + 46
+
+
+def _arch(start: float, end: float, y: float, height: float) -> tuple[Point, ...]:
+    """Out of a row of boxes, along it, and back into it."""
+    return ((start, y), (start, y + height), (end, y + height), (end, y))
+
+
+DETOURS: Final[Mapping[tuple[NodePhase | None, NodePhase], tuple[Point, ...]]] = {
+    # The edges that a straight line would draw through something; any other edge is a straight line.
+    (None, R): (START, (START[0], TOP), (LEFT, TOP)),
+    (None, D): (START, (START[0], MIDDLE), (LEFT, MIDDLE)),
+    (R, R): _arch(COLUMNS[0] - 50, COLUMNS[0], ABOVE, -34),
+    (C, R): _arch(COLUMNS[1], COLUMNS[0] + 50, ABOVE, -34),
+    (D, R): ((COLUMNS[0] - 40, OVER_MIDDLE), (COLUMNS[0] - 40, UNDER_TOP)),
+    (R, D): ((COLUMNS[0] + 10, UNDER_TOP), (COLUMNS[0] + 10, OVER_MIDDLE)),
+    (C, D): ((COLUMNS[1] - 40, UNDER_TOP), (COLUMNS[0] + 75, OVER_MIDDLE)),
+    (W, U): ((COLUMNS[2] - 40, UNDER_TOP), (COLUMNS[1] + 20, OVER_MIDDLE)),
+    (P, U): ((COLUMNS[3] - 60, UNDER_TOP), (COLUMNS[1] + 80, OVER_MIDDLE)),
+    (V, S): _arch(COLUMNS[2] + 50, COLUMNS[3] - 50, UNDER_MIDDLE, 32),
+    (U, V): _arch(COLUMNS[1] + 30, COLUMNS[2] - 50, UNDER_MIDDLE, 32),
+    (S, F): ((COLUMNS[3], UNDER_MIDDLE), (COLUMNS[3], BOTTOM), (COLUMNS[2] + BOX_WIDTH / 2, BOTTOM)),
+    (P, F): (
+        (RIGHT, TOP),
+        (RIGHT + 30, TOP),
+        (RIGHT + 30, LOW),
+        (COLUMNS[2] + 60, LOW),
+        (COLUMNS[2] + 60, BOTTOM + 24),
+    ),
+    (F, D): ((COLUMNS[2] - BOX_WIDTH / 2, BOTTOM), (COLUMNS[0], BOTTOM), (COLUMNS[0], UNDER_MIDDLE)),
+    (F, R): (
+        (COLUMNS[2] - 60, BOTTOM + 24),
+        (COLUMNS[2] - 60, LOW),
+        (8, LOW),
+        (8, 40),
+        (LEFT + 20, 40),
+        (LEFT + 20, ABOVE),
+    ),
+}
+LEGEND: Final = "Blue: a node that goes well. Dashed: everything else. The dot: a node that has no record yet."
+STYLE: Final = """\
+text { font: 15px ui-sans-serif, "DejaVu Sans", system-ui, sans-serif; fill: #1b2430; }
+.small { font-size: 13px; fill: #51606f; }
+.box { fill: #eef3f8; stroke: #51606f; stroke-width: 1.2; }
+.end { fill: #e3f4e7; stroke: #2f8f4e; }
+.bad { fill: #fbe6e4; stroke: #c0392b; }
+.way { fill: none; stroke: #2f6fb0; stroke-width: 2.4; }
+.side { fill: none; stroke: #7b8794; stroke-width: 1.3; stroke-dasharray: 5 4; }
+"""
+
+
+def node_states_picture() -> str:
+    """The node machine, drawn from its table."""
+    edges = [
+        (before, after) for before in (None, *NodePhase) for after in NodePhase if after in machine.TRANSITIONS[before]
+    ]
+    main = set(pairwise(MAIN))
+    ordered = sorted(edges, key=lambda edge: edge in main)  # the main way on top
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="node states">',
+        f"<style>\n{STYLE}</style>",
+        "<defs>",
+        _head("way", "#2f6fb0"),
+        _head("side", "#7b8794"),
+        "</defs>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        *(_edge(edge, "way" if edge in main else "side") for edge in ordered),
+        f'<circle cx="{START[0]:g}" cy="{START[1]:g}" r="7" fill="#1b2430"/>',
+        *(_box(phase) for phase in NodePhase),
+        f'<text class="small" x="20" y="{HEIGHT - 18}">{LEGEND}</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _box(phase: NodePhase) -> str:
+    x, y = PLACES[phase]
+    kind = {D: "box end", F: "box bad"}.get(phase, "box")
+    return (
+        f'<rect class="{kind}" x="{x - BOX_WIDTH / 2:g}" y="{y - BOX_HEIGHT / 2:g}" width="{BOX_WIDTH}" '
+        f'height="{BOX_HEIGHT}" rx="8"/><text x="{x:g}" y="{y + 5:g}" text-anchor="middle">{phase.value}</text>'
+    )
+
+
+def _edge(edge: tuple[NodePhase | None, NodePhase], kind: str) -> str:
+    points = DETOURS.get(edge) or _straight(edge)
+    return f'<path class="{kind}" marker-end="url(#{kind})" d="{_rounded(points)}"/>'
+
+
+def _straight(edge: tuple[NodePhase | None, NodePhase]) -> tuple[Point, ...]:
+    """From border to border, along the line between the middles."""
+    before, after = edge
+    start, end = PLACES[before] if before else START, PLACES[after]
+    return (_border(start, end) if before else start, _border(end, start))
+
+
+def _border(middle: Point, towards: Point) -> Point:
+    across, down = towards[0] - middle[0], towards[1] - middle[1]
+    reach = min(
+        BOX_WIDTH / 2 / abs(across) if across else float("inf"), BOX_HEIGHT / 2 / abs(down) if down else float("inf")
+    )
+    return (middle[0] + across * reach, middle[1] + down * reach)
+
+
+def _rounded(points: Iterable[Point], radius: float = 10) -> str:
+    """A path along the points, its corners rounded."""
+    first, *rest = points
+    path = [f"M{first[0]:g} {first[1]:g}"]
+    before = first
+    for corner, after in pairwise(rest):
+        near, far = _towards(corner, before, radius), _towards(corner, after, radius)
+        path.append(f"L{near[0]:g} {near[1]:g}Q{corner[0]:g} {corner[1]:g} {far[0]:g} {far[1]:g}")
+        before = corner
+    return " ".join([*path, f"L{rest[-1][0]:g} {rest[-1][1]:g}"])
+
+
+def _towards(start: Point, end: Point, length: float) -> Point:
+    across, down = end[0] - start[0], end[1] - start[1]
+    distance = (across**2 + down**2) ** 0.5 or 1.0
+    share = min(length / distance, 0.5)
+    return (round(start[0] + across * share, 2), round(start[1] + down * share, 2))
+
+
+def _head(name: str, colour: str) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" markerHeight="9" '
+        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>'
+    )
+
+
+# ── underneath ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _table(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    main()
