@@ -1,7 +1,7 @@
 """The seams between deciding and doing. Plain values only; implemented by adapters (live) and by sim (virtual).
 
-A pass is synchronous: observe, decide, submit. Only waiting is asynchronous, so the same pass drives a real cluster and a
-virtual one.
+A pass is synchronous: observe, decide, submit. Only waiting is asynchronous, so the same pass drives a real cluster and
+a virtual one.
 """
 
 from __future__ import annotations
