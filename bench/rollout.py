@@ -3,8 +3,8 @@
 T is the time from the change of the driver DaemonSet to the last node done; tᵢ is what the environment itself needs on
 node i, from the delete of its driver pod until driver and validator are Ready, both as seen on a watch; p is the
 parallel limit. The result is kept in bench/results with date and machine. `make bench` runs the figure of the product:
-20 nodes, 4 at a time, 20 s reload. What it does not show: a real kubelet, a real driver, GPU pods to evict, a network between us
-and the API server.
+20 nodes, 4 at a time, 20 s reload. What it does not show: a real kubelet, a real driver, GPU pods to evict, a network
+between us and the API server.
 """
 
 from __future__ import annotations

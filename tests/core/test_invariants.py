@@ -174,6 +174,17 @@ CASES = [
         (Breach(promise="hands_off", subject="n1", detail="start of a node marked skip"),),
     ),
     Case(
+        "a node marked skip at the last moment is cordoned",
+        a_snapshot(replace(CORDONING, facts=replace(CORDONING.facts, is_skipped=True)), *FLEET[1:], admitted=N1),
+        a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
+        (Breach(promise="hands_off", subject="n1", detail="start of a node marked skip"),),
+    ),
+    Case(
+        "who has ended but is still in the ledger takes no room",
+        a_snapshot(CORDONING, *FLEET[1:], admitted=a_ledger("n1", "n2", "n3")),
+        a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
+    ),
+    Case(
         "a node marked skip on the way is brought to its end",
         a_snapshot(replace(RESTARTING, facts=replace(RESTARTING.facts, is_skipped=True)), admitted=N1),
         a_decision(RESTART),

@@ -150,10 +150,11 @@ def test_a_node_that_may_not_start_waits_with_a_reason(code: HoldCode, changes: 
 
 
 @MAY_NOT_START
-def test_a_node_that_may_not_start_hands_an_admission_back_by_a_new_attempt(
-    code: HoldCode, changes: dict[str, Any]
+@pytest.mark.parametrize("phase", [NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED])
+def test_a_node_that_may_not_start_hands_its_admission_back_by_a_new_attempt(
+    phase: NodePhase, code: HoldCode, changes: dict[str, Any]
 ) -> None:
-    node = a_node(phase=NodePhase.UPGRADE_REQUIRED, **changes)
+    node = a_node(phase=phase, **changes)
     assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.UPGRADE_REQUIRED, attempt=2)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.builders import NOW, a_fleet, a_ledger, a_snapshot, an_intent
 
+from seatrial.core import capacity
 from seatrial.core.decide import decide
 from seatrial.core.snapshot import NodePhase, NodeSeen
 
@@ -41,3 +42,10 @@ def looks_at_each(size: int) -> int:
 @pytest.mark.parametrize("size", [10, 100, 1000])
 def test_a_pass_looks_at_each_node_as_often_in_a_large_fleet_as_in_a_small_one(size: int) -> None:
     assert looks_at_each(size) == looks_at_each(4)
+
+
+def test_who_takes_the_room_is_put_into_words_once_however_many_wait_for_it() -> None:
+    seen = a_snapshot(*a_fleet(1000, NodePhase.UPGRADE_REQUIRED))
+    capacity._some.cache_clear()
+    holds = decide(seen, an_intent(parallel_max=7), NOW).holds
+    assert (len(holds), capacity._some.cache_info().misses) == (1000, 1)

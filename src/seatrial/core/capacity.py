@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from seatrial.core import node as node_machine
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -67,7 +68,7 @@ def budget_of(nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], limits
 def admit(candidates: Iterable[Admission], ledger: Iterable[Admission], budget: Budget) -> Admitted:
     """Let candidates in, in order of name, while every limit holds."""
     admitted = {admission.node: admission for admission in ledger}
-    moving = set(budget.under_way)
+    moving = budget.under_way
     taken = budget.unavailable | set(admitted)
     holds = []
     for candidate in sorted(candidates):
@@ -76,12 +77,12 @@ def admit(candidates: Iterable[Admission], ledger: Iterable[Admission], budget: 
             holds.append(why_not)
             continue
         admitted[candidate.node] = candidate
-        moving.add(candidate.node)
+        moving |= {candidate.node}
         taken |= {candidate.node}
     return Admitted(ledger=tuple(sorted(admitted.values())), holds=tuple(holds))
 
 
-def _why_not(name: str, moving: set[str], taken: frozenset[str], budget: Budget) -> Hold | None:
+def _why_not(name: str, moving: frozenset[str], taken: frozenset[str], budget: Budget) -> Hold | None:
     if len(budget.failed) > budget.failed_max:
         return hold(
             name,
@@ -146,7 +147,8 @@ def _has_ended(admission: Admission, record: NodeRecord | None) -> bool:
     return record.attempt > admission.attempt or record.phase in node_machine.ENDED
 
 
-def _some(names: Iterable[str], limit: int = 4) -> str:
+@lru_cache(maxsize=8)  # thousands wait for the same few: the same set is named again and again
+def _some(names: frozenset[str] | tuple[str, ...], limit: int = 4) -> str:
     ordered = sorted(names)
     rest = len(ordered) - limit
     return (", ".join(ordered[:limit]) or "none") + (f" and {rest} more" if rest > 0 else "")

@@ -35,7 +35,7 @@ from seatrial.core.actions import (
 )
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.intent import Intent
-from seatrial.core.node import NOT_STARTED, TRANSITIONS, is_under_way, why_not_validated
+from seatrial.core.node import TRANSITIONS, is_under_way, why_not_validated
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 
 
@@ -69,7 +69,7 @@ def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """A node is admitted, and taken from the users, only while every limit holds."""
     budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent.limits)
-    before = {admission.node for admission in seen.rollout.admitted}
+    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, seen.nodes)}
     under_way = {name for name, node in seen.nodes.items() if is_under_way(node.record)}
     for action in decision.actions:
         if isinstance(action, Cordon):
@@ -123,9 +123,8 @@ def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
         node = seen.nodes[action.node]
         if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
             yield _breach("hands_off", action.node, "uncordon of a node that somebody else cordoned")
-        is_waiting = node.record is None or node.record.phase in NOT_STARTED
-        starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
-        if node.facts.is_skipped and is_waiting and (starts or is_disruptive(action)):
+        starts = isinstance(action, Cordon) or (isinstance(action, WriteNodeRecord) and _starts(seen, action))
+        if node.facts.is_skipped and starts:
             yield _breach("hands_off", action.node, "start of a node marked skip")
 
 

@@ -50,7 +50,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
         {
             NodePhase.WAIT_FOR_JOBS_REQUIRED,
             NodePhase.UPGRADE_DONE,  # reverted before the cordon: let it go
-            NodePhase.UPGRADE_REQUIRED,  # the fleet has no room any more: the admission is handed back
+            NodePhase.UPGRADE_REQUIRED,  # the node, or the fleet, is no longer fit for it: the admission is handed back
         }
     ),
     NodePhase.WAIT_FOR_JOBS_REQUIRED: frozenset(
@@ -243,7 +243,7 @@ def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     """The last look before something is taken away: a pause may lie between the admission and this."""
     if _is_well(node):
         return _open(node, NodePhase.UPGRADE_DONE, now)
-    if node.name in orders.recalled:
+    if node.name in orders.recalled or _why_not_startable(node.facts) is not None:
         return _new_attempt(node, orders, now)
     return _open(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True)
 

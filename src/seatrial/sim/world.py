@@ -17,7 +17,7 @@ from typing import Final
 
 from seatrial.core.actions import Action, WriteRolloutRecord
 from seatrial.core.intent import Intent
-from seatrial.core.snapshot import Instant, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, RolloutRecord, Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply
 
@@ -82,6 +82,21 @@ class World:
         version = str(int(node.facts.resource_version) + 1)
         self._set(replace(node, facts=replace(node.facts, resource_version=version)))
 
+    def publish(self, revision: DriverRevision) -> None:
+        """Give the driver's DaemonSet another template; the nodes themselves are not written to."""
+        for node in tuple(self.nodes.values()):
+            self._set(replace(node, facts=replace(node.facts, wanted=revision)))
+
+    def mend(self, name: str) -> None:
+        """Take away what was wrong with a node."""
+        self._fates.pop(name, None)
+        self._schedule_reactions(name)
+
+    @property
+    def next_at(self) -> Instant | None:
+        """When the world does something by itself next; None when it never will."""
+        return self._events[0][0] if self._events else None
+
     def tick_to(self, instant: Instant) -> None:
         """Let everything happen that is due by `instant`."""
         while self._events and self._events[0][0] <= instant:
@@ -97,7 +112,7 @@ class World:
     async def wait(self, until: Instant | None) -> bool:
         if self._outcomes:
             return True
-        due = [instant for instant in (self._events[0][0] if self._events else None, until) if instant is not None]
+        due = [instant for instant in (self.next_at, until) if instant is not None]
         if not due:
             return False
         self.tick_to(max(self.time, min(due)))

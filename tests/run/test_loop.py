@@ -1,0 +1,225 @@
+"""One pass after the other: nothing is executed on a broken promise, nothing is told twice, nothing spins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.builders import NEW, OLD, an_intent
+
+from seatrial.core import invariants
+from seatrial.core.actions import Action
+from seatrial.core.intent import Intent
+from seatrial.core.invariants import Breach
+from seatrial.core.snapshot import NodePhase, Snapshot
+from seatrial.ports import Outcome, Ports, Sight
+from seatrial.run.loop import BREACH_SECONDS, BREATH_SECONDS_MAX, BREATH_SECONDS_MIN, Report, run_forever, run_once
+from seatrial.run.memory import Memory
+from seatrial.sim.reactions import new_node
+from seatrial.sim.world import World
+
+INTENT = an_intent(unavailable_max=1)
+
+
+class Pages:
+    """A journal that is a list."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[float, str, dict[str, object]]] = []
+
+    def append(self, at: float, kind: str, fields: Mapping[str, object]) -> None:
+        self.entries.append((at, kind, dict(fields)))
+
+    def of(self, kind: str) -> list[dict[str, object]]:
+        return [fields for _, entry, fields in self.entries if entry == kind]
+
+
+def a_world() -> World:
+    return World([new_node("n1", running=OLD, wanted=NEW)], INTENT)
+
+
+def run(world: World, pages: Pages) -> list[Report]:
+    reports: list[Report] = []
+    asyncio.run(run_forever(world.ports(pages), Memory(world.time), on_report=reports.append, is_over=lambda _: False))
+    return reports
+
+
+# ── one pass ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_pass_observes_decides_tells_and_acts() -> None:
+    world, pages = a_world(), Pages()
+    report = run_once(world.ports(pages), Memory(0.0))
+    assert report.decision is not None
+    assert [action.id for action in report.decision.actions] == ["spring/ledger/1", "n1/upgrade-required/1@1"]
+    assert pages.entries == [
+        (0.0, "act", {"id": "spring/ledger/1", "act": "WriteRolloutRecord", "subject": "rollout/spring"}),
+        (0.0, "act", {"id": "n1/upgrade-required/1@1", "act": "WriteNodeRecord", "subject": "n1"}),
+    ]
+
+
+class Nowhere(World):
+    """A world with nothing to look at."""
+
+    def observe(self) -> Sight:
+        return None  # type: ignore[return-value]
+
+
+def test_a_pass_with_nothing_to_look_at_does_nothing() -> None:
+    world, pages = Nowhere([], INTENT), Pages()
+    assert run_once(world.ports(pages), Memory(0.0)) == Report(at=0.0, sight=None, decision=None)
+    assert pages.entries == []
+
+
+def broken(seen: Snapshot, _intent: Intent, _decision: object) -> tuple[Breach, ...]:
+    return (Breach(promise="capacity", subject="spring", detail="made up"),) if seen.nodes else ()
+
+
+def test_a_broken_promise_stops_the_pass_and_nothing_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invariants, "broken", broken)
+    world, pages = a_world(), Pages()
+    before = (dict(world.nodes), world.rollout)
+    report = run_once(world.ports(pages), Memory(0.0))
+    assert report.breaches == (Breach(promise="capacity", subject="spring", detail="made up"),)
+    assert report.wake_at == BREACH_SECONDS
+    assert pages.entries == [(0.0, "breach", {"promise": "capacity", "subject": "spring", "why": "made up"})]
+    assert ((dict(world.nodes), world.rollout), world.collect()) == (before, ())
+
+
+# ── many passes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_act_is_told_once_and_its_outcome_once() -> None:
+    world, pages = a_world(), Pages()
+    run(world, pages)
+    acts = [fields["id"] for fields in pages.of("act")]
+    outcomes = [fields["id"] for fields in pages.of("outcome")]
+    assert acts == outcomes
+    assert len(acts) == len(set(acts))
+    assert {fields["result"] for fields in pages.of("outcome")} == {"done"}
+
+
+def test_a_rollout_ends_when_nothing_can_ever_change_again() -> None:
+    world = a_world()
+    reports = run(world, Pages())
+    assert reports[-1].decision is not None
+    assert (reports[-1].decision.actions, reports[-1].wake_at) == ((), None)
+    assert world.rollout.summary is not None
+    assert world.rollout.summary.state == "done"
+
+
+def test_a_loop_ends_when_it_is_over() -> None:
+    world, reports = a_world(), list[Report]()
+    ending = run_forever(world.ports(Pages()), Memory(0.0), on_report=reports.append, is_over=lambda r: r.at >= 0)
+    assert asyncio.run(ending) == reports[0]
+    assert len(reports) == 1
+
+
+class Breathing(World):
+    """A world whose deciding takes a while, and which counts the pauses."""
+
+    def __init__(self, took_seconds: float) -> None:
+        super().__init__([new_node("n1", running=OLD, wanted=NEW)], INTENT)
+        self.took_seconds = took_seconds
+        self.pauses: list[float] = []
+
+    def observe(self) -> Sight:
+        self.time += self.took_seconds
+        return super().observe()
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(round(seconds, 6))
+
+
+@pytest.mark.parametrize(
+    ("took_seconds", "pause_seconds"), [(0.0, BREATH_SECONDS_MIN), (0.02, 0.18), (5.0, BREATH_SECONDS_MAX)]
+)
+def test_a_pass_is_followed_by_a_pause_in_proportion(took_seconds: float, pause_seconds: float) -> None:
+    world = Breathing(took_seconds)
+    run(world, Pages())
+    assert set(world.pauses) == {pause_seconds}
+
+
+def test_broken_promises_are_told_once_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invariants, "broken", broken)
+    world = Breathing(0.0)
+    reports: list[Report] = []
+    ports = world.ports(Pages())
+    asyncio.run(run_forever(ports, Memory(0.0), on_report=reports.append, is_over=lambda _: len(reports) > 3))
+    assert [report.at for report in reports] == [0.0, 30.0, 60.0, 90.0]
+    assert set(world.pauses) == {BREATH_SECONDS_MAX}
+
+
+# ── old views ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Behind(World):
+    """A world that is seen as it was, until it is looked at anew; every act is answered at once."""
+
+    def __init__(self) -> None:
+        super().__init__([new_node("n1", running=OLD, wanted=NEW)], INTENT)
+        self.shown = super().observe()
+        self.submitted: list[str] = []
+
+    def observe(self) -> Sight:
+        return replace(self.shown, intent=self.intent)
+
+    def look_anew(self) -> None:
+        self.shown = super().observe()
+
+    def submit(self, action: Action) -> None:
+        self.submitted.append(action.id)
+        super().submit(action)
+
+
+def passes(world: Behind, memory: Memory, count: int, seconds: float) -> list[tuple[Outcome, ...]]:
+    """Some passes on the same old view."""
+    found = []
+    for _ in range(count):
+        found.append(run_once(Ports(observer=world, executor=world, journal=Pages(), clock=world), memory).outcomes)
+        world.time += seconds
+    return found
+
+
+def test_an_old_view_does_not_make_the_loop_repeat_itself() -> None:
+    world = Behind()
+    passes(world, Memory(0.0), 50, 0.01)
+    assert world.submitted == ["spring/ledger/1", "n1/upgrade-required/1@1"]
+
+
+def test_a_refusal_for_an_old_view_is_tried_again_every_five_seconds_at_most() -> None:
+    world = Behind()
+    passes(world, Memory(0.0), 1000, 0.1)
+    assert len([id_ for id_ in world.submitted if id_.startswith("n1/")]) == 20
+
+
+def test_the_old_driver_pod_is_not_deleted_over_and_over_while_the_view_lags() -> None:
+    world, memory = Behind(), Memory(0.0)
+    while not any("restart-driver" in id_ for id_ in world.submitted):
+        passes(world, memory, 1, 0.01)
+        world.look_anew()
+    world.submitted.clear()
+    driver = world.nodes["n1"].facts.driver
+    assert driver is not None
+    old = replace(
+        world.nodes["n1"], facts=replace(world.nodes["n1"].facts, driver=replace(driver, is_terminating=False))
+    )
+    world.shown = replace(world.shown, seen=replace(world.shown.seen, nodes={"n1": old}))
+    passes(world, memory, 100, 0.01)
+    assert world.submitted == []
+
+
+def test_a_pause_between_two_passes_of_a_loop_fails_nobody() -> None:
+    world, memory = Behind(), Memory(0.0)
+    while world.nodes["n1"].record is None or world.nodes["n1"].record.phase is not NodePhase.POD_RESTART_REQUIRED:
+        passes(world, memory, 1, 0.01)
+        world.look_anew()
+    world.intent = replace(INTENT, is_paused=True)
+    passes(world, memory, 2, 0.01)
+    world.time += 500_000.0
+    world.intent = INTENT
+    world.look_anew()
+    passes(world, memory, 2, 0.01)
+    assert world.nodes["n1"].record.phase is NodePhase.POD_RESTART_REQUIRED

@@ -1,0 +1,133 @@
+"""What the loop remembers, and when it forgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.builders import (
+    NOW,
+    a_driver,
+    a_gpu_pod,
+    a_new_driver,
+    a_node,
+    a_snapshot,
+    written,
+)
+
+from seatrial.core.actions import Action, EvictPods, RestartDriverPod, WriteRolloutRecord
+from seatrial.core.snapshot import NodePhase, Rebuff, Snapshot
+from seatrial.ports import Outcome, Result
+from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
+
+NODE = a_node(phase=NodePhase.POD_DELETION_REQUIRED, gpu_pods=(a_gpu_pod(0), a_gpu_pod(1)))
+SEEN = a_snapshot(NODE)
+WRITE = written(NODE, NodePhase.POD_RESTART_REQUIRED)
+EVICT = EvictPods(node="n1", attempt=1, pods=(a_gpu_pod(0), a_gpu_pod(1)))
+RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="driver-n1-0")
+LEDGER = WriteRolloutRecord(record=SEEN.rollout)
+UNTIL = NOW + ECHO_SECONDS_MAX
+
+
+def after(outcome: Outcome) -> Memory:
+    memory = Memory(started_at=0.0)
+    memory.learn([outcome], NOW)
+    return memory
+
+
+def seen_with(**changes: Any) -> Snapshot:
+    fields: dict[str, Any] = {"gpu_pods": NODE.facts.gpu_pods}
+    return a_snapshot(a_node(phase=NodePhase.POD_DELETION_REQUIRED, **(fields | changes)))
+
+
+# ── what is not to be seen yet ───────────────────────────────────────────────────────────────────────────────────────
+
+ECHOES: list[tuple[Action, Snapshot]] = [
+    (WRITE, seen_with(resource_version="8")),
+    (EVICT, seen_with(gpu_pods=(a_gpu_pod(0, is_terminating=True),))),
+    (RESTART, seen_with(driver=a_driver(is_terminating=True))),
+    (RESTART, seen_with(driver=a_new_driver())),
+    (RESTART, seen_with(driver=None)),
+    (WRITE, a_snapshot()),
+]
+
+
+@pytest.mark.parametrize("result", [Result.DONE, Result.STALE])
+@pytest.mark.parametrize(("action", "changed"), ECHOES)
+def test_an_answered_act_is_not_repeated_until_the_view_shows_the_change(
+    action: Action, changed: Snapshot, result: Result
+) -> None:
+    memory = after(Outcome(action=action, result=result))
+    assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": UNTIL}
+    assert memory.recall(changed, frozenset(), NOW).busy == {}
+
+
+@pytest.mark.parametrize("result", [Result.DONE, Result.STALE])
+@pytest.mark.parametrize("action", [WRITE, EVICT, RESTART, LEDGER])
+def test_a_view_that_never_shows_the_change_is_waited_for_only_so_long(action: Action, result: Result) -> None:
+    memory = after(Outcome(action=action, result=result))
+    assert memory.recall(SEEN, frozenset(), UNTIL).busy == {}
+
+
+def test_the_ledger_is_not_written_twice_on_one_version() -> None:
+    memory = after(Outcome(action=LEDGER, result=Result.DONE))
+    assert memory.recall(SEEN, frozenset(), NOW).busy == {"rollout/spring": UNTIL}
+
+
+def test_an_act_that_was_not_answered_is_busy_without_an_end() -> None:
+    memory = after(Outcome(action=WRITE, result=Result.DONE))
+    assert memory.recall(SEEN, frozenset({"n1", "n2"}), NOW).busy == {"n1": None, "n2": None}
+
+
+# ── what was turned down ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_failed_act_is_remembered_with_how_often() -> None:
+    memory = after(Outcome(action=WRITE, result=Result.FAILED, detail="forbidden"))
+    memory.learn([Outcome(action=WRITE, result=Result.FAILED, detail="still forbidden")], NOW + 5)
+    assert memory.recall(SEEN, frozenset(), NOW + 5).rebuffs == {
+        "n1": Rebuff(at=NOW + 5, count=2, code="failed", detail="still forbidden")
+    }
+
+
+def test_a_failed_act_is_forgotten_when_the_next_one_is_done() -> None:
+    memory = after(Outcome(action=WRITE, result=Result.FAILED, detail="forbidden"))
+    memory.learn([Outcome(action=WRITE, result=Result.DONE)], NOW + 5)
+    assert memory.recall(SEEN, frozenset(), NOW + 5).rebuffs == {}
+
+
+def test_a_blocked_eviction_is_remembered_by_pod_and_not_held_against_the_node() -> None:
+    memory = after(Outcome(action=EVICT, result=Result.BLOCKED, detail="budget", blocked=(("pod-0", "budget"),)))
+    recalled = memory.recall(seen_with(gpu_pods=(a_gpu_pod(0), a_gpu_pod(1, is_terminating=True))), frozenset(), NOW)
+    assert (recalled.rebuffs, recalled.busy) == (
+        {"pod-0": Rebuff(at=NOW, count=1, code="blocked", detail="budget")},
+        {},
+    )
+
+
+def test_the_pods_that_were_granted_are_waited_for_although_others_were_blocked() -> None:
+    memory = after(Outcome(action=EVICT, result=Result.BLOCKED, detail="budget", blocked=(("pod-0", "budget"),)))
+    assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": UNTIL}
+
+
+def test_who_is_gone_is_forgotten() -> None:
+    memory = after(Outcome(action=EVICT, result=Result.BLOCKED, detail="budget", blocked=(("pod-0", "budget"),)))
+    memory.learn([Outcome(action=WRITE, result=Result.FAILED, detail="no such node")], NOW)
+    memory.recall(a_snapshot(), frozenset(), NOW)
+    assert memory.recall(SEEN, frozenset(), NOW).rebuffs == {}
+
+
+# ── since when we are free to act ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_deadlines_count_from_the_start_of_this_controller() -> None:
+    assert Memory(started_at=400.0).recall(SEEN, frozenset(), NOW).attentive_since == 400.0
+
+
+def test_deadlines_count_from_the_end_of_a_pause_and_not_from_its_last_pass() -> None:
+    memory = Memory(started_at=0.0)
+    memory.note(is_free=False)
+    days_later = memory.recall(SEEN, frozenset(), NOW + 200_000)
+    memory.note(is_free=True)
+    assert days_later.attentive_since == NOW + 200_000
+    assert memory.recall(SEEN, frozenset(), NOW + 300_000).attentive_since == NOW + 200_000
