@@ -24,7 +24,7 @@ from tests.builders import (
 )
 
 from seatrial.core.actions import EvictPods, Uncordon, WriteNodeRecord, WriteRolloutRecord, rollout_subject
-from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, Decision, decide, summarise
+from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, SUMMARY_SECONDS, Decision, decide, summarise
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import (
@@ -33,6 +33,7 @@ from seatrial.core.snapshot import (
     Freshness,
     NodePhase,
     OperatorFacts,
+    Rebuff,
     RolloutRecord,
     Snapshot,
     Summary,
@@ -41,23 +42,24 @@ from seatrial.core.snapshot import (
 LEDGER = rollout_subject("spring")
 
 
-def summary_of(seen: Snapshot, *holds: Hold) -> Summary:
-    return summarise(seen, holds)
-
-
 def settled(seen: Snapshot, intent: Intent, now: float = NOW) -> Snapshot:
     """The snapshot with the summary that this decision would write, so that only the rest of it shows."""
-    return replace(seen, rollout=replace(seen.rollout, summary=summarise(seen, decide(seen, intent, now).holds)))
+    decision = decide(seen, intent, now)
+    return replace(seen, rollout=replace(seen.rollout, summary=summarise(seen, decision.holds, decision.stop)))
 
 
-def ledger_write(seen: Snapshot, admitted: tuple[Admission, ...], *holds: Hold, now: float = NOW) -> WriteRolloutRecord:
+def ledger_write(
+    seen: Snapshot, admitted: tuple[Admission, ...], *holds: Hold, stop: Hold | None = None, now: float = NOW
+) -> WriteRolloutRecord:
     return WriteRolloutRecord(
         record=RolloutRecord(
             name="spring",
             resource_version="40",
             admitted=admitted,
-            summary=summary_of(seen, *holds),
+            summary=summarise(seen, holds, stop),
             summarised_at=now,
+            rebuffs=tuple(sorted(seen.rebuffs.items())),
+            attentive_since=seen.attentive_since,
         )
     )
 
@@ -104,7 +106,7 @@ def test_a_fleet_that_is_done_is_left_in_peace() -> None:
 def test_an_empty_cluster_is_waiting() -> None:
     seen = a_snapshot()
     assert decide(seen, an_intent(), NOW) == Decision(actions=(ledger_write(seen, ()),))
-    assert summarise(seen, ()) == Summary(state="waiting")
+    assert summarise(seen, (), None) == Summary(state="waiting")
 
 
 def test_capacity_is_given_back_before_anything_is_taken() -> None:
@@ -242,7 +244,8 @@ def test_a_version_reverted_before_the_start_releases_the_node_and_its_admission
     seen = settled(a_snapshot(waiting, admitted=a_ledger("n1")), an_intent())
     assert decide(seen, an_intent(), NOW).actions == (written(waiting, NodePhase.UPGRADE_DONE),)
     released = a_snapshot(a_node(phase=NodePhase.UPGRADE_DONE, wanted=OLD), admitted=a_ledger("n1"))
-    assert decide(released, an_intent(), NOW).actions == (ledger_write(released, ()),)
+    stop = hold("spring", HoldCode.TARGET_NOT_PUBLISHED, found=OLD.version, target=TARGET)
+    assert decide(released, an_intent(), NOW).actions == (ledger_write(released, (), stop=stop),)
 
 
 def test_a_fault_of_one_node_is_told_even_while_everything_is_stopped() -> None:
@@ -346,24 +349,45 @@ SKIPPED = a_node(phase=NodePhase.UPGRADE_REQUIRED, is_skipped=True)
     ],
 )
 def test_the_summary_says_how_the_rollout_stands(seen: Snapshot, state: str) -> None:
-    assert summarise(seen, decide(seen, an_intent(), NOW).holds).state == state
+    assert summarise(seen, decide(seen, an_intent(), NOW).holds, None).state == state
 
 
 def test_the_summary_counts_nodes_by_phase_and_holds_by_code() -> None:
     seen = a_snapshot(DONE, a_node("n2"), replace(SKIPPED, facts=replace(SKIPPED.facts, name="n3")))
     holds = (hold("n2", HoldCode.WRITE_IN_FLIGHT), hold("n3", HoldCode.SKIPPED))
-    assert summarise(seen, holds) == Summary(
+    assert summarise(seen, holds, None) == Summary(
         state="waiting", counts=(("unknown", 1), ("upgrade-done", 1), ("upgrade-required", 1)), holds=(("skipped", 1),)
     )
 
 
-def test_a_summary_that_only_counts_differently_is_written_every_ten_seconds_at_most() -> None:
-    seen = a_snapshot(SKIPPED, summary=Summary(state="waiting"), summarised_at=NOW - 4)
+def test_a_summary_that_only_counts_differently_is_written_every_fifteen_seconds_at_most() -> None:
+    seen = a_snapshot(SKIPPED, summary=Summary(state="waiting"), summarised_at=NOW - 9)
     holds = (hold("n1", HoldCode.SKIPPED),)
     assert decide(seen, an_intent(), NOW) == Decision(holds=holds, wake_at=NOW + 6)
     assert decide(seen, an_intent(), NOW + 6) == Decision(
         actions=(ledger_write(seen, (), *holds, now=NOW + 6),), holds=holds
     )
+
+
+def test_a_rollout_whose_target_nobody_published_is_not_done_though_every_node_is_in_order() -> None:
+    seen = a_snapshot(a_well_node(phase=NodePhase.UPGRADE_DONE, wanted=OLD))
+    decision = decide(seen, an_intent(), NOW)
+    assert decision.stop == hold("spring", HoldCode.TARGET_NOT_PUBLISHED, found=OLD.version, target=TARGET)
+    assert summarise(seen, decision.holds, decision.stop).state == "waiting"
+
+
+def test_a_paused_rollout_waits_though_nodes_are_under_way() -> None:
+    seen = a_snapshot(a_node(phase=NodePhase.POD_RESTART_REQUIRED), admitted=a_ledger("n1"))
+    decision = decide(seen, an_intent(is_paused=True), NOW)
+    assert summarise(seen, decision.holds, decision.stop).state == "waiting"
+
+
+def test_what_was_turned_down_is_told_in_the_status() -> None:
+    blocked = Rebuff(at=NOW - 1, count=2, code="blocked", detail="the budget needs every pod")
+    seen = settled(a_snapshot(a_node(phase=NodePhase.UPGRADE_DONE), rebuffs={"pod-1": blocked}), an_intent())
+    later = NOW + SUMMARY_SECONDS
+    [write] = [act for act in decide(seen, an_intent(), later).actions if isinstance(act, WriteRolloutRecord)]
+    assert write.record.rebuffs == (("pod-1", blocked),)
 
 
 def test_news_are_written_at_once() -> None:

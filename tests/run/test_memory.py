@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,3 +132,11 @@ def test_deadlines_count_from_the_end_of_a_pause_and_not_from_its_last_pass() ->
     memory.note(is_free=True)
     assert days_later.attentive_since == NOW + 200_000
     assert memory.recall(SEEN, frozenset(), NOW + 300_000).attentive_since == NOW + 200_000
+
+
+def test_a_controller_started_again_goes_on_backing_off_where_the_last_one_left_off() -> None:
+    blocked = Rebuff(at=900.0, count=3, code="blocked", detail="the budget needs every pod")
+    node = a_node(gpu_pods=(a_gpu_pod(),))
+    seen = a_snapshot(node)
+    told = replace(seen, rollout=replace(seen.rollout, rebuffs=((a_gpu_pod().uid, blocked),)))
+    assert Memory(1000.0).recall(told, frozenset(), 1000.0).rebuffs == {a_gpu_pod().uid: blocked}

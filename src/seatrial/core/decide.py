@@ -34,8 +34,10 @@ ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
 STALE_SECONDS: Final = 150.0
 """A stream that says nothing for this long (bookmarks come every minute) is not to be trusted with a disruption."""
-SUMMARY_SECONDS: Final = 10.0
+SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
+REBUFFS_MAX: Final = 50
+"""How many writes that were turned down the rollout's status names."""
 
 FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION})
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
@@ -75,7 +77,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     holds += [hold(name, HoldCode.LEDGER_PENDING) for name in sorted(new)]
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None])
     holds += [hold(action.subject, HoldCode.PASS_FULL, until=now, limit=ACTIONS_MAX) for action in left]
-    writing, ask_again_at = _write_rollout(seen, admitted.ledger, holds, now)
+    writing, ask_again_at = _write_rollout(seen, admitted.ledger, holds, stop, now)
     return Decision(
         actions=(*writing, *moves),
         holds=tuple(sorted(holds, key=lambda held: (held.subject, held.code))),
@@ -153,7 +155,7 @@ def _bounded(moves: list[Action]) -> tuple[tuple[Action, ...], tuple[Action, ...
 
 
 def _write_rollout(
-    seen: Snapshot, ledger: tuple[Admission, ...], holds: Iterable[Hold], now: Instant
+    seen: Snapshot, ledger: tuple[Admission, ...], holds: Iterable[Hold], stop: Hold | None, now: Instant
 ) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
     """The ledger at once when it changed; the summary with it, or at most every SUMMARY_SECONDS."""
     before = seen.rollout
@@ -163,31 +165,36 @@ def _write_rollout(
         return (), seen.busy[subject]
     if rebuff is not None and now < retry_at(rebuff):
         return (), retry_at(rebuff)
-    summary = summarise(seen, holds)
+    summary = summarise(seen, holds, stop)
     record = RolloutRecord(
         name=before.name,
         resource_version=before.resource_version,
         admitted=ledger,
         summary=summary,
         summarised_at=now,
+        rebuffs=tuple(sorted(seen.rebuffs.items()))[:REBUFFS_MAX],
+        attentive_since=seen.attentive_since,
     )
     is_news = before.summary is None or before.summary.state != summary.state
     if ledger != before.admitted or is_news:
         return (WriteRolloutRecord(record=record),), None
-    if summary == before.summary:
+    if (summary, record.rebuffs) == (before.summary, before.rebuffs):
         return (), None
     due_at = before.summarised_at + SUMMARY_SECONDS
     return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
 
 
-def summarise(seen: Snapshot, holds: Iterable[Hold]) -> Summary:
-    """Counts by phase and holds by code; `done` only when every member is, `waiting` when nobody is under way."""
+def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None) -> Summary:
+    """Counts by phase, holds by code; `done` only when every member is, `waiting` when stopped or nobody is under way.
+
+    A stopped rollout is not done even when every node is in order: they may all be in order on the old driver.
+    """
     counts = Counter(node.record.phase.value if node.record else "unknown" for node in seen.nodes.values())
     codes = Counter(held.code.value for held in holds if held.code is not HoldCode.WRITE_IN_FLIGHT)
     is_done = bool(seen.nodes) and counts[NodePhase.UPGRADE_DONE.value] == len(seen.nodes) and not codes
     is_moving = bool(capacity.under_way(seen.rollout.admitted, seen.nodes)) or HoldCode.LEDGER_PENDING.value in codes
     return Summary(
-        state="done" if is_done else "progressing" if is_moving else "waiting",
+        state="waiting" if stop is not None else "done" if is_done else "progressing" if is_moving else "waiting",
         counts=tuple(sorted(counts.items())),
         holds=tuple(sorted(codes.items())),
     )

@@ -82,7 +82,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.RECORD_EDITED: _says(
         "the state label says {found}, our record says {recorded}, and we do not guess who is right",
-        "Remove the label to restore the record, or set it to upgrade-required to retry the node.",
+        "Remove the label to restore the record; only a failed node is retried by setting it to upgrade-required.",
     ),
     HoldCode.WRITE_IN_FLIGHT: _says("a write of ours is not yet answered, or not yet to be seen", _BY_ITSELF),
     HoldCode.WRITE_REFUSED: _says(

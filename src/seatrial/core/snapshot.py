@@ -182,6 +182,16 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuff:
+    """A write of ours the cluster turned down; remembered by the driver so that core can back off."""
+
+    at: Instant
+    count: int
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutRecord:
     """The status of the GPURollout. `admitted` is the ledger: changed by compare-and-set only."""
 
@@ -190,6 +200,10 @@ class RolloutRecord:
     admitted: tuple[Admission, ...] = ()
     summary: Summary | None = None
     summarised_at: Instant = 0.0
+    rebuffs: tuple[tuple[str, Rebuff], ...] = ()
+    """Writes that were turned down, by subject: so that `seatrial why` knows what the controller knows."""
+    attentive_since: Instant = 0.0
+    """Since when the controller has been free to act: deadlines count from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,16 +229,6 @@ class OperatorFacts:
     def mode(self) -> Mode:
         """Who moves the nodes, as the cluster itself has it."""
         return Mode.DELEGATED if self.is_auto_upgrading else Mode.DIRECT
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rebuff:
-    """A write of ours the cluster turned down; remembered by the driver so that core can back off."""
-
-    at: Instant
-    count: int
-    code: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

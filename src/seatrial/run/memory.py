@@ -1,6 +1,7 @@
 """What the loop remembers between passes: what was turned down, what cannot be seen yet, since when we are free to act.
 
-It may be lost at any moment: a restarted controller only tries a blocked eviction once more than it needed to.
+It may be lost at any moment. What was turned down is also told in the rollout's status, so a restarted controller goes
+on backing off, and `seatrial why` can say it.
 
 Tests: tests/run/test_memory.py
 """
@@ -25,6 +26,7 @@ class Memory:
     def __init__(self, started_at: Instant) -> None:
         self._attentive_since = started_at
         self._is_free = True
+        self._has_looked = False
         self._rebuffs: dict[str, Rebuff] = {}
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
 
@@ -42,6 +44,10 @@ class Memory:
         if not self._is_free:
             # Passes are rare while nothing may move, so the wait is over now and not when the last of them was.
             self._attentive_since = now
+        if not self._has_looked:
+            # A controller that was started again goes on backing off where the one before it left off.
+            self._has_looked = True
+            self._rebuffs = dict(seen.rollout.rebuffs) | self._rebuffs
         self._forget(seen, now)
         busy: dict[str, Instant | None] = {subject: until for subject, (_, until) in self._unseen.items()}
         return replace(
@@ -57,9 +63,8 @@ class Memory:
             self._rebuff(uid, "blocked", why, now)
         match outcome.result:
             case Result.DONE | Result.BLOCKED:
-                self._rebuffs.pop(
-                    subject, None
-                )  # what was blocked is remembered by pod; the node itself is not at fault
+                # What was blocked is remembered by pod; the node itself is not at fault.
+                self._rebuffs.pop(subject, None)
                 self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)
             case Result.STALE:
                 self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)

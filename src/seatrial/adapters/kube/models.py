@@ -178,12 +178,22 @@ class AdmissionEntry(Model, frozen=True):
     attempt: int
 
 
+class TurnedDown(Model, frozen=True):
+    subject: str
+    at: str
+    count: int = 1
+    code: str = ""
+    detail: str = ""
+
+
 class RolloutStatus(Model, frozen=True):
     state: str = ""
     admitted: tuple[AdmissionEntry, ...] = ()
     counts: dict[str, int] = {}
     holds: dict[str, int] = {}
     summarised_at: str = ""
+    attentive_since: str = ""
+    turned_down: tuple[TurnedDown, ...] = ()
 
 
 class Rollout(Model, frozen=True):

@@ -30,6 +30,8 @@ from seatrial.core.snapshot import (
 from seatrial.core.versions import DriverVersion
 
 SCHEMA: Final = 1
+DETAIL_MAX: Final = 300
+"""How much of an answer the status keeps; fifty of them must not fill the object."""
 
 
 class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -152,6 +154,17 @@ def rollout_patch(record: RolloutRecord) -> list[dict[str, Any]]:
         "counts": dict(summary.counts),
         "holds": dict(summary.holds),
         "summarisedAt": text_of(record.summarised_at),
+        "attentiveSince": text_of(record.attentive_since),
+        "turnedDown": [
+            {
+                "subject": subject,
+                "at": text_of(rebuff.at),
+                "count": rebuff.count,
+                "code": rebuff.code,
+                "detail": rebuff.detail[:DETAIL_MAX],
+            }
+            for subject, rebuff in record.rebuffs
+        ],
     }
     return [
         {"op": "replace", "path": "/metadata/resourceVersion", "value": record.resource_version},
