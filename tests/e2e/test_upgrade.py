@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.journal.jsonl import first_broken_line
+from seatrial.controller.main import LEASE
 from seatrial.testbed import controller_process
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
@@ -70,6 +71,8 @@ def test_twenty_nodes_are_upgraded_four_at_a_time_within_every_limit(
     fleet.cordon(cordoned)
     limits = {"maxParallelUpgrades": PARALLEL, "maxUnavailable": UNAVAILABLE}
     make_rollout("up", fleet="up", target=NEW, limits=limits)
+    # So that every right of the manifests is used once: the lease of an earlier test would only be taken over.
+    cluster.kubectl("delete", "lease", LEASE, "-n", "seatrial", "--ignore-not-found")
     account = controller_process.identity(cluster, "up")
     with History(cluster, "up") as history, ControllerProcess(account, "up", tmp_path) as controller:
         upgrade(fleet, history, controller, timeout_seconds=240)

@@ -13,6 +13,10 @@ from pathlib import Path
 from seatrial.cli import cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
+EXITS = (ExitCode.HELD,)
+LEASE_SECONDS_MIN = 2
+"""A lease is renewed three times in its life, and each of these requests needs its time."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
@@ -24,8 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lease-namespace", default="seatrial", metavar="NAME", help="where the lease lives (seatrial)"
     )
     parser.add_argument(
-        "--lease-seconds", type=int, default=15, metavar="N", help="how long a dead leader blocks the next one (15)"
+        "--lease-seconds",
+        type=_seconds,
+        default=15,
+        metavar="N",
+        help="how long a dead leader blocks the next one (15)",
     )
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < LEASE_SECONDS_MIN:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, {LEASE_SECONDS_MIN} or more")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,8 +62,10 @@ def run(args: argparse.Namespace) -> int:
     except LeaseHeld as err:
         log.say("held", why=str(err))
         return ExitCode.HELD
-    if report.breaches:
+    if report is None:
+        return ExitCode.OK
+    if report.breaches or log.fault_text:
         return ExitCode.ERROR
     if report.sight is None and args.once:
-        log.say("nothing to do", why="there is no GPURollout")
+        log.say("nothing to do", why=f"there is no GPURollout {args.rollout}".rstrip())
     return ExitCode.OK

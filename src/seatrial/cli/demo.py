@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from seatrial.run.loop import Report
     from seatrial.sim.world import World
 
+EXITS: tuple[ExitCode, ...] = ()
 NODES = 24
+GPUS_PER_NODE = 8
 FAILING = "gpu-05"
 CORDONED_BY_ADMIN = "gpu-17"
 OLD, NEW = "570.124.06", "580.105.08"
@@ -33,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.live import Live
 
+    from seatrial.cli import terminal
     from seatrial.run.loop import run_forever
     from seatrial.run.memory import Memory
 
     world, story = _world(args.seed), Story()
-    console = Console(highlight=False)
+    console = terminal.console()
     console.print(f"Upgrading {NODES} simulated nodes from driver {OLD} to {NEW}, 4 at a time (seed {args.seed}).\n")
     started = time.monotonic()
     if console.is_terminal:
@@ -58,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
         report = asyncio.run(
             run_forever(world.ports(story), Memory(0.0), on_report=progress.take, is_over=lambda _: False)
         )
-    console.print(_picture(world, story))
+    console.print(_picture(world, story), soft_wrap=False)
     for line in _ending(world, story, report, time.monotonic() - started):
-        console.print(line)
+        console.print(line, markup=True)
     return ExitCode.OK
 
 
@@ -150,10 +152,11 @@ def _picture(world: World, story: Story) -> Group:
         )
     counts = _counts(world)
     done, failed = counts["upgrade-done"], counts["upgrade-failed"]
-    width = 40
+    width = 32
     bar = "█" * (done * width // NODES) + "▒" * (failed * width // NODES)
     head = Text(
-        f"{_clock(world.time)}  {bar:·<{width}} {done} done, {failed} failed, {story.curve[-1][1] if story.curve else 0} unavailable"
+        f"{_clock(world.time)}  {bar:·<{width}} {done} done, {failed} failed, "
+        f"{story.curve[-1][1] if story.curve else 0} unavailable"
     )
     return Group(head, Columns(cells, equal=True, padding=(0, 1)))
 
@@ -165,13 +168,16 @@ def _ending(world: World, story: Story, report: Report, wall_seconds: float) -> 
     limit = intent.limits.unavailable_max.of(NODES)
     counts = _counts(world)
     acts = story.acts
+    done, failed = counts["upgrade-done"], counts["upgrade-failed"]
+    unavailable = f"{story.unavailable_max} of {NODES} nodes were unavailable at once (limit {limit})"
+    restarts = f"{acts['RestartDriverPod']} driver restarts"
+    gpu_hours = story.lost_node_seconds / 3600 * GPUS_PER_NODE
     lines = [
         "",
         f"[bold]What happened[/] ({explain.span(world.time)} of simulated time in {wall_seconds:.1f} s)",
-        f"  {counts['upgrade-done']} of {NODES} nodes run driver {NEW}; {counts['upgrade-failed']} failed and stays cordoned.",
-        f"  {acts['EvictPods']} evictions, {acts['RestartDriverPod']} driver restarts, {acts['Cordon']} cordons, {acts['Uncordon']} uncordons.",
-        f"  At most {story.unavailable_max} of {NODES} nodes were unavailable at once (limit {limit}); "
-        f"{story.lost_node_seconds / 3600 * 8:.0f} GPU-hours were not to be had (8 GPUs a node).",
+        f"  {done} of {NODES} nodes run driver {NEW}; {failed} failed and stays cordoned.",
+        f"  {acts['EvictPods']} evictions, {restarts}, {acts['Cordon']} cordons, {acts['Uncordon']} uncordons.",
+        f"  At most {unavailable}; {gpu_hours:.0f} GPU-hours were not to be had ({GPUS_PER_NODE} GPUs a node).",
         f"  Unavailable nodes over time: {_spark(story.curve, world.time)}",
         f"  {story.breach_count} promises broken in {len(story.curve)} passes.",
         "",

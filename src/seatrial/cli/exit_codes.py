@@ -1,4 +1,7 @@
-"""The exit codes of every command, one table. docs/reference/exit-codes.md is generated from it."""
+"""The exit codes of every command, one table. docs/reference/exit-codes.md is generated from it.
+
+Tests: tests/cli/test_main.py
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""One look at a cluster, for the commands that only read."""
+"""One look at a cluster, for the commands that only read. Tests: tests/cli/, tests/e2e/."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
@@ -26,7 +26,7 @@ class Look:
     decision: Decision | None
     nodes: dict[str, NodeSeen]
     operator: OperatorFacts
-    faults: tuple[str, ...]
+    faults: tuple[str, ...] = ()
 
 
 def look(args: argparse.Namespace) -> Look:
@@ -44,6 +44,7 @@ async def _look(args: argparse.Namespace) -> Look:
         sight = observer.observe()
         if args.rollout and sight is None and not faults:
             raise RolloutUnclear(f"There is no GPURollout {args.rollout}; `kubectl get gpurollouts` lists them.")
+        sight = _remembering(sight) if sight else None
         now = time.time()
         return Look(
             at=now,
@@ -53,3 +54,10 @@ async def _look(args: argparse.Namespace) -> Look:
             operator=observer.operator(),
             faults=tuple(faults),
         )
+
+
+def _remembering(sight: Sight) -> Sight:
+    """The sight with what the controller wrote down of its own memory, so that we decide as it does."""
+    record = sight.seen.rollout
+    seen = replace(sight.seen, rebuffs=dict(record.rebuffs), attentive_since=record.attentive_since)
+    return Sight(seen=seen, intent=sight.intent)

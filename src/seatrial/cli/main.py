@@ -1,4 +1,7 @@
-"""The command line: finds the command, imports it only then, and turns errors into one clear sentence and an exit code."""
+"""The command line: finds the command, imports it only then, and turns errors into one clear sentence and an exit code.
+
+Tests: tests/cli/test_main.py
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from seatrial import __version__
-from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.exit_codes import MEANINGS, ExitCode
 from seatrial.core.errors import SeatrialError
 
 COMMANDS = {
@@ -21,7 +24,7 @@ COMMANDS = {
     "manifests": "print what seatrial needs in a cluster",
     "testbed": "run a real control plane with simulated kubelets on this machine",
 }
-"""Each is a module of this package with `add_arguments(parser)` and `run(args) -> int`."""
+"""Each is a module of this package with `add_arguments(parser)`, `run(args) -> int` and its further `EXITS`."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -29,31 +32,36 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(ExitCode.USAGE, f"seatrial: {message}. See `{self.prog} --help`.\n")
+        end = "" if message.endswith("?") else "."
+        self.exit(ExitCode.USAGE, f"seatrial: {message}{end} See `{self.prog} --help`.\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _overview()
-    named = next((text for text in given if not text.startswith("-")), None)
-    if named in COMMANDS:
-        parser = _parser_of(named)
-        given.remove(named)
-    args = parser.parse_args(given)
-    if named not in COMMANDS:
-        if named is not None:
-            parser.error(f"there is no command {named!r}")
-        parser.print_help()
+    if not given or given[0].startswith("-"):
+        parser = _overview()
+        parser.parse_args(given)  # --help and --version end here
+        parser.print_help(sys.stderr)
         return ExitCode.USAGE
-    return _guarded(named, args)
+    named = given[0]
+    if named not in COMMANDS:
+        _overview().error(f"there is no command {named!r}{_alike(named)}")
+    return _guarded(named, _parser_of(named).parse_args(given[1:]))
+
+
+def _alike(named: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(named, COMMANDS, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _guarded(named: str, args: argparse.Namespace) -> int:
     if args.debug:
-        return int(import_module(f"seatrial.cli.{named}").run(args))
+        return _run(named, args)
     try:
-        return int(import_module(f"seatrial.cli.{named}").run(args))
+        return _run(named, args)
     except SeatrialError as err:
         print(f"seatrial: {err}", file=sys.stderr)
         return ExitCode.ERROR
@@ -64,12 +72,18 @@ def _guarded(named: str, args: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader had enough; say nothing more
         return ExitCode.OK
     except Exception as err:  # noqa: BLE001  the last line of defence: a sentence instead of a traceback
+        what = " ".join(f"{type(err).__name__}: {err}".split())
         print(
-            f"seatrial: unexpected {type(err).__name__}: {err}. This is a bug of seatrial; "
-            "run again with --debug and report what it shows.",
+            f"seatrial: unexpected {what}. This is a bug of seatrial; run again with --debug and report what it shows.",
             file=sys.stderr,
         )
         return ExitCode.ERROR
+
+
+def _run(named: str, args: argparse.Namespace) -> int:
+    code = int(import_module(f"seatrial.cli.{named}").run(args))
+    sys.stdout.flush()  # here, where a closed pipe is met with grace, and not while the interpreter ends
+    return code
 
 
 def _overview() -> argparse.ArgumentParser:
@@ -81,7 +95,6 @@ def _overview() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="seatrial [--version] COMMAND …",
     )
-    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"seatrial {__version__}")
     return parser
 
@@ -91,8 +104,13 @@ def _parser_of(named: str) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=f"seatrial {named}",
         description=(module.__doc__ or "").strip(),
+        epilog=_exits((ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, *module.EXITS)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     module.add_arguments(parser)
     return parser
+
+
+def _exits(codes: Sequence[ExitCode]) -> str:
+    return "\n".join(["exit codes:", *(f"  {code:<4} {MEANINGS[code]}" for code in codes)])

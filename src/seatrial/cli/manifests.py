@@ -12,6 +12,8 @@ import argparse
 from seatrial import manifests
 from seatrial.cli.exit_codes import ExitCode
 
+EXITS: tuple[ExitCode, ...] = ()
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", choices=["crd", "rbac", "all"], default="all", help="which part")

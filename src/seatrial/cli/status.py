@@ -3,6 +3,8 @@
 Exit code 0 when it is done or moving, 12 when it waits for somebody.
 """
 
+# Tests: tests/cli/test_status.py
+
 from __future__ import annotations
 
 import argparse
@@ -14,7 +16,13 @@ from seatrial.cli import cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from seatrial.cli.look import Look
+    from seatrial.core.holds import Hold
+
+EXITS = (ExitCode.HELD,)
+NAMED_MAX = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +44,7 @@ def run(args: argparse.Namespace) -> int:
         _print_table(found)
     if found.faults:
         return ExitCode.ERROR
-    if found.sight is None or found.decision is None:
-        return ExitCode.OK
-    state = _state(found)
-    return ExitCode.HELD if state == "waiting" else ExitCode.OK
+    return ExitCode.HELD if _state(found) == "waiting" else ExitCode.OK
 
 
 def as_data(found: Look) -> dict[str, Any]:
@@ -88,65 +93,76 @@ def as_data(found: Look) -> dict[str, Any]:
 
 
 def _state(found: Look) -> str:
+    from seatrial.core.actions import WriteRolloutRecord
     from seatrial.core.decide import summarise
 
     if found.sight is None or found.decision is None:
         return "none"
-    if found.decision.actions and found.decision.stop is None:
+    moves = [action for action in found.decision.actions if not isinstance(action, WriteRolloutRecord)]
+    if moves and found.decision.stop is None:
         return "progressing"
-    return summarise(found.sight.seen, found.decision.holds).state
+    return summarise(found.sight.seen, found.decision.holds, found.decision.stop).state
 
 
 def _print_table(found: Look) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from seatrial.cli import terminal
+    from seatrial.core import capacity
+
+    console = terminal.console()
     operator = found.operator
     console.print(
         f"Mode      {operator.mode.value}"
         + (f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen")
     )
     if found.sight is None or found.decision is None:
-        drivers = Counter(
-            node.facts.driver.version if node.facts.driver else "no driver pod" for node in found.nodes.values()
-        )
-        console.print("Rollout   none; create a GPURollout to begin (`seatrial manifests crd` defines it)")
-        console.print(
-            "Drivers   "
-            + (", ".join(f"{text} on {count} nodes" for text, count in sorted(drivers.items())) or "no nodes seen")
-        )
+        _print_without_rollout(found, console)
         return
     seen, intent = found.sight.seen, found.sight.intent
-    console.print(f"Rollout   [bold]{intent.rollout}[/] to driver {intent.target}: {_state(found)}")
+    console.print(f"Rollout   {intent.rollout} to driver {intent.target}: {_state(found)}", style="bold")
     limits = intent.limits
-    admitted = ", ".join(admission.node for admission in seen.rollout.admitted) or "nobody"
     console.print(
-        f"Limits    {limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable, {limits.failed_max} failures"
+        f"Limits    {limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable, "
+        f"{limits.failed_max} failures"
     )
-    console.print(f"Under way {admitted}")
+    under_way = capacity.under_way(seen.rollout.admitted, seen.nodes)
+    console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
     counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
     table = Table("State", "Nodes", box=None, padding=(0, 2, 0, 0))
     for phase, count in sorted(counts.items()):
         table.add_row(phase, str(count))
     console.print(table)
-    _print_holds(found, console)
+    _print_holds(found.decision.holds, console)
 
 
-def _print_holds(found: Look, console: Any) -> None:
+def _print_without_rollout(found: Look, console: Console) -> None:
+    drivers = Counter(
+        (node.facts.driver.version or "an unknown driver") if node.facts.driver else "no driver pod"
+        for node in found.nodes.values()
+    )
+    if not found.faults:
+        console.print("Rollout   none; create a GPURollout to begin (`seatrial manifests crd` defines it)")
+    texts = [f"{text} on {count} nodes" for text, count in sorted(drivers.items())]
+    console.print("Drivers   " + (", ".join(texts) or "no nodes seen"))
+
+
+def _print_holds(holds: tuple[Hold, ...], console: Console) -> None:
     from seatrial.core import explain
 
-    if found.decision is None or not found.decision.holds:
+    if not holds:
         console.print("Nobody waits.")
         return
-    by_code: dict[str, list[Any]] = {}
-    for held in found.decision.holds:
+    by_code: dict[str, list[Hold]] = {}
+    for held in holds:
         by_code.setdefault(held.code.value, []).append(held)
     console.print("\nWaiting:")
     for code, group in sorted(by_code.items()):
-        names = ", ".join(held.subject for held in group[:4]) + (
-            f" and {len(group) - 4} more" if len(group) > 4 else ""
-        )
-        console.print(f"  [bold]{code}[/] ({names})")
+        console.print(f"  {code} ({_some([held.subject for held in group])})", style="bold")
         console.print(f"    {explain.why(group[0])}.")
         console.print(f"    {explain.next_step(group[0])}")
+
+
+def _some(names: list[str]) -> str:
+    rest = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")

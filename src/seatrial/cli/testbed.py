@@ -15,6 +15,8 @@ import sys
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
+EXITS: tuple[ExitCode, ...] = ()
+
 
 class TestbedMissing(SeatrialError):  # noqa: N818
     """The testbed's own dependencies are not installed."""
@@ -39,11 +41,11 @@ def _up(args: argparse.Namespace) -> int:
     import yaml
 
     from seatrial import manifests
-    from seatrial.testbed import lifecycle
+    from seatrial.testbed import controller_process, lifecycle
     from seatrial.testbed.fleet import FleetSpec, make_fleet
 
     plane = lifecycle.up()
-    plane.apply(list(yaml.safe_load_all(manifests.crd())))
+    controller_process.install(plane)
     if args.nodes and not plane.get("nodes")["items"]:
         print(f"Making {args.nodes} GPU nodes with driver {args.driver} …", file=sys.stderr)
         make_fleet(

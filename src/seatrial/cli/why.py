@@ -1,5 +1,7 @@
 """Say why a node is not moving, until when, and what to do about it."""
 
+# Tests: tests/cli/test_why.py
+
 from __future__ import annotations
 
 import argparse
@@ -12,6 +14,9 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.cli.look import Look
     from seatrial.core.snapshot import NodeSeen
+
+
+EXITS: tuple[ExitCode, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,17 +63,31 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         f"GPU pods  {len(facts.gpu_pods)}",
     ]
     if found.sight is None or found.decision is None:
-        return [*lines, "Answer    there is no rollout, so nothing moves this node."]
+        reason = "the rollout cannot be read" if found.faults else "there is no rollout"
+        return [*lines, f"Answer    {reason}, so nothing moves this node."]
     if node.name not in found.sight.seen.nodes:
-        return [
-            *lines,
-            f"Answer    it is not a member of rollout {found.sight.intent.rollout}: its labels do not match nodeSelector.",
-        ]
+        why_not = f"it is not a member of rollout {found.sight.intent.rollout}: its labels do not match nodeSelector."
+        return [*lines, f"Answer    {why_not}"]
     held = [hold for hold in found.decision.holds if hold.subject == node.name]
     acts = [action for action in found.decision.actions if action.subject == node.name]
+    lines += _turned_down(found, node)
     lines += [f"Answer    {explain.sentence(hold, found.at)}" for hold in held]
     lines += [f"Next      the controller is about to {_verb(type(act).__name__)} ({act.id})." for act in acts]
     return lines if held or acts else [*lines, "Answer    it is done; nothing is to be moved."]
+
+
+def _turned_down(found: Look, node: NodeSeen) -> list[str]:
+    """What the controller's last tries on this node were answered with."""
+    from seatrial.core import explain
+
+    rebuffs = found.sight.seen.rebuffs if found.sight else {}
+    names = {node.name: "a write to the node"}
+    names |= {pod.uid: f"{pod.namespace}/{pod.name}" for pod in node.facts.gpu_pods}
+    return [
+        f"Refused   {name}, {explain.span(found.at - rebuffs[subject].at)} ago: {rebuffs[subject].detail}"
+        for subject, name in names.items()
+        if subject in rebuffs
+    ]
 
 
 def _verb(kind: str) -> str:

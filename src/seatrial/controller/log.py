@@ -1,27 +1,35 @@
-"""What the controller tells its log: one line per thing that happened, key=value, and a hold only when it is new."""
+"""What the controller tells its log: one line per thing that happened, key=value, and a hold only when it is new.
+
+Tests: tests/controller/test_log.py
+"""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Final, TextIO
 
 from seatrial.core import explain
 from seatrial.core.actions import WriteRolloutRecord
-from seatrial.core.holds import HoldCode
-from seatrial.ports import Result
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 
-PASSING = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
+PASSING: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
 """Holds that end by themselves within a moment; in the log they would be noise."""
+NAMED_MAX: Final = 4
+"""How many nodes that begin to wait for the same reason get a line each; ten thousand paused nodes get one."""
 
 
 class Log:
-    """Writes lines such as `2026-01-02T03:04:05Z act id=gpu-01/cordon-required/1`."""
+    """Writes lines such as `2026-01-02T03:04:05.678Z act id=gpu-01/cordon-required/1 kind=Cordon`."""
 
-    def __init__(self, out: TextIO = sys.stderr) -> None:
-        self._out = out
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out or sys.stderr
         self._held: dict[str, HoldCode] = {}
+        self.fault_text = ""
 
     def say(self, message: str, **fields: object) -> None:
         """One line."""
@@ -29,24 +37,48 @@ class Log:
         pairs = " ".join(f"{key}={_quoted(str(value))}" for key, value in fields.items())
         print(f"{at} {message} {pairs}".rstrip(), file=self._out, flush=True)
 
+    def fault(self, text: str) -> None:
+        """Something keeps us from looking at a rollout; said once, not on every look."""
+        if text != self.fault_text:
+            self.fault_text = text
+            self.say("fault", why=text)
+
     def report(self, report: Report) -> None:
         """What one pass did and learned."""
         for breach in report.breaches:
             self.say("promise about to be broken, nothing executed", promise=breach.promise, why=str(breach))
-        for outcome in report.outcomes:
-            if outcome.result is not Result.DONE:
-                self.say("act turned down", id=outcome.action.id, result=outcome.result, why=outcome.detail)
+        self.outcomes(report.outcomes)
+        if report.sight is not None:
+            self.fault_text = ""
         if report.decision is None or report.breaches:
             return
         for action in report.decision.actions:
             if not isinstance(action, WriteRolloutRecord):
                 self.say("act", id=action.id, kind=type(action).__name__)
-        held = {held.subject: held for held in report.decision.holds if held.code not in PASSING}
+        self._holds(report.decision.holds)
+
+    def outcomes(self, outcomes: Iterable[Outcome]) -> None:
+        """What came back of our acts, unless it was a plain yes."""
+        for outcome in outcomes:
+            if outcome.result is not Result.DONE:
+                self.say("act turned down", id=outcome.action.id, result=outcome.result, why=outcome.detail)
+
+    def _holds(self, holds: Iterable[Hold]) -> None:
+        held = {hold.subject: hold for hold in holds if hold.code not in PASSING}
+        news: dict[HoldCode, list[Hold]] = {}
         for subject, hold in held.items():
             if self._held.get(subject) is not hold.code:
-                self.say("held", subject=subject, code=hold.code, why=explain.why(hold))
+                news.setdefault(hold.code, []).append(hold)
+        for code, some in news.items():
+            if len(some) > NAMED_MAX:
+                self.say("held", count=len(some), first=some[0].subject, code=code, why=explain.why(some[0]))
+                continue
+            for hold in some:
+                self.say("held", subject=hold.subject, code=code, why=explain.why(hold))
         self._held = {subject: hold.code for subject, hold in held.items()}
 
 
 def _quoted(text: str) -> str:
-    return f'"{text}"' if " " in text or not text else text
+    """A value as it is, or as a JSON string where a reader could mistake where it ends."""
+    is_plain = text and not any(char.isspace() or char in '"=' for char in text)
+    return text if is_plain else json.dumps(text, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """The controller: reads settings, introduces the adapters to the loop, and starts it. No rules here.
 
-One process leads (a Lease); the others stand by. On losing the lease the process ends, and whoever restarts it begins as a
-standby: nothing of what it believed survives.
+One process leads (a Lease); the others stand by. On losing the lease the process ends, and whoever restarts it begins
+as a standby: nothing of what it believed survives. Tests: tests/e2e/
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
+from seatrial.adapters.kube import errors
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.config import Config
 from seatrial.adapters.kube.events import EventRecorder, EventType, Subject
@@ -34,7 +35,11 @@ from seatrial.ports import Ports
 from seatrial.run.loop import Report, run_forever, run_once
 from seatrial.run.memory import Memory
 
+LEASE: Final = "seatrial"
+"""One controller per cluster: two rollouts must not spend the same nodes twice."""
 SYNC_SECONDS: Final = 60.0
+DRAIN_SECONDS: Final = 20.0
+EVENTS_SECONDS: Final = 10.0
 EVENT_REASON: Final = "GPUDriverUpgrade"
 """The reason NVIDIA's controller uses, so that dashboards and habits keep working."""
 
@@ -62,29 +67,24 @@ class Settings:
 
 
 class SystemClock:
-    """The machine's time."""
+    """The machine's time, to the millisecond: that is what records keep, and what we wrote must equal what we read."""
 
     def now(self) -> float:
-        return time.time()
+        return round(time.time(), 3)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-async def control(settings: Settings, log: Log) -> Report:
-    """Run until told to stop, or for one pass."""
+async def control(settings: Settings, log: Log) -> Report | None:
+    """Run until told to stop, or for one pass; None when told to stop before we led."""
     identity = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     stopping = asyncio.Event()
     async with AsyncExitStack() as stack:
         journal = stack.enter_context(JsonlJournal(settings.journal)) if settings.journal else NoJournal()
         client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
         observer = await stack.enter_async_context(
-            KubeObserver(
-                client,
-                namespace=settings.namespace,
-                rollout=settings.rollout,
-                on_fault=lambda text: log.say("fault", why=text),
-            )
+            KubeObserver(client, namespace=settings.namespace, rollout=settings.rollout, on_fault=log.fault)
         )
         recorder = await stack.enter_async_context(
             EventRecorder(
@@ -92,13 +92,16 @@ async def control(settings: Settings, log: Log) -> Report:
             )
         )
         await observer.wait_synced(SYNC_SECONDS)
+        _on_signals(stopping.set, observer.poke)
         election = _election(settings, identity)
         stack.callback(election.release)
-        await _lead(election, settings, log)
+        if not await _lead(election, settings, log, is_stopping=stopping.is_set):
+            return None
         executor = KubeExecutor(client, observer, is_leader=election.is_leader, on_phase=_teller(recorder))
+        # Whatever ends us: the acts under way are waited for before the lease is given up.
+        stack.push_async_callback(executor.drain, DRAIN_SECONDS)
         ports = Ports(observer=observer, executor=executor, journal=journal, clock=SystemClock())
-        _on_signals(stopping.set, observer.poke)
-        memory = Memory(time.time())
+        memory = Memory(ports.clock.now())
         if settings.once:
             report = run_once(ports, memory)
             log.report(report)
@@ -106,11 +109,21 @@ async def control(settings: Settings, log: Log) -> Report:
             report = await run_forever(
                 ports, memory, on_report=log.report, is_over=lambda _: stopping.is_set() or not election.is_leader()
             )
-        await executor.drain(20.0)
-        await recorder.drain(10.0)
+        await executor.drain(DRAIN_SECONDS)
+        _account(ports, log)
+        await recorder.drain(EVENTS_SECONDS)
         if not settings.once and not stopping.is_set():
             raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
         return report
+
+
+def _account(ports: Ports, log: Log) -> None:
+    """Take down how the last acts ended; no further pass does it."""
+    outcomes = ports.executor.collect()
+    for outcome in outcomes:
+        fields = {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
+        ports.journal.append(ports.clock.now(), "outcome", fields)
+    log.outcomes(outcomes)
 
 
 def _election(settings: Settings, identity: str) -> Election:
@@ -125,27 +138,40 @@ def _election(settings: Settings, identity: str) -> Election:
     return Election(
         settings.config,
         namespace=settings.lease_namespace,
-        name="seatrial",  # one controller per cluster: two rollouts must not spend the same nodes twice
+        name=LEASE,
         identity=identity,
         user_agent=settings.user_agent,
         timing=timing,
     )
 
 
-async def _lead(election: Election, settings: Settings, log: Log) -> None:
+async def _lead(election: Election, settings: Settings, log: Log, *, is_stopping: Callable[[], bool]) -> bool:
+    """Stand by until we lead; False when told to stop before that."""
     election.start()
-    last_said = ""
+    last_said: tuple[str, str] | None = None
     deadline = time.monotonic() + settings.lease_seconds + 15
     while not await asyncio.to_thread(election.wait_until_leader, 1.0):
+        if is_stopping():
+            return False
         standing = election.standing()
-        if standing.last_error is not None:
-            raise standing.last_error
-        if standing.holder != last_said:
-            last_said = standing.holder
-            log.say("standing by", holder=standing.holder, seconds_left=round(standing.seconds_left))
+        error = standing.last_error
+        if error is not None and (settings.once or _is_ours_to_mend(error)) and not isinstance(error, errors.Conflict):
+            raise error
+        if last_said != (standing.holder, str(error or "")):
+            last_said = (standing.holder, str(error or ""))
+            trouble = {"why": error} if error is not None else {}
+            log.say("standing by", holder=standing.holder, seconds_left=round(standing.seconds_left), **trouble)
         if settings.once and time.monotonic() > deadline:
             raise LeaseHeld(f"Another controller leads ({standing.holder}); stop it first, or leave the work to it.")
-    log.say("leading", lease=f"{settings.lease_namespace}/seatrial")
+    log.say("leading", lease=f"{settings.lease_namespace}/{LEASE}")
+    return True
+
+
+def _is_ours_to_mend(error: errors.ClusterError) -> bool:
+    """Whether waiting is in vain. A standby outlives a restart of the API server, and a race with another standby."""
+    is_namespace_missing = isinstance(error, errors.NotFound) and error.status.kind == "namespaces"
+    kinds = (errors.ConfigInvalid, errors.Unauthorized, errors.Forbidden, errors.Invalid)
+    return is_namespace_missing or isinstance(error, kinds)
 
 
 def _teller(recorder: EventRecorder) -> Callable[[WriteNodeRecord, Node], None]:

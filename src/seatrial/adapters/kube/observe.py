@@ -22,6 +22,7 @@ from seatrial.adapters.kube import errors, keys, models, project, records, watch
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.store import Store, by_name
 from seatrial.core.errors import SeatrialError
+from seatrial.core.intent import Intent
 from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
 from seatrial.ports import Sight
 
@@ -201,12 +202,9 @@ class KubeObserver:
             rollout = self.find_rollout()
             if rollout is None:
                 return None
-            intent = records.read_intent(rollout)
+            intent = _intent_of(rollout)
         except RolloutUnclear as err:
             self._on_fault(str(err))
-            return None
-        except ValueError as err:
-            self._on_fault(f"The GPURollout cannot be read: {err}")
             return None
         now = time.time()
         seen = Snapshot(
@@ -272,7 +270,7 @@ class KubeObserver:
                 self._wanted = wanted
                 self._dirty |= {item.metadata.name for item in self.nodes.store}
         if self._dirty:
-            for name in self._dirty:
+            for name in sorted(self._dirty):  # a set has no order, and the same world is to give the same snapshot
                 self._rebuild(name)
             self._dirty.clear()
             self._members_key = None
@@ -282,9 +280,13 @@ class KubeObserver:
         """The members as they are now. A change makes a new mapping: whoever holds the old one keeps what they saw."""
         nodes = self.all_nodes()
         selector = tuple(sorted(rollout.spec.node_selector.items()))
-        if self._members_key != selector:
-            self._members_key = selector
-            self._members = {name: node for name, node in nodes.items() if self._is_member(name, selector)}
+        # Who is in the ledger stays a member: a label that flaps must not leave a node behind, half way and cordoned.
+        admitted = frozenset(entry.node for entry in rollout.status.admitted)
+        if self._members_key != (selector, admitted):
+            self._members_key = (selector, admitted)
+            self._members = {
+                name: node for name, node in nodes.items() if name in admitted or self._is_member(name, selector)
+            }
         return self._members
 
     def _is_member(self, name: str, selector: Iterable[tuple[str, str]]) -> bool:
@@ -323,6 +325,13 @@ class KubeObserver:
 
     def _on_other(self, _before: object, _after: object) -> None:
         self._changed.set()
+
+
+def _intent_of(rollout: models.Rollout) -> Intent:
+    try:
+        return records.read_intent(rollout)
+    except ValueError as err:
+        raise RolloutUnclear(f"GPURollout {rollout.metadata.name} cannot be read: {err}") from err
 
 
 def _same(item: ItemT) -> ItemT:

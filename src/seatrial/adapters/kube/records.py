@@ -23,6 +23,7 @@ from seatrial.core.snapshot import (
     NodePhase,
     NodeRecord,
     NodeSeen,
+    Rebuff,
     RecordFault,
     RolloutRecord,
     Summary,
@@ -134,15 +135,21 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         resource_version=rollout.metadata.resource_version,
         admitted=tuple(sorted(Admission(node=entry.node, attempt=entry.attempt) for entry in status.admitted)),
         summary=summary if status.state else None,
-        summarised_at=_summarised_at(status.summarised_at),
+        summarised_at=_instant_or_never(status.summarised_at),
+        rebuffs=tuple((entry.subject, _read_rebuff(entry)) for entry in status.turned_down),
+        attentive_since=_instant_or_never(status.attentive_since),
     )
 
 
-def _summarised_at(text: str) -> Instant:
+def _read_rebuff(entry: models.TurnedDown) -> Rebuff:
+    return Rebuff(at=_instant_or_never(entry.at), count=entry.count, code=entry.code, detail=entry.detail)
+
+
+def _instant_or_never(text: str) -> Instant:
     try:
         return instant_of(text)
     except ValueError:
-        return 0.0  # never, or by somebody else: the next summary is due
+        return 0.0  # not written yet, or by somebody else
 
 
 def rollout_patch(record: RolloutRecord) -> list[dict[str, Any]]:

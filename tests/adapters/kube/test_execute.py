@@ -1,0 +1,256 @@
+"""Each act as the API server gets it, and each answer as the Outcome it becomes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.adapters.kube import objects, standin
+
+from seatrial.adapters.kube import keys, models, records
+from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.execute import KubeExecutor
+from seatrial.core.actions import Action, Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
+from seatrial.core.actions import WriteRolloutRecord as WriteLedger
+from seatrial.core.snapshot import Admission, GpuPod, NodePhase, NodeRecord, RolloutRecord, Summary
+from seatrial.ports import Outcome, Result
+
+RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, attempt=1, entered_at=1000.0, is_cordon_ours=True)
+CORDON = Cordon(node="n1", record=RECORD, expect="7")
+RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="uid-driver")
+LEDGER = WriteLedger(
+    record=RolloutRecord(
+        name="spring",
+        resource_version="40",
+        admitted=(Admission(node="n1", attempt=1),),
+        summary=Summary(state="progressing"),
+        summarised_at=1000.0,
+    )
+)
+BUDGET = "The disruption budget service needs 8 healthy pods and has 8 currently"
+
+
+@dataclass(slots=True)
+class Reader:
+    """Remembers what it was told."""
+
+    has_operator: bool = False
+    nodes: list[models.Node] = field(default_factory=list)
+    rollouts: list[models.Rollout] = field(default_factory=list)
+    poke_count: int = 0
+
+    def wrote_node(self, node: models.Node) -> None:
+        self.nodes.append(node)
+
+    def wrote_rollout(self, rollout: models.Rollout) -> None:
+        self.rollouts.append(rollout)
+
+    def poke(self) -> None:
+        self.poke_count += 1
+
+    def is_operator_present(self) -> bool:
+        return self.has_operator
+
+
+def a_pod(number: int = 0) -> GpuPod:
+    return GpuPod(namespace="jobs", name=f"train-{number}", uid=f"uid-{number}")
+
+
+def evicting(*numbers: int) -> EvictPods:
+    return EvictPods(node="n1", attempt=1, pods=tuple(a_pod(number) for number in numbers))
+
+
+def blocked_by_budget() -> standin.Reply:
+    """The API server's answer to an eviction that a PodDisruptionBudget forbids."""
+    words = "Cannot evict pod as it would violate the pod's disruption budget."
+    causes = [{"reason": "DisruptionBudget", "message": BUDGET}]
+    return standin.refuses(429, "TooManyRequests", words, causes=causes)
+
+
+async def try_out(client: Client, action: Action, reader: Reader | None = None, **options: Any) -> Outcome:
+    """Do one act and wait for its answer."""
+    settings: dict[str, Any] = {"is_leader": lambda: True, "on_phase": lambda *_: None} | options
+    executor = KubeExecutor(client, reader or Reader(), **settings)
+    executor.submit(action)
+    assert executor.in_flight() == {action.subject}
+    await executor.drain(5)
+    assert executor.in_flight() == frozenset()
+    (outcome,) = executor.collect()
+    assert executor.collect() == ()
+    return outcome
+
+
+# ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", [WriteNodeRecord, Cordon, Uncordon])
+@pytest.mark.parametrize("has_operator", [True, False])
+async def test_a_record_is_one_patch_of_the_node(
+    server: standin.StandIn, to_server: Client, kind: type[WriteNodeRecord], has_operator: bool
+) -> None:
+    server.will(standin.gives(objects.a_node("n1", version="8")))
+    action = kind(node="n1", record=RECORD, expect="7")
+    told: list[tuple[WriteNodeRecord, str]] = []
+    reader = Reader(has_operator=has_operator)
+
+    outcome = await try_out(to_server, action, reader, on_phase=lambda act, node: told.append((act, node.metadata.uid)))
+
+    assert outcome == Outcome(action=action, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("PATCH", "/api/v1/nodes/n1")
+    assert request.query == {"fieldValidation": "Strict", "fieldManager": "seatrial"}
+    assert request.headers["Content-Type"] == "application/merge-patch+json"
+    assert json.loads(request.body) == records.node_patch(action, mirror=not has_operator)
+    assert json.loads(request.body)["metadata"]["resourceVersion"] == "7"
+    assert [node.metadata.resource_version for node in reader.nodes] == ["8"]
+    assert told == [(action, "uid-n1")]
+    assert reader.poke_count == 1
+
+
+async def test_the_driver_pod_is_deleted_only_if_it_is_the_one_we_looked_at(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.gives({}))
+    assert await try_out(to_server, RESTART) == Outcome(action=RESTART, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("DELETE", "/api/v1/namespaces/gpu-operator/pods/driver-n1")
+    assert json.loads(request.body) == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": "uid-driver"},
+    }
+
+
+async def test_each_pod_is_asked_to_leave_by_its_own_eviction(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({}, code=201))
+    assert await try_out(to_server, evicting(0, 1)) == Outcome(action=evicting(0, 1), result=Result.DONE)
+    asked = sorted((request.verb, request.path, json.loads(request.body)["deleteOptions"]) for request in server.seen)
+    assert [(verb, path, options["preconditions"]) for verb, path, options in asked] == [
+        ("POST", "/api/v1/namespaces/jobs/pods/train-0/eviction", {"uid": "uid-0"}),
+        ("POST", "/api/v1/namespaces/jobs/pods/train-1/eviction", {"uid": "uid-1"}),
+    ]
+
+
+async def test_the_ledger_is_replaced_at_the_version_we_looked_at(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives(objects.a_rollout(version="41")))
+    reader = Reader()
+    assert await try_out(to_server, LEDGER, reader) == Outcome(action=LEDGER, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("PATCH", f"{keys.ROLLOUTS}/spring/status")
+    assert request.headers["Content-Type"] == "application/json-patch+json"
+    assert json.loads(request.body) == records.rollout_patch(LEDGER.record)
+    assert [rollout.metadata.resource_version for rollout in reader.rollouts] == ["41"]
+
+
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0)])
+async def test_who_does_not_lead_sends_nothing(server: standin.StandIn, to_server: Client, action: Action) -> None:
+    server.will(standin.gives({}))
+    outcome = await try_out(to_server, action, is_leader=lambda: False)
+    assert outcome == Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
+    assert server.seen == []
+
+
+# ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER])
+@pytest.mark.parametrize(("code", "reason"), [(409, "Conflict"), (404, "NotFound")])
+async def test_a_world_that_moved_on_makes_an_act_stale(
+    server: standin.StandIn, to_server: Client, action: Action, code: int, reason: str
+) -> None:
+    server.will(standin.refuses(code, reason, "it is another one by now"))
+    outcome = await try_out(to_server, action)
+    assert outcome == Outcome(action=action, result=Result.STALE, detail="it is another one by now")
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0)])
+@pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (429, "TooManyRequests"), (500, ""), (503, "")])
+async def test_a_refusal_is_reported_with_its_words_and_not_tried_again(
+    server: standin.StandIn, to_server: Client, action: Action, code: int, reason: str
+) -> None:
+    server.will(standin.refuses(code, reason, "not now"))
+    outcome = await try_out(to_server, action)
+    assert (outcome.result, outcome.blocked) == (Result.FAILED, ())
+    assert "not now" in outcome.detail
+    assert str(code) in outcome.detail
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0)])
+async def test_an_answer_that_does_not_come_in_time_is_a_failure(server: standin.StandIn, action: Action) -> None:
+    server.will(standin.waits(server))
+    async with Client(server.config(), user_agent="seatrial/test", request_timeout_seconds=0.2) as impatient:
+        outcome = await try_out(impatient, action)
+    assert outcome.result is Result.FAILED
+    assert "within 0.2 s" in outcome.detail
+
+
+async def test_a_cut_connection_is_a_failure(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.cuts)
+    assert (await try_out(to_server, RESTART)).result is Result.FAILED
+    assert len(server.seen) == 1
+
+
+async def test_an_eviction_a_budget_forbids_is_blocked_in_the_budgets_words(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(blocked_by_budget())
+    assert await try_out(to_server, evicting(0)) == Outcome(
+        action=evicting(0), result=Result.BLOCKED, detail=BUDGET, blocked=(("uid-0", BUDGET),)
+    )
+
+
+@pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (409, "Conflict")])
+async def test_a_pod_that_is_gone_needs_no_eviction(
+    server: standin.StandIn, to_server: Client, code: int, reason: str
+) -> None:
+    server.will(standin.refuses(code, reason, "pods not found"))
+    assert (await try_out(to_server, evicting(0))).result is Result.DONE
+
+
+async def test_each_pod_of_a_node_gets_its_own_answer(server: standin.StandIn, to_server: Client) -> None:
+    async def answer(request: Any) -> Any:
+        reply = blocked_by_budget() if "train-1" in request.path else standin.gives({}, code=201)
+        return await reply(request)
+
+    server.will(answer)
+    outcome = await try_out(to_server, evicting(0, 1, 2))
+    assert (outcome.result, outcome.blocked) == (Result.BLOCKED, (("uid-1", BUDGET),))
+
+
+async def test_a_failure_among_evictions_hides_no_budget(server: standin.StandIn, to_server: Client) -> None:
+    async def answer(request: Any) -> Any:
+        reply = blocked_by_budget() if "train-1" in request.path else standin.refuses(500, "", "etcd is slow")
+        return await reply(request)
+
+    server.will(answer)
+    outcome = await try_out(to_server, evicting(0, 1))
+    assert (outcome.result, outcome.blocked) == (Result.FAILED, (("uid-1", BUDGET),))
+    assert "etcd is slow" in outcome.detail
+
+
+# ── in the background ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_acts_are_answered_in_the_order_they_end_and_collected_once(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.gives(objects.a_node("n1", version="8")))
+    executor = KubeExecutor(to_server, Reader(), is_leader=lambda: True, on_phase=lambda *_: None)
+    for number in range(120):  # more than are sent at once
+        executor.submit(WriteNodeRecord(node=f"n{number}", record=RECORD, expect="7"))
+    assert len(executor.in_flight()) == 120
+    await executor.drain(10)
+    assert {outcome.action.subject for outcome in executor.collect()} == {f"n{number}" for number in range(120)}
+
+
+async def test_a_bug_of_ours_is_raised_where_outcomes_are_collected(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives(objects.a_node("n1", version="8")))
+    executor = KubeExecutor(to_server, Reader(), is_leader=lambda: True, on_phase=lambda *_: 1 / 0)  # type: ignore[arg-type]
+    executor.submit(CORDON)
+    await executor.drain(5)
+    with pytest.raises(ZeroDivisionError):
+        executor.collect()

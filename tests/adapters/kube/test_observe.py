@@ -1,0 +1,326 @@
+"""Several watched streams become one Snapshot: only what changed is built anew, and what was handed out stays so.
+
+The cluster is a stand-in that serves lists and lets the test tell each change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from tests.adapters.kube import objects, standin
+
+from seatrial.adapters.kube import errors, keys, models, project
+from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
+from seatrial.core.snapshot import DriverRevision, Mode, NodePhase, RecordFault, Snapshot
+
+REVISIONS = keys.revisions_path(objects.NAMESPACE)
+FLEET = ("n1", "n2", "n3")
+
+
+class Kinds:
+    """What the stand-in serves, by path; a path it does not know is a kind that is not installed."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[dict[str, Any]]] = {
+            keys.NODES: [objects.a_node(name) for name in FLEET],
+            keys.PODS: [objects.a_driver_pod(name) for name in FLEET],
+            REVISIONS: [
+                objects.a_revision("old", number=1, driver=objects.OLD),
+                objects.a_revision("new", number=2, driver=objects.NEW),
+            ],
+            keys.ROLLOUTS: [objects.a_rollout()],
+        }
+        self.changes: dict[str, asyncio.Queue[bytes]] = defaultdict(asyncio.Queue)
+
+    def tell(self, kind: str, path: str, thing: dict[str, Any]) -> None:
+        """Let the watch of a path tell of a change."""
+        self.changes[path].put_nowait(json.dumps({"type": kind, "object": thing}).encode() + b"\n")
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.path not in self.lists:
+            return await standin.refuses(404, "NotFound", "the server could not find it")(request)
+        if request.query.get("watch") != "true":
+            listing = {"metadata": {"resourceVersion": "100"}, "items": self.lists[request.path]}
+            return await standin.gives(listing)(request)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(await self.changes[request.path].get())
+
+
+@asynccontextmanager
+async def observing(kinds: Kinds, rollout: str = "", faults: list[str] | None = None) -> AsyncIterator[KubeObserver]:
+    """An observer that has seen everything once."""
+    told = faults if faults is not None else []
+    async with (
+        standin.running() as server,
+        Client(server.config(), user_agent="seatrial/test") as client,
+        KubeObserver(client, namespace=objects.NAMESPACE, rollout=rollout, on_fault=told.append) as observer,
+    ):
+        server.will(kinds.answer)
+        await observer.wait_synced(5)
+        yield observer
+
+
+def seen_by(observer: KubeObserver) -> Snapshot:
+    sight = observer.observe()
+    assert sight is not None
+    return sight.seen
+
+
+async def until(observer: KubeObserver, is_so: Callable[[Snapshot], bool]) -> Snapshot:
+    """The first snapshot of which this is so."""
+    async with asyncio.timeout(5):
+        while not is_so(seen := seen_by(observer)):
+            await observer.wait(None)
+        return seen
+
+
+def changed(before: Snapshot, after: Snapshot) -> set[str]:
+    """The nodes that were built anew."""
+    return {name for name in after.nodes if after.nodes[name] is not before.nodes.get(name)}
+
+
+# ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_nodes_pods_and_revisions_are_joined() -> None:
+    async with observing(Kinds()) as observer:
+        seen = seen_by(observer)
+    assert list(seen.nodes) == list(FLEET)
+    assert {node.facts.wanted for node in seen.nodes.values()} == {DriverRevision(hash="new", version=objects.NEW)}
+    assert [node.facts.driver.name for node in seen.nodes.values() if node.facts.driver] == [
+        f"driver-{name}" for name in FLEET
+    ]
+    assert all(stream.is_synced for stream in seen.freshness)
+    assert [stream.source for stream in seen.freshness] == [
+        "nodes",
+        "pods",
+        "controllerrevisions",
+        "gpurollouts",
+        "clusterpolicies",
+        "nvidiadrivers",
+    ]
+
+
+async def test_one_change_costs_one_node() -> None:
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n2", version="101", unschedulable=True))
+        after = await until(observer, lambda seen: seen.nodes["n2"].facts.is_cordoned)
+        assert changed(before, after) == {"n2"}
+        kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod(node="n3", version="102"))
+        last = await until(observer, lambda seen: bool(seen.nodes["n3"].facts.gpu_pods))
+        assert changed(after, last) == {"n3"}
+
+
+async def test_nothing_is_built_anew_when_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with observing(Kinds()) as observer:
+        before = seen_by(observer)
+        monkeypatch.setattr(project, "node_facts", None)  # would fail if it were called
+        assert seen_by(observer).nodes is before.nodes
+
+
+async def test_a_new_template_costs_every_node_once() -> None:
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        kinds.tell("ADDED", REVISIONS, objects.a_revision("newer", number=3, driver="590.10.01"))
+        after = await until(observer, lambda seen: seen.nodes["n1"].facts.wanted != before.nodes["n1"].facts.wanted)
+        assert changed(before, after) == set(FLEET)
+        kinds.tell("MODIFIED", REVISIONS, objects.a_revision("new", number=2, driver=objects.NEW) | {"note": "moved"})
+        assert changed(after, seen_by(observer)) == set()
+
+
+async def test_what_was_handed_out_is_never_changed_later() -> None:
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        kept = dict(before.nodes)
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="101", unschedulable=True))
+        kinds.tell("DELETED", keys.NODES, objects.a_node("n3", version="102"))
+        await until(observer, lambda seen: "n3" not in seen.nodes)
+        assert before.nodes == kept
+
+
+async def test_a_deleted_node_is_gone_and_its_pods_do_not_bring_it_back() -> None:
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        kinds.tell("DELETED", keys.NODES, objects.a_node("n3", version="101"))
+        await until(observer, lambda seen: "n3" not in seen.nodes)
+        kinds.tell("MODIFIED", keys.PODS, objects.a_driver_pod("n3", version="102"))
+        kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod(node="n2", version="103"))
+        seen = await until(observer, lambda seen: bool(seen.nodes["n2"].facts.gpu_pods))
+        assert list(seen.nodes) == ["n1", "n2"]
+
+
+async def test_a_pod_that_finished_no_longer_holds_its_gpu() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS].append(objects.a_gpu_pod(node="n1"))
+    async with observing(kinds) as observer:
+        assert seen_by(observer).nodes["n1"].facts.gpu_pods
+        kinds.tell("MODIFIED", keys.PODS, objects.a_gpu_pod(node="n1", version="101", phase="Succeeded"))
+        await until(observer, lambda seen: not seen.nodes["n1"].facts.gpu_pods)
+
+
+async def test_a_pod_of_the_same_name_takes_the_place_of_the_old_one_on_another_node() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS].append(objects.a_gpu_pod(node="n1", uid="first"))
+    async with observing(kinds) as observer:
+        kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod(node="n2", uid="second", version="101"))
+        seen = await until(observer, lambda seen: bool(seen.nodes["n2"].facts.gpu_pods))
+        assert seen.nodes["n1"].facts.gpu_pods == ()
+
+
+async def test_our_own_writes_are_seen_before_the_watch_tells_of_them() -> None:
+    async with observing(Kinds()) as observer:
+        observer.wrote_node(msgspec.convert(objects.a_node("n1", version="101", unschedulable=True), models.Node))
+        status = {"state": "progressing", "admitted": [{"node": "n1", "attempt": 1}]}
+        observer.wrote_rollout(msgspec.convert(objects.a_rollout(version="102", status=status), models.Rollout))
+        seen = seen_by(observer)
+    assert seen.nodes["n1"].facts.is_cordoned
+    assert [admission.node for admission in seen.rollout.admitted] == ["n1"]
+
+
+async def test_what_we_wrote_on_a_node_is_read_with_its_facts() -> None:
+    kinds = Kinds()
+    node = objects.a_node("n1", labels={keys.STATE_LABEL: "upgrade-done"})
+    note = '{"schema":1,"phase":"upgrade-done","attempt":4,"enteredAt":"2026-01-02T03:04:05Z"}'
+    node["metadata"]["annotations"] = {keys.RECORD_ANNOTATION: note}
+    other = objects.a_node("n2", labels={keys.STATE_LABEL: "upgrade-done"})
+    kinds.lists[keys.NODES] = [node, other]
+    async with observing(kinds) as observer:
+        seen = seen_by(observer)
+    record = seen.nodes["n1"].record
+    assert record is not None
+    assert (record.phase, record.attempt) == (NodePhase.UPGRADE_DONE, 4)
+    assert seen.nodes["n2"].fault is RecordFault.EDITED
+
+
+# ── the rollout ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_changed_selector_changes_the_members() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.NODES][0] = objects.a_node("n1", labels={"pool": "canary"})
+    async with observing(kinds) as observer:
+        assert list(seen_by(observer).nodes) == list(FLEET)
+        kinds.tell("MODIFIED", keys.ROLLOUTS, objects.a_rollout(version="101", nodeSelector={"pool": "canary"}))
+        await until(observer, lambda seen: list(seen.nodes) == ["n1"])
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n2", version="102", labels={"pool": "canary"}))
+        await until(observer, lambda seen: list(seen.nodes) == ["n1", "n2"])
+        assert set(observer.all_nodes()) == set(FLEET)
+
+
+async def test_a_node_in_the_ledger_stays_a_member_when_its_labels_no_longer_match() -> None:
+    kinds = Kinds()
+    rollout = objects.a_rollout(nodeSelector={"pool": "canary"})
+    rollout["status"] = {"admitted": [{"node": "n2", "attempt": 1}]}
+    kinds.lists[keys.ROLLOUTS] = [rollout]
+    kinds.lists[keys.NODES][0] = objects.a_node("n1", labels={"pool": "canary"})
+    async with observing(kinds) as observer:
+        assert list(seen_by(observer).nodes) == ["n1", "n2"]
+
+
+async def test_without_a_rollout_there_is_nothing_to_decide() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = []
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        assert observer.observe() is None
+    assert faults == []
+
+
+async def test_among_several_rollouts_the_named_one_counts() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout("autumn"), objects.a_rollout("spring")]
+    async with observing(kinds, rollout="spring") as observer:
+        assert seen_by(observer).rollout.name == "spring"
+
+
+async def test_several_rollouts_and_no_name_are_a_fault_and_nothing_moves() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout("spring"), objects.a_rollout("autumn")]
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        assert observer.observe() is None
+    assert faults == ["There are 2 GPURollouts (autumn, spring); name the one to work on with --rollout."]
+
+
+async def test_a_rollout_that_cannot_be_read_is_a_fault_and_nothing_moves() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout(limits={"maxUnavailable": "many"})]
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        assert observer.observe() is None
+    assert len(faults) == 1
+    assert "GPURollout spring cannot be read" in faults[0]
+
+
+# ── kinds that are not there, and streams that break ─────────────────────────────────────────────────────────────────
+
+
+async def test_a_cluster_without_nvidias_kinds_is_seen_whole_and_moved_by_us() -> None:
+    async with observing(Kinds()) as observer:
+        seen = seen_by(observer)
+        assert not observer.is_operator_present()
+    assert seen.operator.mode is Mode.DIRECT
+    assert all(stream.is_synced for stream in seen.freshness)
+
+
+async def test_the_operators_resources_say_who_moves_the_nodes() -> None:
+    kinds = Kinds()
+    policy = objects.a_cluster_policy(driver={"upgradePolicy": {"autoUpgrade": True}})
+    kinds.lists[keys.CLUSTER_POLICIES] = [policy]
+    async with observing(kinds) as observer:
+        assert seen_by(observer).operator.mode is Mode.DELEGATED
+        assert observer.is_operator_present()
+        kinds.tell(
+            "DELETED", keys.CLUSTER_POLICIES, policy | {"metadata": policy["metadata"] | {"resourceVersion": "101"}}
+        )
+        await until(observer, lambda seen: seen.operator.mode is Mode.DIRECT)
+
+
+async def test_our_own_kind_must_be_there() -> None:
+    kinds = Kinds()
+    del kinds.lists[keys.ROLLOUTS]
+    with pytest.raises(RolloutUnclear, match=r"seatrial manifests crd \| kubectl apply"):
+        async with observing(kinds):
+            pass
+
+
+async def test_a_kind_that_is_never_listed_is_named_when_time_is_up(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.waits(server))
+    async with KubeObserver(to_server, namespace=objects.NAMESPACE, on_fault=print) as observer:
+        with pytest.raises(errors.ClusterUnavailable, match=r"nodes were not listed within 0\.1 s"):
+            await observer.wait_synced(0.1)
+
+
+async def test_a_stream_that_died_is_not_passed_over_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        monkeypatch.setattr(observer.nodes, "_slim", lambda _: 1 / 0)
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="101"))
+        with pytest.raises(ZeroDivisionError):
+            await until(observer, lambda _: False)
+
+
+async def test_a_stream_that_dies_on_its_first_list_is_not_waited_for(
+    server: standin.StandIn, to_server: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.will(Kinds().answer)
+    observer = KubeObserver(to_server, namespace=objects.NAMESPACE, on_fault=print)
+    monkeypatch.setattr(observer.nodes, "_slim", lambda _: 1 / 0)
+    async with observer:
+        with pytest.raises(ZeroDivisionError):
+            await observer.wait_synced(5)

@@ -1,0 +1,190 @@
+"""What `seatrial status` prints of a look, for people and for scripts, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests import builders
+
+from seatrial.cli import look, status
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.decide import decide
+from seatrial.core.intent import Intent
+from seatrial.core.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
+from seatrial.ports import Sight
+
+Show = Callable[..., tuple[ExitCode, str]]
+DELEGATED = OperatorFacts(
+    kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True, driver_version="580.105.08", state="ready"
+)
+
+
+def a_look(seen: Snapshot, intent: Intent | None = None, **changes: Any) -> look.Look:
+    """What would be seen and decided."""
+    intent = intent or builders.an_intent(parallel_max=2, unavailable_max="50%")
+    fields: dict[str, Any] = {
+        "at": builders.NOW,
+        "sight": Sight(seen=seen, intent=intent),
+        "decision": decide(seen, intent, builders.NOW),
+        "nodes": dict(seen.nodes),
+        "operator": seen.operator,
+    }
+    return look.Look(**(fields | changes))
+
+
+@pytest.fixture
+def show(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Show:
+    """Run `status` on a look."""
+
+    def run(found: look.Look, output: str = "table") -> tuple[ExitCode, str]:
+        monkeypatch.setattr(look, "look", lambda _: found)
+        code = status.run(argparse.Namespace(output=output))
+        return ExitCode(code), capsys.readouterr().out
+
+    return run
+
+
+def test_a_rollout_under_way(show: Show) -> None:
+    seen = builders.a_snapshot(
+        builders.a_node("n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True),
+        builders.a_node("n2", NodePhase.UPGRADE_REQUIRED),
+        builders.a_well_node("n3", NodePhase.UPGRADE_DONE),
+        builders.a_node("n4", NodePhase.UPGRADE_REQUIRED, is_skipped=True),
+        admitted=builders.a_ledger("n1"),
+    )
+    code, text = show(a_look(seen))
+    assert code is ExitCode.OK
+    assert text.splitlines()[:4] == [
+        "Mode      direct, no GPU Operator seen",
+        "Rollout   spring to driver 580.105.08: progressing",
+        "Limits    2 at once, 50% unavailable, 1 failures",
+        "Under way n1",
+    ]
+    assert "upgrade-required" in text
+    assert "  skipped (n4)\n    somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true.\n" in text
+
+
+def test_a_rollout_that_is_done_says_that_nobody_waits(show: Show) -> None:
+    code, text = show(a_look(builders.a_snapshot(builders.a_well_node("n1", NodePhase.UPGRADE_DONE))))
+    assert code is ExitCode.OK
+    assert "spring to driver 580.105.08: done" in text
+    assert text.endswith("Nobody waits.\n")
+
+
+def test_a_failed_node_is_not_under_way_and_the_rollout_waits_for_somebody(show: Show) -> None:
+    failed = builders.a_node(
+        "n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, reason="driver-crash-loop", failed_revision="new"
+    )
+    done = builders.a_well_node("n2", NodePhase.UPGRADE_DONE)
+    code, text = show(a_look(builders.a_snapshot(failed, done, admitted=builders.a_ledger("n1"))))
+    assert code is ExitCode.HELD
+    assert "Under way nobody" in text
+    assert "a container of the driver pod keeps crashing" in text
+    # In one line, so that it can be copied.
+    assert "`kubectl label node n1 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`" in text
+
+
+def test_a_summary_that_is_due_is_no_progress(show: Show) -> None:
+    waiting = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, is_skipped=True)
+    found = a_look(builders.a_snapshot(waiting))
+    assert found.decision is not None
+    assert found.decision.actions  # the summary
+    assert show(found)[0] is ExitCode.HELD
+
+
+def test_many_nodes_that_wait_alike_are_told_once(show: Show) -> None:
+    seen = builders.a_snapshot(*builders.a_fleet(9, NodePhase.UPGRADE_REQUIRED, is_skipped=True))
+    assert "  skipped (n1, n2, n3, n4 and 5 more)\n" in show(a_look(seen))[1]
+
+
+def test_words_of_others_are_not_taken_for_markup(show: Show) -> None:
+    broken = builders.a_node("n1", NodePhase.UPGRADE_DONE, fault=RecordFault.EDITED, fault_text="[bold]x[/]")
+    assert "[bold]x[/]" in show(a_look(builders.a_snapshot(broken)))[1]
+
+
+def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
+    seen = builders.a_snapshot(
+        builders.a_node("n1"),
+        builders.a_node("n2", driver=None),
+        builders.a_node("n3", driver=builders.a_driver(version="")),
+    )
+    code, text = show(a_look(seen, sight=None, decision=None, operator=DELEGATED))
+    assert code is ExitCode.OK
+    assert text.splitlines() == [
+        "Mode      delegated, ClusterPolicy/cluster-policy is ready",
+        "Rollout   none; create a GPURollout to begin (`seatrial manifests crd` defines it)",
+        "Drivers   570.124.06 on 1 nodes, an unknown driver on 1 nodes, no driver pod on 1 nodes",
+    ]
+
+
+def test_a_rollout_that_cannot_be_read_is_an_error(show: Show, capsys: pytest.CaptureFixture[str]) -> None:
+    found = a_look(builders.a_snapshot(), sight=None, decision=None, faults=("GPURollout spring cannot be read: no.",))
+    code, text = show(found)
+    assert code is ExitCode.ERROR
+    assert "Rollout   none" not in text
+
+
+def test_scripts_get_everything_as_json(show: Show) -> None:
+    seen = builders.a_snapshot(
+        builders.a_node("n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, failed_revision="new"),
+        builders.a_node("n1", driver=None, wanted=None, is_cordoned=True, is_ready=False),
+        admitted=builders.a_ledger("n2"),
+    )
+    code, text = show(a_look(seen), "json")
+    held = {"subject": "n2", "code": "failed", "until": None}
+    retry = "`kubectl label node n2 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`"
+    words = {
+        "why": "the upgrade of this node failed: no reason was recorded",
+        "next": f"Mend the cause, then retry: {retry}.",
+    }
+    data = json.loads(text)
+    assert code is ExitCode.HELD
+    assert data.pop("holds")[-1] == held | words
+    assert data == {
+        "mode": "direct",
+        "operator": {"kind": "", "state": "", "driverVersion": "", "autoUpgrade": False},
+        "rollout": {"name": "spring", "target": "580.105.08", "state": "waiting"},
+        "ledger": ["n2"],
+        "nodes": [
+            {
+                "name": "n1",
+                "state": "",
+                "nvidiaState": "",
+                "driver": "",
+                "wanted": "",
+                "cordoned": True,
+                "ready": False,
+            },
+            {
+                "name": "n2",
+                "state": "upgrade-failed",
+                "nvidiaState": "",
+                "driver": "570.124.06",
+                "wanted": "580.105.08",
+                "cordoned": True,
+                "ready": True,
+            },
+        ],
+    }
+
+
+def test_json_without_a_rollout_says_so_and_names_the_mode(show: Show) -> None:
+    found = a_look(builders.a_snapshot(), sight=None, decision=None, operator=DELEGATED)
+    code, text = show(found, "json")
+    assert code is ExitCode.OK
+    assert json.loads(text) == {
+        "mode": "delegated",
+        "operator": {
+            "kind": "ClusterPolicy/cluster-policy",
+            "state": "ready",
+            "driverVersion": "580.105.08",
+            "autoUpgrade": True,
+        },
+        "rollout": None,
+        "nodes": [],
+        "holds": [],
+    }

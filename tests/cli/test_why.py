@@ -1,0 +1,98 @@
+"""What `seatrial why NODE` answers, from looks made by hand."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from tests import builders
+from tests.cli.test_status import DELEGATED, a_look
+
+from seatrial.cli import look, why
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.snapshot import NodePhase, NodeSeen
+
+
+def answer(node: NodeSeen, **changes: object) -> list[str]:
+    """The lines about one node."""
+    found = a_look(builders.a_snapshot(node, admitted=builders.a_ledger(node.name)), **changes)  # type: ignore[arg-type]
+    return why.describe(found, node)
+
+
+def test_a_failed_node_is_explained_with_what_to_do() -> None:
+    node = builders.a_node(
+        "n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, reason="driver-crash-loop", failed_revision="new"
+    )
+    retry = "`kubectl label node n1 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`"
+    why_failed = "the upgrade of this node failed: a container of the driver pod keeps crashing (for 1 min 40 s)"
+    assert answer(node) == [
+        "Node      n1",
+        "State     upgrade-failed for 1 min 40 s, attempt 1",
+        "Driver    570.124.06 (Ready), wanted 580.105.08",
+        "Cordoned  by seatrial",
+        "GPU pods  0",
+        f"Answer    n1: {why_failed}. Mend the cause, then retry: {retry}.",
+    ]
+
+
+def test_a_node_that_is_about_to_move_says_how() -> None:
+    pods = (builders.a_gpu_pod(),)
+    node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=pods)
+    assert answer(node)[-1].startswith("Next      the controller is about to evict its GPU pods (n1/evict/1/")
+
+
+def test_what_the_controller_was_answered_is_passed_on() -> None:
+    node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=(builders.a_gpu_pod(),))
+    rebuffs = {"pod-0": builders.a_rebuff(at=builders.NOW - 60, detail="the budget service needs 2 healthy pods")}
+    found = a_look(builders.a_snapshot(node, admitted=builders.a_ledger("n1"), rebuffs=rebuffs))
+    assert "Refused   jobs/train-0, 1 min ago: the budget service needs 2 healthy pods" in why.describe(found, node)
+
+
+def test_a_cordon_of_somebody_else_is_called_so() -> None:
+    assert "Cordoned  by somebody else" in answer(builders.a_well_node("n1", NodePhase.UPGRADE_DONE, is_cordoned=True))
+
+
+def test_a_node_nobody_has_looked_at_yet_says_what_comes_first() -> None:
+    lines = answer(builders.a_well_node("n1"))
+    assert "State     not recorded" in lines
+    assert lines[-1].startswith("Next      the controller is about to open the next state (n1/upgrade-done/")
+
+
+def test_a_node_without_a_driver_pod_says_so() -> None:
+    assert "Driver    no driver pod, wanted unknown" in answer(builders.a_node("n1", driver=None, wanted=None))
+
+
+def test_while_nvidias_controller_is_on_the_contradiction_is_the_answer() -> None:
+    node = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED)
+    found = a_look(builders.a_snapshot(node, operator=DELEGATED))
+    assert "NVIDIA's own upgrade controller is on (ClusterPolicy/cluster-policy has autoUpgrade: true)" in "".join(
+        why.describe(found, node)
+    )
+
+
+def test_a_node_that_is_no_member_is_told_so() -> None:
+    stranger = builders.a_node("cpu-1")
+    found = a_look(builders.a_snapshot(builders.a_node("n1")))
+    assert why.describe(found, stranger)[-1] == (
+        "Answer    it is not a member of rollout spring: its labels do not match nodeSelector."
+    )
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"), [((), "there is no rollout"), (("it is broken",), "the rollout cannot be read")]
+)
+def test_without_a_rollout_nothing_moves_a_node(faults: tuple[str, ...], said: str) -> None:
+    lines = answer(builders.a_node("n1"), sight=None, decision=None, faults=faults)
+    assert lines[-1] == f"Answer    {said}, so nothing moves this node."
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("gpu-0", "Did you mean gpu-01?"), ("web", "`kubectl get nodes` lists them.")]
+)
+def test_an_unknown_node_is_answered_with_one_that_is_alike(
+    name: str, hint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = a_look(builders.a_snapshot(builders.a_node("gpu-01")))
+    monkeypatch.setattr(look, "look", lambda *_, **__: found)
+    assert why.run(argparse.Namespace(node=name)) == ExitCode.ERROR
+    assert capsys.readouterr().err == f"seatrial: there is no node {name}. {hint}\n"
