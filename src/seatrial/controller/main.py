@@ -32,7 +32,7 @@ from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.errors import SeatrialError
 from seatrial.core.snapshot import NodePhase
 from seatrial.ports import Ports
-from seatrial.run.loop import Report, run_forever, run_once
+from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
 
 LEASE: Final = "seatrial"
@@ -110,20 +110,11 @@ async def control(settings: Settings, log: Log) -> Report | None:
                 ports, memory, on_report=log.report, is_over=lambda _: stopping.is_set() or not election.is_leader()
             )
         await executor.drain(DRAIN_SECONDS)
-        _account(ports, log)
+        log.outcomes(collect(ports, ports.clock.now()))  # no further pass does it
         await recorder.drain(EVENTS_SECONDS)
         if not settings.once and not stopping.is_set():
             raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
         return report
-
-
-def _account(ports: Ports, log: Log) -> None:
-    """Take down how the last acts ended; no further pass does it."""
-    outcomes = ports.executor.collect()
-    for outcome in outcomes:
-        fields = {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
-        ports.journal.append(ports.clock.now(), "outcome", fields)
-    log.outcomes(outcomes)
 
 
 def _election(settings: Settings, identity: str) -> Election:

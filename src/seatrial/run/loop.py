@@ -43,10 +43,7 @@ class Report:
 def run_once(ports: Ports, memory: Memory) -> Report:
     """One pass."""
     now = ports.clock.now()
-    outcomes = ports.executor.collect()
-    for outcome in outcomes:
-        fields = {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
-        ports.journal.append(now, "outcome", fields)
+    outcomes = collect(ports, now)
     memory.learn(outcomes, now)
     sight = ports.observer.observe()
     if sight is None:
@@ -66,6 +63,15 @@ def run_once(ports: Ports, memory: Memory) -> Report:
             ports.journal.append(now, "act", {"id": action.id, "act": type(action).__name__, **_facts_of(action)})
             ports.executor.submit(action)
     return Report(at=now, sight=sight, decision=decision, outcomes=outcomes, breaches=breaches)
+
+
+def collect(ports: Ports, now: Instant) -> tuple[Outcome, ...]:
+    """Take in how acts ended, and write it down."""
+    outcomes = ports.executor.collect()
+    for outcome in outcomes:
+        fields = {"id": outcome.action.id, "result": outcome.result.value, "detail": outcome.detail}
+        ports.journal.append(now, "outcome", fields)
+    return outcomes
 
 
 async def run_forever(

@@ -18,6 +18,8 @@ from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0
 """How long we wait to see what an answered write did, or what made it stale, before trying anyway."""
+DETAIL_MAX: Final = 300
+"""How much of an answer is remembered; the rollout's status tells fifty of them."""
 
 
 class Memory:
@@ -75,7 +77,8 @@ class Memory:
 
     def _rebuff(self, subject: str, code: str, detail: str, now: Instant) -> None:
         before = self._rebuffs.get(subject)
-        self._rebuffs[subject] = Rebuff(at=now, count=before.count + 1 if before else 1, code=code, detail=detail)
+        count = before.count + 1 if before else 1
+        self._rebuffs[subject] = Rebuff(at=now, count=count, code=code, detail=detail[:DETAIL_MAX])
 
     def _forget(self, seen: Snapshot, now: Instant) -> None:
         self._unseen = {

@@ -31,8 +31,6 @@ from seatrial.core.snapshot import (
 from seatrial.core.versions import DriverVersion
 
 SCHEMA: Final = 1
-DETAIL_MAX: Final = 300
-"""How much of an answer the status keeps; fifty of them must not fill the object."""
 
 
 class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -168,7 +166,7 @@ def rollout_patch(record: RolloutRecord) -> list[dict[str, Any]]:
                 "at": text_of(rebuff.at),
                 "count": rebuff.count,
                 "code": rebuff.code,
-                "detail": rebuff.detail[:DETAIL_MAX],
+                "detail": rebuff.detail,
             }
             for subject, rebuff in record.rebuffs
         ],
