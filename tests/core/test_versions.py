@@ -601,7 +601,9 @@ TEXTS: dict[Scheme, st.SearchStrategy[str]] = {
         st.sampled_from(["", "-0", "-10", "-0-rhcos4.16-amd64"]),
     ),
     Scheme.FIRMWARE: st.builds("28.{}.{}".format, number, number),
-    Scheme.KERNEL: st.builds("5.14.0-427{}.el9_4.x86_64".format, st.lists(number.map(".{}".format)).map("".join)),
+    Scheme.KERNEL: st.builds(
+        "5.14.0-427{}.el9_4.x86_64".format, st.lists(number.map(".{}".format), max_size=6).map("".join)
+    ),
     Scheme.DCGM_EXPORTER: st.builds("{}-{}{}".format, three, three, os_suffix),
     Scheme.DCGM: st.builds("{}-{}{}".format, three, number, os_suffix),
     Scheme.OPERAND: st.builds("{}{}{}{}".format, v, three, pre_release, os_suffix),

@@ -87,7 +87,7 @@ def as_data(found: Look) -> dict[str, Any]:
                 "next": explain.next_step(held),
                 "until": held.until,
             }
-            for held in found.decision.holds
+            for held in found.decision.waits
         ]
     return data
 
@@ -133,7 +133,7 @@ def _print_table(found: Look) -> None:
     for phase, count in sorted(counts.items()):
         table.add_row(phase, str(count))
     console.print(table)
-    _print_holds(found.decision.holds, console)
+    _print_holds(found.decision.waits, console)
 
 
 def _print_without_rollout(found: Look, console: Console) -> None:

@@ -55,7 +55,7 @@ class Log:
         for action in report.decision.actions:
             if not isinstance(action, WriteRolloutRecord):
                 self.say("act", id=action.id, kind=type(action).__name__)
-        self._holds(report.decision.holds)
+        self._holds(report.decision.waits)
 
     def outcomes(self, outcomes: Iterable[Outcome]) -> None:
         """What came back of our acts, unless it was a plain yes."""

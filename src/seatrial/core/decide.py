@@ -53,6 +53,13 @@ class Decision:
     stop: Hold | None = None
     """Why the rollout as a whole does not disrupt anybody, if it does not."""
 
+    @property
+    def waits(self) -> tuple[Hold, ...]:
+        """Every hold to tell people of: the rollout's own, too, where no node shows it."""
+        if self.stop is None or any(held.code is self.stop.code for held in self.holds):
+            return self.holds
+        return (*self.holds, self.stop)
+
 
 def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     """What to do next, why the rest waits, and when to ask again."""
