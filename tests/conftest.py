@@ -1,10 +1,16 @@
 """What every test may ask for: the one real control plane of this run."""
 
+import os
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from seatrial.testbed import control_plane
+
+# The same examples on every run, so that a red run is about the change; HYPOTHESIS_PROFILE=default draws new ones.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(scope="session")

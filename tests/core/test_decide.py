@@ -370,7 +370,7 @@ def test_a_summary_that_only_counts_differently_is_written_every_fifteen_seconds
 
 
 def test_a_rollout_whose_target_nobody_published_is_not_done_though_every_node_is_in_order() -> None:
-    seen = a_snapshot(a_well_node(phase=NodePhase.UPGRADE_DONE, wanted=OLD))
+    seen = a_snapshot(a_node(phase=NodePhase.UPGRADE_DONE, wanted=OLD))
     decision = decide(seen, an_intent(), NOW)
     stop = hold("spring", HoldCode.TARGET_NOT_PUBLISHED, found=OLD.version, target=TARGET)
     assert (decision.holds, decision.waits) == ((), (stop,))
@@ -378,7 +378,7 @@ def test_a_rollout_whose_target_nobody_published_is_not_done_though_every_node_i
 
 
 def test_a_paused_rollout_waits_though_nodes_are_under_way() -> None:
-    seen = a_snapshot(a_node(phase=NodePhase.POD_RESTART_REQUIRED), admitted=a_ledger("n1"))
+    seen = a_snapshot(a_node(phase=NodePhase.CORDON_REQUIRED), admitted=a_ledger("n1"))
     decision = decide(seen, an_intent(is_paused=True), NOW)
     assert decision.waits == decision.holds
     assert summarise(seen, decision.holds, decision.stop).state == "waiting"
