@@ -1,0 +1,285 @@
+"""Rules of the user's own, written in CEL beside the built-in ones. The only file that knows the CEL library.
+
+    rules:
+    - id: no-feature-branch
+      when: has(stack.gpu_driver)                         # optional; the rule is skipped where this is false
+      expression: at_least("gpu_driver", "580.65.06")     # what must be true
+      message: We run long-term branches only.
+      severity: warn                                      # warn, unknown or fail; fail when absent
+      next_step: Take a driver of branch 580.             # optional
+      source: our own policy, page 12                     # optional
+
+An expression sees
+
+    stack       the versions as they are written: stack.gpu_driver == "580.82.07"; test with has(stack.gpu_driver)
+    hardware    hardware.arch, .product, .kernel_module, .rdma, each "" where it is not written
+    entry       entry.role, .key, .status, .canary_node
+    on          the day of the check, as "2026-11-15"
+    at_least(component, version), older(component, version), same(component, version)
+                compare by the component's own scheme: as texts, "24.10" would sort below "24.9"
+    line(component)    the release line, "24.9" of v24.9.2
+
+What cannot be judged is never a pass: an expression that does not compile, names something that is not there, or gives
+no boolean is a finding that fails.
+
+Tests: tests/adapters/files/test_cel_rules.py
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from seatrial.adapters.files.knowledge import FactsFileInvalid, load_user_data, spot_of
+from seatrial.core.findings import Finding, Verdict
+from seatrial.core.matrix import Component, Entry, Span, Value, component_of
+from seatrial.core.rules import RULES
+from seatrial.core.versions import LinedVersion, Version
+
+if TYPE_CHECKING:
+    from cel import Program
+
+RULE: Final = "user-rules"
+"""The id under which a broken file of rules is reported."""
+
+KEYS: Final = ("id", "when", "expression", "message", "severity", "next_step", "source")
+NEEDED: Final = ("id", "expression", "message")
+SEVERITIES: Final = {verdict.value: verdict for verdict in (Verdict.WARN, Verdict.UNKNOWN, Verdict.FAIL)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRule:
+    """One rule, compiled."""
+
+    id: str
+    when: Program | None
+    expression: Program
+    message: str
+    severity: Verdict
+    next_step: str
+    source: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRules:
+    """The rules of some files, and what is wrong with those files."""
+
+    rules: tuple[UserRule, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def judge(self, entry: Entry, on: date) -> tuple[Finding, ...]:
+        """Every rule's answer about one entry; where `when` is false there is none."""
+        context = _context(entry, on)
+        return tuple(found for rule in self.rules for found in _judge(rule, entry, context))
+
+
+def load_rules(paths: Sequence[str | Path]) -> UserRules:
+    """Read and compile the rules of some files."""
+    rules: list[UserRule] = []
+    findings: list[Finding] = []
+    taken = {rule.id for rule in RULES}
+    for path in paths:
+        for found in _load(str(path), taken):
+            if isinstance(found, UserRule):
+                rules.append(found)
+                taken.add(found.id)
+            else:
+                findings.append(found)
+    return UserRules(rules=tuple(rules), findings=tuple(findings))
+
+
+def _load(path: str, taken: set[str]) -> Iterator[UserRule | Finding]:
+    try:
+        node, data = load_user_data(path)
+    except FactsFileInvalid as err:
+        yield Finding(
+            rule=RULE,
+            verdict=Verdict.FAIL,
+            message=err.finding.message,
+            spans=err.finding.spans,
+            next_step=err.finding.next_step,
+        )
+        return
+    rows = data.get("rules") if isinstance(data, dict) else None
+    if not isinstance(rows, list) or set(data) != {"rules"}:
+        yield _broken(
+            "A file of rules is a mapping with one key, `rules`, and a list below it.", spot_of(path, node, ())
+        )
+        return
+    for index, row in enumerate(rows):
+        yield _rule(row, taken, path, node, index)
+
+
+def _rule(row: Any, taken: set[str], path: str, node: Any, index: int) -> UserRule | Finding:
+    span = spot_of(path, node, ("rules", index))
+    problem = _problem(row, taken)
+    if problem is not None:
+        key, sentence = problem
+        return _broken(sentence, spot_of(path, node, ("rules", index, key)))
+    compiled: dict[str, Program] = {}
+    for key in ("when", "expression"):
+        try:
+            if key in row:
+                compiled[key] = _cel().compile(row[key])
+        except Exception as err:  # noqa: BLE001  the library raises what it likes; a broken rule must never pass
+            place = spot_of(path, node, ("rules", index, key))
+            return _broken(f"Rule {row['id']}: {key} is not CEL: {_one_line(err)}.", place)
+    return UserRule(
+        id=row["id"],
+        when=compiled.get("when"),
+        expression=compiled["expression"],
+        message=row["message"],
+        severity=SEVERITIES[row.get("severity", Verdict.FAIL.value)],
+        next_step=row.get("next_step", ""),
+        source=row.get("source", ""),
+        span=span,
+    )
+
+
+def _problem(row: Any, taken: set[str]) -> tuple[str, str] | None:
+    """The key that is wrong, and why."""
+    if not isinstance(row, dict):
+        return "", "A rule is a mapping with id, expression and message."
+    for key, value in row.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(str(key), KEYS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}."
+            return str(key), f"A rule has no key {key!r}: {hint}"
+        if not isinstance(value, str) or not value.strip():
+            return key, f"{key} must be a text, found {value!r}."
+    for key in NEEDED:
+        if key not in row:
+            return "", f"A rule needs {key!r}."
+    if row["id"] in taken:
+        return "id", f"There is a rule {row['id']!r} already."
+    if row.get("severity", Verdict.FAIL.value) not in SEVERITIES:
+        return "severity", f"severity is one of {', '.join(SEVERITIES)}, found {row['severity']!r}."
+    return None
+
+
+def _judge(rule: UserRule, entry: Entry, context: Any) -> Iterator[Finding]:
+    try:
+        if rule.when is not None and not _true(rule.when.execute(context)):
+            return
+        holds = _true(rule.expression.execute(context))
+    except Exception as err:  # noqa: BLE001  see above: an error is a finding, never a pass
+        yield Finding(
+            rule=rule.id,
+            verdict=Verdict.FAIL,
+            message=f"The rule cannot be judged for {entry.key or entry.role.value}: {_one_line(err)}.",
+            next_step="Correct the expression; guard what may be absent with `when: has(stack.…)`.",
+            spans=(rule.span, entry.span),
+        )
+        return
+    verdict = Verdict.OK if holds else rule.severity
+    yield Finding(
+        rule=rule.id,
+        verdict=verdict,
+        message=rule.message if not holds else f"Your rule {rule.id} holds.",
+        next_step="" if holds else rule.next_step,
+        spans=() if holds else (entry.span, rule.span),
+        sources=(rule.source or f"{rule.span.file}:{rule.span.line}",),
+    )
+
+
+def _true(answer: object) -> bool:
+    if not isinstance(answer, bool):
+        raise TypeError(f"the expression gives {answer!r}, not true or false")
+    return answer
+
+
+def _context(entry: Entry, on: date) -> Any:
+    stack, hardware = entry.stack, entry.stack.hardware
+    variables = {
+        "stack": {part.value: value.text for part, value in stack.values.items()},
+        "hardware": {
+            "arch": hardware.arch,
+            "product": hardware.product,
+            "kernel_module": hardware.kernel_module,
+            "rdma": hardware.rdma,
+        },
+        "entry": {
+            "role": entry.role.value,
+            "key": entry.key,
+            "status": entry.status,
+            "canary_node": entry.canary_node,
+        },
+        "on": on.isoformat(),
+    }
+
+    def compared(name: str, text: str) -> tuple[Version, Version]:
+        own = _version(stack[_component(name)], name)
+        other = Value.read(_component(name), text)
+        return own, _version(other, name)
+
+    def at_least(name: str, text: str) -> bool:
+        own, other = compared(name, text)
+        return own >= other
+
+    def older(name: str, text: str) -> bool:
+        own, other = compared(name, text)
+        return own < other
+
+    def same(name: str, text: str) -> bool:
+        own, other = compared(name, text)
+        return own == other
+
+    def line(name: str) -> str:
+        version = _version(stack[_component(name)], name)
+        if not isinstance(version, LinedVersion):
+            raise TypeError(f"{name} has no release lines")
+        return version.line
+
+    functions = {"at_least": at_least, "older": older, "same": same, "line": line}
+    return _cel().Context(variables=variables, functions=functions)
+
+
+def _component(name: str) -> Component:
+    found = component_of(name)
+    if found is None:
+        raise LookupError(f"there is no component {name!r}")
+    return found
+
+
+def _version(value: Value | None, name: str) -> Version:
+    if value is None:
+        raise LookupError(f"this entry names no {name}")
+    if value.version is None:
+        raise ValueError(value.problem)
+    return value.version
+
+
+def _one_line(err: Exception) -> str:
+    said = f"there is no {err}" if isinstance(err, KeyError) else str(err)
+    text = " ".join(said.split()).rstrip(".")
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _broken(message: str, span: Span) -> Finding:
+    return Finding(
+        rule=RULE, verdict=Verdict.FAIL, message=message, next_step="Correct the file of rules.", spans=(span,)
+    )
+
+
+def _cel() -> Any:
+    """The library, without its own command line: importing that would cost most of a second.
+
+    A stand-in takes the place of `cel.cli` while the package is imported, and is gone afterwards.
+    """
+    if "cel" not in sys.modules:
+        stands_in = "cel.cli" not in sys.modules
+        if stands_in:
+            sys.modules["cel.cli"] = ModuleType("cel.cli")
+        try:
+            import cel  # noqa: F401
+        finally:
+            if stands_in:
+                del sys.modules["cel.cli"]
+    return sys.modules["cel"]

@@ -1,0 +1,136 @@
+"""The knowledge base from files: the package's own (JSON, a few milliseconds), and what users lay over it (YAML).
+
+What a fact must look like is core/facts/reading.py; here is only where facts come from and, for a user's file that is
+wrong, which line to look at.
+
+Tests: tests/adapters/files/test_knowledge.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from seatrial.core import facts
+from seatrial.core.errors import SeatrialError
+from seatrial.core.facts import Facts
+from seatrial.core.findings import Finding, Verdict
+from seatrial.core.matrix import Span
+
+OWN = Path(__file__).parents[2] / "knowledge" / "facts.json"
+RULE = "facts"
+"""The id under which a broken file of facts is reported."""
+
+
+class FactsFileInvalid(SeatrialError):  # noqa: N818 — like FactInvalid
+    """A user's file of facts that cannot be used; `finding` points at the place."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(f"{finding.spans[0]}: {finding.message} {finding.next_step}".strip())
+        self.finding = finding
+
+
+def load_knowledge(user_files: Sequence[str | Path] = ()) -> Facts:
+    """The knowledge base with the users' files laid over it, the last one on top."""
+    known = facts.read(load_own())
+    for path in user_files:
+        known = known.under(load_user_facts(path))
+    return known
+
+
+def load_own() -> Any:
+    """The package's own data, as it was built."""
+    return json.loads(OWN.read_bytes())
+
+
+def load_data(user_files: Sequence[str | Path] = ()) -> Any:
+    """The same as plain data, for looking into; each file is checked before it is laid over."""
+    data = load_own()
+    for path in user_files:
+        load_user_facts(path)
+        data = _laid_over(data, load_user_data(path)[1])
+    return data
+
+
+def _laid_over(below: Any, above: Any) -> Any:
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    return below | {key: _laid_over(below.get(key), value) for key, value in above.items()}
+
+
+def load_user_facts(path: str | Path) -> Facts:
+    """One user's file, or FactsFileInvalid with the place that is wrong."""
+    node, data = load_user_data(path)
+    try:
+        return facts.read(data)
+    except facts.FactInvalid as err:
+        raise FactsFileInvalid(
+            _finding(f"{err}", _span(str(path), node, err.path), "The form is that of `seatrial facts show`.")
+        ) from None
+
+
+def load_user_data(path: str | Path) -> tuple[Any, Any]:
+    """The YAML nodes of a file, which know their places, and the plain data in it."""
+    import yaml  # only for a user's file: the package's own facts are JSON
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as err:
+        why = err.strerror if isinstance(err, OSError) else "it is not UTF-8"
+        raise FactsFileInvalid(_finding(f"{path} cannot be read: {why}.", Span(file=str(path)), "")) from err
+    try:
+        node = yaml.compose(text, Loader=yaml.CSafeLoader)
+        data = yaml.load(text, Loader=_loader())  # noqa: S506  it is the safe one
+    except yaml.YAMLError as err:
+        mark = getattr(err, "problem_mark", None)
+        span = Span(file=str(path), line=mark.line + 1 if mark else 1, column=mark.column + 1 if mark else 1)
+        problem = getattr(err, "problem", None) or str(err)
+        raise FactsFileInvalid(_finding(f"This is not YAML: {problem}.", span, "Correct the line.")) from err
+    return node, data if data is not None else {}
+
+
+@cache
+def _loader() -> Any:
+    """The safe loader without fractions and dates: as a number, 4.20 would be the version 4.2."""
+    import yaml
+
+    class Loader(yaml.CSafeLoader):
+        yaml_implicit_resolvers = {  # noqa: RUF012  it is the library's
+            letter: [(tag, pattern) for tag, pattern in rows if tag.rpartition(":")[2] not in ("float", "timestamp")]
+            for letter, rows in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    return Loader
+
+
+def spot_of(path: str, node: Any, way: Sequence[str | int]) -> Span:
+    """Where a path of the data is written."""
+    return _span(path, node, way)
+
+
+def _span(path: str, node: Any, way: Sequence[str | int]) -> Span:
+    mark = node.start_mark if node is not None else None
+    for step in way:
+        below = next(iter(_below(node, step)), None)
+        if below is None:
+            break  # the path names something that is missing here: the place that lacks it is the answer
+        key, node = below
+        mark = key.start_mark
+    return Span(file=path, line=mark.line + 1, column=mark.column + 1) if mark else Span(file=path, line=1, column=1)
+
+
+def _below(node: Any, step: str | int) -> Iterator[tuple[Any, Any]]:
+    if isinstance(node.value, list):
+        for index, each in enumerate(node.value):
+            if isinstance(each, tuple):
+                if each[0].value == str(step):
+                    yield each
+            elif index == step:
+                yield each, each
+
+
+def _finding(message: str, span: Span, next_step: str) -> Finding:
+    return Finding(rule=RULE, verdict=Verdict.FAIL, message=message, next_step=next_step, spans=(span,))

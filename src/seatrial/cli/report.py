@@ -1,0 +1,267 @@
+"""Findings on paper: for people, for scripts (JSON), for code scanners (SARIF 2.1.0) and for test reports (JUnit).
+
+What is found is decided elsewhere; here it is only shown. Nothing heavy is imported: a check has to answer at once.
+
+Tests: tests/cli/test_report.py
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from seatrial import __version__
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.findings import Finding, Verdict
+from seatrial.core.matrix import Span
+from seatrial.core.rules import RULES
+
+WIDTH: Final = 110
+_COLOURS: Final = {Verdict.OK: "32", Verdict.WARN: "33", Verdict.UNKNOWN: "35", Verdict.FAIL: "31;1"}
+_LEVELS: Final = {Verdict.OK: "none", Verdict.WARN: "warning", Verdict.UNKNOWN: "warning", Verdict.FAIL: "error"}
+_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A finding and the entry it is about; empty for the file as a whole."""
+
+    entry: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything a check has to say."""
+
+    file: str
+    on: date
+    built_on: date
+    known_until: date
+    compared_with: str
+    """The revision the changes were judged against; empty where there was none."""
+    found: tuple[Found, ...]
+
+    def count(self, verdict: Verdict, *, is_accepted: bool | None = None) -> int:
+        """How many findings have this verdict."""
+        return sum(
+            each.finding.verdict is verdict and is_accepted in (None, each.finding.is_accepted) for each in self.found
+        )
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 when all is ok or accepted, 8 when something fails, 11 when only unknowns or unaccepted warnings remain."""
+        if self.count(Verdict.FAIL):
+            return ExitCode.FINDINGS
+        open_count = sum(self.count(verdict, is_accepted=False) for verdict in (Verdict.WARN, Verdict.UNKNOWN))
+        return ExitCode.INCONCLUSIVE if open_count else ExitCode.OK
+
+
+# ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_table(report: Report, *, is_coloured: bool, shows_all: bool) -> str:
+    """Like a linter: place, verdict, rule; then what, what to do, and who says so."""
+    shown = [each for each in report.found if shows_all or each.finding.verdict is not Verdict.OK]
+    blocks = ["\n".join(_block(each, is_coloured)) for each in shown]
+    return "\n".join([*blocks, *([""] if blocks else []), _summary(report)]) + "\n"
+
+
+def _block(found: Found, is_coloured: bool) -> Iterator[str]:
+    finding = found.finding
+    verdict = (
+        f"\033[{_COLOURS[finding.verdict]}m{finding.verdict.value}\033[0m" if is_coloured else finding.verdict.value
+    )
+    accepted = ", accepted" if finding.is_accepted else ""
+    place = f"{finding.spans[0]}: " if finding.spans else ""
+    about = f" ({found.entry})" if found.entry else ""
+    yield f"{place}{verdict}{accepted} {finding.rule}{about}"
+    yield from _wrapped(finding.message, "")
+    if finding.next_step:
+        yield from _wrapped(finding.next_step, "→ ")
+    for source in finding.sources:
+        yield from _wrapped(source, "source: ")
+
+
+def _wrapped(text: str, mark: str) -> Iterator[str]:
+    lines = textwrap.wrap(text, WIDTH - 4 - len(mark), break_long_words=False, break_on_hyphens=False) or [""]
+    for number, line in enumerate(lines):
+        yield f"    {mark if number == 0 else ' ' * len(mark)}{line}"
+
+
+def _summary(report: Report) -> str:
+    accepted = report.count(Verdict.WARN, is_accepted=True) + report.count(Verdict.UNKNOWN, is_accepted=True)
+    parts = [
+        f"{report.count(Verdict.FAIL)} fail",
+        f"{report.count(Verdict.UNKNOWN, is_accepted=False)} unknown",
+        f"{report.count(Verdict.WARN, is_accepted=False)} warn",
+        *([f"{accepted} accepted"] if accepted else []),
+        f"{report.count(Verdict.OK)} ok",
+    ]
+    against = f", changes against {report.compared_with}" if report.compared_with else ""
+    return f"{report.file}: {', '.join(parts)} (on {report.on}, knowledge of {report.built_on}{against})."
+
+
+# ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Everything, the ok findings included."""
+    return {
+        "file": report.file,
+        "on": report.on.isoformat(),
+        "knowledge": {"builtOn": report.built_on.isoformat(), "knownUntil": report.known_until.isoformat()},
+        "comparedWith": report.compared_with or None,
+        "exitCode": int(report.exit_code),
+        "summary": {
+            **{verdict.value: report.count(verdict, is_accepted=False) for verdict in Verdict},
+            "accepted": sum(each.finding.is_accepted for each in report.found),
+        },
+        "findings": [_finding_data(each) for each in report.found],
+    }
+
+
+def _finding_data(found: Found) -> dict[str, Any]:
+    finding = found.finding
+    return {
+        "rule": finding.rule,
+        "verdict": finding.verdict.value,
+        "entry": found.entry or None,
+        "message": finding.message,
+        "nextStep": finding.next_step or None,
+        "isAccepted": finding.is_accepted,
+        "confidence": finding.confidence.value,
+        "sources": list(finding.sources),
+        "places": [{"file": span.file, "line": span.line, "column": span.column} for span in finding.spans],
+    }
+
+
+# ── for code scanners ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_sarif(report: Report) -> dict[str, Any]:
+    """One run; ok findings are left out, accepted ones are suppressed results."""
+    shown = [each for each in report.found if each.finding.verdict is not Verdict.OK]
+    rules = _sarif_rules(shown)
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    return {
+        "$schema": _SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "seatrial", "semanticVersion": __version__, "rules": rules}},
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(each, index[each.finding.rule]) for each in shown],
+            }
+        ],
+    }
+
+
+def _sarif_rules(shown: Sequence[Found]) -> list[dict[str, Any]]:
+    known = {rule.id: rule for rule in RULES}
+    found = []
+    for rule_id in dict.fromkeys(each.finding.rule for each in shown):
+        rule = known.get(rule_id)
+        title = rule.title if rule else rule_id.replace("-", " ")
+        entry: dict[str, Any] = {"id": rule_id, "shortDescription": {"text": title}}
+        if rule is not None:
+            entry["fullDescription"] = {"text": rule.meaning.replace("\n", " ")}
+        found.append(entry)
+    return found
+
+
+def _result(found: Found, index: int) -> dict[str, Any]:
+    finding = found.finding
+    text = " ".join(part for part in (finding.message, finding.next_step) if part)
+    sources = f" Source: {'; '.join(finding.sources)}" if finding.sources else ""
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index,
+        "level": _LEVELS[finding.verdict],
+        "message": {"text": text + sources},
+        "locations": [_location(span) for span in finding.spans[:1]],
+        "properties": {
+            "verdict": finding.verdict.value,
+            "entry": found.entry,
+            "confidence": finding.confidence.value,
+            "sources": list(finding.sources),
+        },
+    }
+    if len(finding.spans) > 1:
+        result["relatedLocations"] = [_location(span) for span in finding.spans[1:]]
+    if finding.is_accepted:
+        result["suppressions"] = [{"kind": "inSource"}]
+    return result
+
+
+def _location(span: Span) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(span.file)}}
+    if span.line:
+        place["region"] = {"startLine": span.line, "startColumn": max(span.column, 1)}
+    return {"physicalLocation": place}
+
+
+def _uri(file: str) -> str:
+    from urllib.parse import quote
+
+    return quote(file.replace("\\", "/").removeprefix("./"))
+
+
+# ── for test reports ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_junit(report: Report) -> str:
+    """One suite per entry, one case per finding; accepted ones are skipped, everything else that is not ok fails."""
+    from xml.etree import ElementTree
+
+    suites: dict[str, list[Finding]] = {}
+    for each in report.found:
+        suites.setdefault(each.entry or "matrix", []).append(each.finding)
+    root = ElementTree.Element("testsuites", _counts("seatrial check", [each.finding for each in report.found]))
+    for name, findings in suites.items():
+        suite = ElementTree.SubElement(root, "testsuite", _counts(name, findings))
+        for finding in findings:
+            case = ElementTree.SubElement(suite, "testcase", _case(report, name, finding))
+            if finding.is_accepted:
+                ElementTree.SubElement(case, "skipped", {"message": _plain(f"accepted: {finding.message}")})
+            elif finding.verdict is not Verdict.OK:
+                attributes = {"type": finding.verdict.value, "message": _plain(finding.message)}
+                ElementTree.SubElement(case, "failure", attributes).text = _plain("\n".join(_lines(finding)))
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(name: str, findings: Sequence[Finding]) -> dict[str, str]:
+    failed = sum(finding.verdict is not Verdict.OK and not finding.is_accepted for finding in findings)
+    skipped = sum(finding.is_accepted for finding in findings)
+    return {
+        "name": _plain(name),
+        "tests": str(len(findings)),
+        "failures": str(failed),
+        "errors": "0",
+        "skipped": str(skipped),
+    }
+
+
+def _case(report: Report, suite: str, finding: Finding) -> dict[str, str]:
+    place = finding.spans[0] if finding.spans else None
+    return {
+        "classname": _plain(f"{report.file}.{suite}"),
+        "name": _plain(finding.rule),
+        **({"file": _plain(place.file), "line": str(place.line)} if place else {}),
+    }
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    yield from (str(span) for span in finding.spans)
+    yield finding.message
+    yield from ([finding.next_step] if finding.next_step else [])
+    yield from (f"source: {source}" for source in finding.sources)
+
+
+def _plain(text: str) -> str:
+    """Without the characters XML cannot hold at all."""
+    return "".join(letter if letter in "\n\t" or letter >= " " else "�" for letter in text)

@@ -1,0 +1,279 @@
+"""`seatrial check` from the command line to the exit code, in all four forms of output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from seatrial.cli.main import main
+
+DATA = Path(__file__).parents[1] / "data"
+GOOD = """\
+versions:
+  current:
+    openshift: "4.16.23"
+    gpu_operator: v24.9.0
+    gpu_driver: "550.127.05"
+    cuda: "12.4"
+    device_plugin: v0.17.0
+"""
+ON = ["--on", "2025-01-15"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own, in no repository."""
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, text: str = GOOD, name: str = "gpu-version-matrix.yaml") -> Path:
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def git(folder: Path, *arguments: str) -> None:
+    settings = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *settings, *arguments], check=True, capture_output=True)
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
+    code = main(["check", *ON, "-o", "json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+# ── exit codes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_all_ok_exits_0_and_prints_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder)
+    assert main(["check", *ON]) == 0
+    assert capsys.readouterr().out == (
+        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-15, knowledge of 2026-11-15).\n"
+    )
+
+
+def test_something_that_fails_exits_8(folder: Path) -> None:
+    write(folder, GOOD.replace("v24.9.0", "v24.12.0"))
+    assert main(["check", *ON]) == 8
+
+
+def test_a_warning_alone_exits_11_and_8_when_strict(folder: Path) -> None:
+    write(folder, GOOD.replace("v0.17.0", "v0.16.2"))
+    assert main(["check", *ON]) == 11
+    assert main(["check", *ON, "--strict"]) == 8
+
+
+def test_an_unknown_alone_exits_11(folder: Path) -> None:
+    write(folder, GOOD.replace('"12.4"', '"12.4.9"'))
+    assert main(["check", *ON]) == 11
+
+
+def test_an_accepted_warning_exits_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accept = "    accept:\n    - rule: gpuop-operands\n      reason: we pin it\n      until: 2025-06-01\n"
+    write(folder, GOOD.replace("v0.17.0", "v0.16.2") + accept)
+    assert main(["check", *ON]) == 0
+    assert "warn, accepted gpuop-operands" in capsys.readouterr().out
+    assert main(["check", "--on", "2025-06-02"]) == 11, "an acceptance ends"
+
+
+def test_a_warning_of_the_reader_is_accepted_in_its_entry_too(folder: Path) -> None:
+    rollback = GOOD.split("\n", 1)[1].replace("current", "rollback")
+    write(folder, GOOD + rollback)
+    assert main(["check", *ON]) == 11, "the way back is where we are"
+    write(
+        folder, GOOD + rollback + "    accept:\n    - rule: rollback-equals-production\n      reason: a new cluster\n"
+    )
+    assert main(["check", *ON]) == 0
+
+
+def test_a_file_that_is_not_yaml_exits_8(folder: Path) -> None:
+    write(folder, "versions: [")
+    assert main(["check", *ON]) == 8
+
+
+def test_no_file_exits_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 1
+    assert "gpu-version-matrix.yaml" in capsys.readouterr().err
+
+
+def test_a_day_that_is_none_exits_2(folder: Path) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["check", "--on", "tomorrow"])
+    assert left.value.code == 2
+
+
+# ── output ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_finding_reads_like_a_linters(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, GOOD.replace('"12.4"', '"13.0"'))
+    main(["check", *ON])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "gpu-version-matrix.yaml:5:17: fail driver-cuda (current)"
+    assert lines[1].startswith("    CUDA 13.0 needs driver 580.65.06 or newer")
+    assert lines[2].startswith("    → Take a driver of branch 580")
+    assert lines[3].startswith("    source: docs.nvidia.com")
+
+
+def test_all_shows_what_is_ok_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder)
+    main(["check", *ON, "--all"])
+    assert "ok gpuop-driver (current)" in capsys.readouterr().out
+
+
+def test_an_unreadable_value_is_told_by_the_rules_that_need_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, GOOD.replace('"12.4"', '"12,4"'))
+    code, data = as_json(capsys)
+    rules = {each["rule"] for each in data["findings"] if each["verdict"] == "fail"}
+    assert (code, rules) == (8, {"exists", "driver-cuda"})
+
+
+def test_json_has_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, GOOD.replace("v24.9.0", "v24.12.0"))
+    code, data = as_json(capsys)
+    assert (code, data["exitCode"], data["comparedWith"]) == (8, 8, None)
+    assert data["knowledge"] == {"builtOn": "2026-11-15", "knownUntil": "2026-08-22"}
+    assert sum(data["summary"].values()) == len(data["findings"])
+    found = next(each for each in data["findings"] if each["rule"] == "exists")
+    assert found["places"] == [{"file": "gpu-version-matrix.yaml", "line": 4, "column": 19}]
+    assert found["entry"] == "current"
+    assert found["sources"]
+
+
+def test_sarif_has_the_structure_of_2_1_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accept = "    accept:\n    - rule: gpuop-operands\n      reason: we pin it\n"
+    text = GOOD.replace("v0.17.0", "v0.16.2").replace('"12.4"', '"13.0"') + accept
+    write(folder, text, "a matrix.yaml")
+    assert main(["check", *ON, "-o", "sarif", "a matrix.yaml"]) == 8
+    data = json.loads(capsys.readouterr().out)
+    assert (data["version"], len(data["runs"])) == ("2.1.0", 1)
+    run = data["runs"][0]
+    rules = run["tool"]["driver"]["rules"]
+    assert run["tool"]["driver"]["name"] == "seatrial"
+    assert all(rule["shortDescription"]["text"] for rule in rules)
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("none", "note", "warning", "error")
+        assert result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "a%20matrix.yaml"
+        assert place["region"]["startLine"] >= 1
+        assert place["region"]["startColumn"] >= 1
+    by_rule = {result["ruleId"]: result for result in run["results"]}
+    assert by_rule["driver-cuda"]["level"] == "error"
+    assert by_rule["gpuop-operands"]["suppressions"] == [{"kind": "inSource"}]
+
+
+def test_junit_has_a_suite_per_entry_and_counts_that_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(DATA / "matrix-with-errors-configmap.yaml")
+    assert main(["check", "--on", "2026-03-01", "-o", "junit", file]) == 8
+    root = ElementTree.fromstring(capsys.readouterr().out)  # noqa: S314  our own output
+    assert root.tag == "testsuites"
+    names = [suite.get("name") for suite in root]
+    assert names == ["current_production", "canary_testing", "next_planned", "rollback"]
+    for suite in root:
+        cases = suite.findall("testcase")
+        assert suite.get("tests") == str(len(cases))
+        assert suite.get("failures") == str(sum(case.find("failure") is not None for case in cases))
+        assert all(case.get("name") and case.get("classname") for case in cases)
+
+
+def test_junit_survives_what_xml_cannot_hold(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, GOOD.replace('"12.4"', '"12\\a.4 <&>"'))
+    main(["check", *ON, "-o", "junit"])
+    ElementTree.fromstring(capsys.readouterr().out)  # noqa: S314  our own output
+
+
+def test_explain_says_what_a_rule_means(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--explain", "bridge"]) == 0
+    assert "both sides" in capsys.readouterr().out
+    assert main(["check", "--explain", "brigde"]) == 1
+
+
+# ── changes, rules and facts of one's own ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    git(folder, "init", "-q")
+    write(folder, GOOD.replace("v24.9.0", "v24.3.0"))
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "one")
+    git(folder, "tag", "first")
+    write(folder, GOOD.replace("v24.9.0", "v24.6.2"))
+    git(folder, "commit", "-qam", "two")
+    write(folder)
+    return folder
+
+
+def path_verdict(data: Any) -> str | None:
+    return next((each["verdict"] for each in data["findings"] if each["rule"] == "upgrade-path"), None)
+
+
+def test_changes_are_judged_against_the_last_commit(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, data = as_json(capsys)
+    assert (data["comparedWith"], path_verdict(data)) == ("HEAD", "ok")
+
+
+def test_changes_are_judged_against_the_base_that_is_named(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, data = as_json(capsys, "--base", "first")
+    assert (code, data["comparedWith"], path_verdict(data)) == (8, "first", "fail")
+
+
+def test_a_base_that_is_not_there_is_an_error(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--base", "nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_file_that_is_new_has_no_change(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(repository, name="other.yaml")
+    _, data = as_json(capsys, "other.yaml")
+    assert (data["comparedWith"], path_verdict(data)) == (None, None)
+
+
+RULE = "rules:\n- id: no-550\n  expression: '!stack.gpu_driver.startsWith(\"550.\")'\n  message: We left 550.\n"
+
+
+def test_rules_beside_the_matrix_are_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder)
+    write(folder, RULE, "seatrial-rules.yaml")
+    code, data = as_json(capsys)
+    assert code == 8
+    assert [each["message"] for each in data["findings"] if each["rule"] == "no-550"] == ["We left 550."]
+
+
+def test_a_broken_file_of_rules_or_facts_is_a_finding(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder)
+    write(folder, "rules: 5", "r.yaml")
+    write(folder, "gpu_operator: {releases: {x: {}}}", "f.yaml")
+    code, data = as_json(capsys, "--rules", "r.yaml", "--facts", "f.yaml")
+    failed = {each["rule"]: each["places"][0]["file"] for each in data["findings"] if each["verdict"] == "fail"}
+    assert (code, failed) == (8, {"facts": "f.yaml", "user-rules": "r.yaml"})
+
+
+def test_facts_of_ones_own_answer_what_was_unknown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, GOOD.replace('"12.4"', '"12.4.9"'))
+    fact = (
+        "cuda:\n  toolkit:\n    source: our registry\n    confidence: verified-in-source\n"
+        '    linux_x86_64_min_driver: {"12.4.9": "550.90.07"}\n'
+    )
+    write(folder, fact, "mine.yaml")
+    assert main(["check", *ON]) == 11
+    assert main(["facts", "add", "mine.yaml"]) == 0
+    capsys.readouterr()
+    code, data = as_json(capsys)
+    found = next(each for each in data["findings"] if each["rule"] == "driver-cuda")
+    assert (code, found["verdict"], found["sources"]) == (0, "ok", ["our registry"])

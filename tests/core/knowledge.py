@@ -1,0 +1,58 @@
+"""What tests of rules share: the knowledge base, and stacks in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from seatrial.adapters.files.knowledge import load_knowledge
+from seatrial.core.facts import Facts
+from seatrial.core.findings import Finding
+from seatrial.core.matrix import Hardware, Stack
+from seatrial.core.rules import check_change, check_stack
+
+ROOT = Path(__file__).parents[2]
+ON = date(2026, 9, 1)
+
+
+@cache
+def facts() -> Facts:
+    return load_knowledge()
+
+
+@cache
+def examples() -> Any:
+    """The examples that come with the data."""
+    return yaml.safe_load((ROOT / "data" / "compat-facts.yaml").read_text(encoding="utf-8"))["example_matrices"]
+
+
+def stack(texts: Mapping[str, str], hardware: Mapping[str, str] | None = None) -> Stack:
+    said = hardware or {}
+    return Stack.of(
+        texts,
+        Hardware(
+            arch=said.get("arch", ""),
+            product=said.get("product", ""),
+            kernel_module=said.get("kernel_module", ""),
+            rdma=said.get("rdma", ""),
+        ),
+    )
+
+
+def judged(
+    rule: str, texts: Mapping[str, str], hardware: Mapping[str, str] | None = None, on: date = ON
+) -> Finding | None:
+    """What one rule says about a stack."""
+    found = check_stack(stack(texts, hardware), facts(), on)
+    return next((finding for finding in found if finding.rule == rule), None)
+
+
+def judged_change(rule: str, before: dict[str, str], after: dict[str, str], on: date = ON) -> Finding | None:
+    """What one rule says about a change."""
+    found = check_change(stack(before), stack(after), facts(), on)
+    return next((finding for finding in found if finding.rule == rule), None)

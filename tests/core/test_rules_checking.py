@@ -1,0 +1,128 @@
+"""A whole matrix: which changes are judged, and what an acceptance covers."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from seatrial.core.findings import Finding, Verdict, worst
+from seatrial.core.matrix import Accept, Entry, Hardware, Matrix, Role, Span, Stack
+from seatrial.core.rules import check_matrix, judge_entries
+from tests.core.knowledge import examples, facts
+
+ON = date(2025, 3, 1)
+GOOD = next(each for each in examples()["compatible"] if each["id"].startswith("ok-1"))["components"]
+WARNED = {**GOOD, "device_plugin": "v0.16.2"}
+
+
+def entry(role: Role, texts: dict[str, str], *accept: Accept, arch: str = "") -> Entry:
+    stack = Stack.of(texts, Hardware(arch=arch))
+    return Entry(role=role, key=role.value, stack=stack, accept=accept, span=Span(file="m.yaml", line=3, column=1))
+
+
+def matrix(*entries: Entry) -> Matrix:
+    return Matrix(entries={each.role: each for each in entries}, file="m.yaml")
+
+
+def rules_of(found: tuple[Finding, ...]) -> set[str]:
+    return {finding.rule for finding in found}
+
+
+def test_a_good_matrix_is_ok() -> None:
+    assert worst(check_matrix(matrix(entry(Role.PRODUCTION, GOOD)), facts(), ON)) is Verdict.OK
+
+
+def test_every_finding_has_a_place_and_without_a_better_one_it_is_the_entry() -> None:
+    found = check_matrix(matrix(entry(Role.PRODUCTION, WARNED)), facts(), ON)
+    assert {finding.spans for finding in found} == {(Span(file="m.yaml", line=3, column=1),)}
+
+
+def test_an_acceptance_covers_a_warning_of_its_rule() -> None:
+    accept = Accept(rule="gpuop-operands", reason="we pin it")
+    found = check_matrix(matrix(entry(Role.PRODUCTION, WARNED, accept)), facts(), ON)
+    assert [finding.rule for finding in found if finding.is_accepted] == ["gpuop-operands"]
+    assert all(finding.verdict is Verdict.OK for finding in found if not finding.is_accepted)
+
+
+@pytest.mark.parametrize(("until", "is_accepted"), [(date(2025, 3, 1), True), (date(2025, 2, 28), False)])
+def test_an_acceptance_holds_until_the_end_of_its_day(until: date, is_accepted: bool) -> None:
+    accept = Accept(rule="gpuop-operands", reason="we pin it", until=until)
+    found = check_matrix(matrix(entry(Role.PRODUCTION, WARNED, accept)), facts(), ON)
+    assert any(finding.is_accepted for finding in found) is is_accepted
+    assert ("accept-expired" in rules_of(found)) is not is_accepted
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("gpuop-driver", "finds nothing to accept"),
+        ("gpuop-drivers", "there is no rule"),
+        ("driver-cuda", "what fails cannot be accepted"),
+    ],
+)
+def test_an_acceptance_that_covers_nothing_is_a_finding(rule: str, why: str) -> None:
+    accept = Accept(rule=rule, reason="just in case", span=Span(file="m.yaml", line=9, column=5))
+    found = check_matrix(matrix(entry(Role.PRODUCTION, {**GOOD, "cuda": "13.0"}, accept)), facts(), ON)
+    unused = next(finding for finding in found if finding.rule == "accept-unused")
+    assert (unused.verdict, unused.spans[0].line) == (Verdict.WARN, 9)
+    assert why in unused.message
+
+
+def test_a_fail_is_never_accepted() -> None:
+    accept = Accept(rule="driver-cuda", reason="trust me")
+    found = check_matrix(matrix(entry(Role.PRODUCTION, {**GOOD, "cuda": "13.0"}, accept)), facts(), ON)
+    assert not any(finding.is_accepted for finding in found)
+
+
+def test_production_is_compared_with_the_base_and_the_canary_with_production() -> None:
+    before = matrix(entry(Role.PRODUCTION, {**GOOD, "gpu_operator": "v24.3.0", "openshift": "4.15.1"}))
+    now = matrix(entry(Role.PRODUCTION, GOOD), entry(Role.CANARY, {"gpu_operator": "v25.10.1"}))
+    judged = {
+        each.entry.role: {finding.rule: finding for finding in each.findings}
+        for each in judge_entries(now, facts(), ON, before)
+    }
+    assert judged[Role.PRODUCTION]["one-at-a-time"].verdict is Verdict.FAIL
+    assert "24.9 → 25.3 → 25.10" in judged[Role.CANARY]["upgrade-path"].next_step
+
+
+def test_without_a_base_production_has_no_change() -> None:
+    assert "one-at-a-time" not in rules_of(check_matrix(matrix(entry(Role.PRODUCTION, GOOD)), facts(), ON))
+
+
+def test_a_canary_without_production_is_compared_with_the_base() -> None:
+    before, now = (matrix(entry(Role.CANARY, {"gpu_operator": text})) for text in ("v24.6.2", "v25.3.4"))
+    found = check_matrix(now, facts(), ON, before)
+    assert next(finding for finding in found if finding.rule == "upgrade-path").verdict is Verdict.FAIL
+
+
+def test_what_a_canary_does_not_name_is_judged_with_production() -> None:
+    found = check_matrix(matrix(entry(Role.PRODUCTION, GOOD), entry(Role.CANARY, {"cuda": "13.0"})), facts(), ON)
+    assert {finding.rule for finding in found if finding.verdict is Verdict.FAIL} == {"driver-cuda"}
+
+
+def test_entries_without_hardware_have_that_of_production() -> None:
+    now = matrix(
+        entry(Role.PRODUCTION, GOOD, arch="Hopper"),
+        entry(Role.ROLLBACK, {"gpu_driver": "550.54.15"}),
+        entry(Role.PLANNED, GOOD),
+    )
+    judged = {each.entry.role: rules_of(each.findings) for each in judge_entries(now, facts(), ON)}
+    assert all("arch-driver" in found for found in judged.values())
+
+
+def test_a_rollback_is_judged_by_its_way_and_a_plan_by_nothing() -> None:
+    other = {**GOOD, "gpu_operator": "v24.6.2", "network_operator": "v24.7.0", "openshift": "4.15.1"}
+    now = matrix(entry(Role.PRODUCTION, GOOD), entry(Role.ROLLBACK, other), entry(Role.PLANNED, other))
+    judged = {each.entry.role: rules_of(each.findings) for each in judge_entries(now, facts(), ON)}
+    on_change = {"one-at-a-time", "upgrade-path", "bridge", "order", "preconditions"}
+    assert judged[Role.ROLLBACK] & on_change == {"upgrade-path"}
+    assert judged[Role.PLANNED] & on_change == set()
+
+
+def test_rules_of_others_are_judged_and_accepted_like_our_own() -> None:
+    mine = Finding(rule="mine", verdict=Verdict.WARN, message="No.", next_step="Yes.")
+    now = matrix(entry(Role.PRODUCTION, GOOD, Accept(rule="mine", reason="so be it")))
+    found = check_matrix(now, facts(), ON, more=lambda _: [mine])
+    assert [finding.is_accepted for finding in found if finding.rule == "mine"] == [True]
+    assert "accept-unused" not in rules_of(found)

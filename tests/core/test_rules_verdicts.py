@@ -1,0 +1,272 @@
+"""Every rule has a case that passes, one that fails and one that is unknown; where it cannot, the table says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from seatrial.core.findings import Verdict
+from seatrial.core.rules import CHANGE_RULES, RULES, STACK_RULES
+from tests.core.knowledge import judged, judged_change
+
+OK, WARN, UNKNOWN, FAIL = "ok", "warn", "unknown", "fail"
+
+B200 = {"arch": "Blackwell", "product": "B200", "kernel_module": "open"}
+
+STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
+    "exists": {
+        OK: ({"gpu_operator": "v24.9.0", "gpu_driver": "560.35.03", "cuda": "12.6"}, {}),
+        UNKNOWN: ({"gpu_operator": "v27.1.0"}, {}),
+        FAIL: ({"gpu_operator": "v24.12.0"}, {}),
+    },
+    "gpuop-driver": {
+        OK: ({"gpu_operator": "v24.9.0", "gpu_driver": "565.57.01"}, {}),
+        WARN: ({"gpu_operator": "v26.7.0", "gpu_driver": "580.105.08"}, {}),
+        UNKNOWN: ({"gpu_operator": "v24.9.0", "gpu_driver": "620.10"}, {}),
+        FAIL: ({"gpu_operator": "v24.9.0", "gpu_driver": "535.54.03"}, {}),
+    },
+    "gpuop-openshift": {
+        OK: ({"gpu_operator": "v24.9.0", "openshift": "4.16.23"}, {}),
+        WARN: ({"gpu_operator": "v23.9.0", "openshift": "4.14.1"}, {}),
+        UNKNOWN: ({"gpu_operator": "v24.9.0", "openshift": "4.99.1"}, {}),
+        FAIL: ({"gpu_operator": "v26.7.0", "openshift": "4.16.68"}, {}),
+    },
+    "gpuop-kubernetes": {
+        OK: ({"gpu_operator": "v25.3.4", "kubernetes": "v1.31.5"}, {}),
+        WARN: ({"gpu_operator": "v25.3.4", "kubernetes": "v1.34.0"}, {}),
+        UNKNOWN: ({"gpu_operator": "v27.1.0", "kubernetes": "v1.34.0"}, {}),
+        FAIL: ({"gpu_operator": "v25.3.4", "kubernetes": "v1.28.0"}, {}),
+    },
+    "gpuop-operands": {
+        OK: ({"gpu_operator": "v24.9.0", "device_plugin": "v0.17.0"}, {}),
+        WARN: ({"gpu_operator": "v24.9.0", "device_plugin": "v0.16.2"}, {}),
+        UNKNOWN: ({"gpu_operator": "v24.12.0", "device_plugin": "v0.17.0"}, {}),
+    },
+    "driver-kernel": {
+        OK: ({"gpu_driver": "560.35.03", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
+        UNKNOWN: ({"gpu_driver": "580.82.07", "kernel": "6.8.0-100-generic"}, {}),
+        FAIL: ({"gpu_driver": "560.35.03", "kernel": "3.10.0-1160.el7.x86_64"}, {}),
+    },
+    "openshift-kernel": {
+        OK: ({"openshift": "4.17.5", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
+        UNKNOWN: ({"openshift": "4.23.0", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
+        FAIL: ({"openshift": "4.17.5", "kernel": "6.12.0-55.9.1.el10_0.x86_64"}, {}),
+    },
+    "mofed-kernel": {
+        OK: ({"network_operator": "v24.10.0", "openshift": "4.16.23"}, {}),
+        WARN: ({"network_operator": "v26.1.0", "kernel": "6.8.0-101-generic"}, {}),
+        UNKNOWN: ({"network_operator": "v26.1.0", "openshift": "4.22.2"}, {}),
+        FAIL: ({"network_operator": "v25.4.0", "openshift": "4.19.10"}, {}),
+    },
+    "netop-openshift": {
+        OK: ({"network_operator": "v25.7.0", "openshift": "4.19.10"}, {}),
+        WARN: ({"network_operator": "v25.1.0", "openshift": "4.15.3"}, {}),
+        UNKNOWN: ({"network_operator": "v24.1.0", "openshift": "4.14.3"}, {}),
+        FAIL: ({"network_operator": "v24.10.0", "openshift": "4.17.5"}, {}),
+    },
+    "netop-kubernetes": {
+        OK: ({"network_operator": "v25.4.0", "kubernetes": "v1.30.1"}, {}),
+        WARN: ({"network_operator": "v25.4.0", "kubernetes": "v1.33.1"}, {}),
+        UNKNOWN: ({"network_operator": "v26.4.1", "kubernetes": "v1.33.1"}, {}),
+        FAIL: ({"network_operator": "v25.4.0", "kubernetes": "v1.20.1"}, {}),
+    },
+    "netop-mofed": {
+        OK: ({"network_operator": "v25.4.0", "mofed": "24.10-0.7.0.0"}, {}),
+        WARN: ({"network_operator": "v24.10.0", "mofed": "24.10-1.0.0.0"}, {}),
+        UNKNOWN: ({"network_operator": "v26.10.0", "mofed": "26.10-1.0.0.0"}, {}),
+    },
+    "netop-gpuop": {
+        OK: ({"network_operator": "v25.4.0", "gpu_operator": "v25.3.0"}, {}),
+        UNKNOWN: ({"network_operator": "v24.1.0", "gpu_operator": "v24.3.0"}, {}),
+        FAIL: ({"network_operator": "v25.4.0", "gpu_operator": "v24.9.2"}, {}),
+    },
+    "firmware-family": {
+        OK: ({"firmware_cx7": "28.43.1014", "firmware_cx6": "26.43.1014"}, {}),
+        UNKNOWN: ({"firmware_cx7": "36.43.1014"}, {}),
+        FAIL: ({"firmware_cx7": "22.45.1020"}, {}),
+    },
+    "firmware-mofed": {
+        OK: ({"mofed": "24.10-0.7.0.0", "firmware_cx7": "28.43.1014"}, {}),
+        WARN: ({"mofed": "24.10-0.7.0.0", "firmware_cx7": "28.44.1036"}, {}),
+        UNKNOWN: ({"mofed": "24.10-1.0.0.0", "firmware_cx7": "28.42.1000"}, {}),
+    },
+    "driver-cuda": {
+        OK: ({"gpu_driver": "560.35.03", "cuda": "12.6"}, {}),
+        WARN: ({"gpu_driver": "565.57.01", "cuda": "12.8"}, {}),
+        UNKNOWN: ({"gpu_driver": "610.57.04", "cuda": "14.0"}, {}),
+        FAIL: ({"gpu_driver": "550.127.05", "cuda": "13.0"}, {}),
+    },
+    "arch-driver": {
+        OK: ({"gpu_driver": "580.105.08"}, B200),
+        WARN: ({"gpu_driver": "595.91.07"}, {"arch": "Volta"}),
+        UNKNOWN: ({"gpu_driver": "580.105.08"}, {"arch": "Rubin"}),
+        FAIL: ({"gpu_driver": "550.163.01"}, B200),
+    },
+    "rdma": {
+        OK: ({"openshift": "4.16.23", "cuda": "12.6"}, {"arch": "Hopper", "kernel_module": "open", "rdma": "dmabuf"}),
+        UNKNOWN: ({"openshift": "4.16.23", "cuda": "12.6"}, {"arch": "Hopper", "rdma": "dmabuf"}),
+        FAIL: ({"cuda": "12.6"}, {"arch": "Hopper", "rdma": "peermem"}),
+    },
+    "sriov-openshift": {
+        OK: ({"sriov_operator": "4.16.0", "openshift": "4.16.23"}, {}),
+        WARN: ({"sriov_operator": "4.16.0", "openshift": "4.17.5"}, {}),
+        UNKNOWN: ({"sriov_operator": "4.23.0", "openshift": "4.23.1"}, {}),
+        FAIL: ({"sriov_operator": "4.18.0", "openshift": "4.16.23"}, {}),
+    },
+    "dcgm-driver": {
+        OK: ({"dcgm": "3.3.8-3.6.0", "gpu_driver": "560.35.03"}, {}),
+        FAIL: ({"dcgm": "3.3.8-3.6.0", "gpu_driver": "418.197.02"}, {}),
+    },
+    "nccl": {
+        OK: ({"nccl": "2.22.3+cuda12.6", "cuda": "12.8"}, {}),
+        WARN: ({"nccl": "2.22.3+cuda12.6", "cuda": "13.0"}, {}),
+        UNKNOWN: ({"nccl": "2.99.1"}, {}),
+    },
+    "known-bad": {
+        OK: ({"openshift": "4.16.23", "gpu_driver": "560.35.03"}, {}),
+        WARN: ({"gpu_driver": "570.148.08"}, {}),
+        FAIL: ({"openshift": "4.18.22"}, {}),
+    },
+    "lifecycle": {
+        OK: ({"gpu_operator": "v26.3.3", "gpu_driver": "580.105.08", "openshift": "4.20.34"}, {}),
+        WARN: ({"gpu_operator": "v24.9.0"}, {}),
+        UNKNOWN: ({"gpu_driver": "620.10"}, {}),
+    },
+}
+
+CHANGES: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
+    "one-at-a-time": {
+        OK: (
+            {"gpu_operator": "v24.9.2", "nccl": "2.22.3"},
+            {"gpu_operator": "v25.3.4", "nccl": "2.23.4"},
+        ),
+        WARN: (
+            {"openshift": "4.16.23", "kernel": "5.14.0-427.40.1.el9_4.x86_64"},
+            {"openshift": "4.16.23", "kernel": "5.14.0-427.50.1.el9_4.x86_64"},
+        ),
+        UNKNOWN: (
+            {"gpu_operator": "v24.9.2"},
+            {"gpu_operator": "v25.3.4", "network_operator": "v25.1.0"},
+        ),
+        FAIL: (
+            {"gpu_operator": "v24.9.2", "network_operator": "v24.10.1"},
+            {"gpu_operator": "v25.3.4", "network_operator": "v25.1.0"},
+        ),
+    },
+    "upgrade-path": {
+        OK: ({"gpu_operator": "v24.9.2"}, {"gpu_operator": "v25.3.4"}),
+        WARN: ({"openshift": "4.16.23"}, {"openshift": "4.18.36"}),
+        UNKNOWN: ({"gpu_operator": "v25.3.4"}, {"gpu_operator": "v24.9.2"}),
+        FAIL: ({"gpu_operator": "v24.6.2"}, {"gpu_operator": "v25.3.4"}),
+    },
+    "bridge": {
+        OK: (
+            {"openshift": "4.16.40", "gpu_operator": "v25.3.4", "network_operator": "v25.1.0"},
+            {"openshift": "4.17.20", "gpu_operator": "v25.3.4", "network_operator": "v25.1.0"},
+        ),
+        WARN: (
+            {"openshift": "4.14.40", "network_operator": "v25.1.0"},
+            {"openshift": "4.15.20", "network_operator": "v25.1.0"},
+        ),
+        UNKNOWN: (
+            {"openshift": "4.22.1", "gpu_operator": "v26.7.0"},
+            {"openshift": "4.23.1", "gpu_operator": "v26.7.0"},
+        ),
+        FAIL: (
+            {"openshift": "4.16.40", "network_operator": "v24.10.1"},
+            {"openshift": "4.17.20", "network_operator": "v24.10.1"},
+        ),
+    },
+    "order": {
+        OK: (
+            {"gpu_operator": "v24.9.2", "network_operator": "v25.1.0"},
+            {"gpu_operator": "v25.3.4", "network_operator": "v25.4.0"},
+        ),
+        WARN: (
+            {"mofed": "24.07-0.6.1.0", "firmware_cx7": "28.42.1000"},
+            {"mofed": "24.10-0.7.0.0", "firmware_cx7": "28.43.1014"},
+        ),
+        UNKNOWN: (
+            {"gpu_operator": "v24.9.2", "network_operator": "v24.1.0"},
+            {"gpu_operator": "v25.3.4", "network_operator": "v24.1.1"},
+        ),
+        FAIL: (
+            {"gpu_operator": "v24.3.0", "network_operator": "v25.4.0"},
+            {"gpu_operator": "v24.6.2", "network_operator": "v25.7.0"},
+        ),
+    },
+    "preconditions": {
+        OK: ({"openshift": "4.18.20"}, {"openshift": "4.18.24"}),
+        WARN: (
+            {"openshift": "4.18.20", "network_operator": "v25.7.0"},
+            {"openshift": "4.19.10", "network_operator": "v25.7.0"},
+        ),
+        FAIL: ({"openshift": "4.18.20"}, {"openshift": "4.18.22"}),
+    },
+}
+
+CANNOT: dict[tuple[str, str], str] = {
+    ("gpuop-operands", FAIL): "an operand can be overridden, so no document says that another one cannot work",
+    ("netop-mofed", FAIL): "another driver can be configured, so no document says that it cannot work",
+    ("firmware-mofed", FAIL): "no document states a hard stop, and OEM cards have numbers of their own",
+    ("dcgm-driver", UNKNOWN): "a driver that can be read has a branch, and the floor is one number",
+    ("nccl", FAIL): "that packages are built per CUDA major is a second-hand fact, and only verified ones may block",
+    ("known-bad", UNKNOWN): "no report about a version is no news, not a gap in a table",
+    ("lifecycle", FAIL): "software past its end of support still runs",
+    ("preconditions", UNKNOWN): "it lists what is known to be needed; a gap in that list cannot be seen",
+}
+"""Verdicts a rule cannot give, and why; a value that cannot be read fails all of them all the same."""
+
+
+def _cases(table: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]]) -> Iterator[object]:
+    for rule, verdicts in table.items():
+        for verdict, (one, other) in verdicts.items():
+            yield pytest.param(rule, verdict, one, other, id=f"{rule}-{verdict}")
+
+
+@pytest.mark.parametrize(("rule", "verdict", "texts", "hardware"), [*_cases(STACKS)])
+def test_a_rule_on_a_stack(rule: str, verdict: str, texts: dict[str, str], hardware: dict[str, str]) -> None:
+    found = judged(rule, texts, hardware)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert bool(found.next_step) == (found.verdict is not Verdict.OK), "what is not ok says what to do"
+
+
+@pytest.mark.parametrize(("rule", "verdict", "before", "after"), [*_cases(CHANGES)])
+def test_a_rule_on_a_change(rule: str, verdict: str, before: dict[str, str], after: dict[str, str]) -> None:
+    found = judged_change(rule, before, after)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert bool(found.next_step) == (found.verdict is not Verdict.OK), "what is not ok says what to do"
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in RULES])
+@pytest.mark.parametrize("verdict", [OK, UNKNOWN, FAIL])
+def test_every_rule_has_a_case_for_every_verdict_or_a_reason(rule: str, verdict: str) -> None:
+    has_case = verdict in (STACKS | CHANGES)[rule]
+    assert has_case != ((rule, verdict) in CANNOT)
+
+
+@pytest.mark.parametrize("rule", STACK_RULES, ids=lambda rule: rule.id)
+def test_a_rule_says_nothing_about_a_stack_without_its_inputs(rule: object) -> None:
+    assert judged(getattr(rule, "id", ""), {}) is None
+
+
+@pytest.mark.parametrize("rule", STACK_RULES, ids=lambda rule: rule.id)
+def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object) -> None:
+    name = getattr(rule, "id", "")
+    texts, hardware = next(iter(STACKS[name].values()))
+    broken = {**texts, next(iter(texts)): "6.x TBD"}
+    found = judged(name, broken, hardware)
+    if name == "rdma":
+        # It reads OpenShift only where no kernel is written, so this breaks another input.
+        found = judged(name, {**texts, "kernel": "6.x TBD"}, hardware)
+    assert found is not None
+    assert found.verdict is Verdict.FAIL
+
+
+def test_there_are_22_rules_on_stacks_and_5_on_changes() -> None:
+    """Nineteen subjects; three of them are two rules each: by OpenShift or by Kubernetes (twice), DCGM and NCCL."""
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (22, 5)
+    assert len({rule.id for rule in RULES}) == 27
