@@ -1,0 +1,149 @@
+"""`seatrial plan`, as a person calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.main import main
+
+ON = ("--on", "2026-09-01")
+
+RUNS = """\
+    openshift: "4.16.40"
+    kernel: "5.14.0-427.40.1.el9_4.x86_64"
+    gpu_operator: "v24.9.2"
+    driver: "550.144.03"
+    network_operator: "v24.10.1"
+    mofed: "24.10-0.7.0.0"
+    firmware: "28.43.1014"
+    sriov: "4.16.0"
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository, as the current folder."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(here: Path, **entries: str) -> None:
+    texts = [f"  {key}:\n{entry}" for key, entry in entries.items()]
+    (here / "gpu-version-matrix.yaml").write_text("versions:\n" + "".join(texts), encoding="utf-8")
+
+
+def changed(entry: str, **versions: str) -> str:
+    for key, version in versions.items():
+        old = next(line for line in entry.splitlines() if line.startswith(f"    {key}:"))
+        entry = entry.replace(old, f'    {key}: "{version}"')
+    return entry
+
+
+def test_a_plan_is_printed_step_by_step_in_a_hundred_columns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    assert main(["plan", *ON]) == ExitCode.OK
+
+    out = capsys.readouterr().out
+    assert out.startswith("From current to canary: 1 step, 1 with a way back to rehearse.")
+    assert " 1. gpu  (WITH A WAY BACK TO REHEARSE)" in out
+    assert "gpu_operator v24.9.2 → v25.3.4" in out
+    assert "Subscribe to channel v25.3 with manual approval" in out
+    assert "GPU pods, node by node" in out
+    assert "to what runs today" in out
+    assert "Judged as of 2026-09-01" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_json_carries_every_step_with_its_stack(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = changed(RUNS, openshift="4.17.40", network_operator="v25.1.0", mofed="25.01-0.6.0.0", sriov="4.17.0")
+    write(here, current=RUNS, canary=target)
+
+    assert main(["plan", "-o", "json", *ON]) == ExitCode.OK
+
+    told = json.loads(capsys.readouterr().out)
+    assert (told["from"], told["to"], told["on"]) == ("current", "canary", "2026-09-01")
+    assert [step["group"] for step in told["steps"]] == ["network", "platform", "sriov"]
+    assert told["steps"][1]["oneWay"] is True
+    assert told["steps"][1]["rollback"] == {
+        "way": "closed",
+        "toStep": 2,
+        "farthestStep": 2,
+        "sentence": "the platform does not go down again: from here on only forward",
+    }
+    assert told["steps"][-1]["stack"]["openshift"] == "4.17.40"
+    assert {each["reason"] for each in told["steps"][0]["why"]} == {"wanted", "bridge"}
+
+
+def test_a_refusal_shows_which_rules_fight_and_exits_with_findings(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, firmware="28.42.1000"))
+
+    assert main(["plan", *ON]) == ExitCode.FINDINGS
+
+    out = capsys.readouterr().out
+    assert "there is no plan, although the target itself is sound" in out
+    assert "The rule in conflict: one-way" in out
+    assert "What would lead on from there, and what forbids it:" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_target_that_fails_exits_with_findings_and_says_where(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v24.12.0"))
+
+    assert main(["plan", "-o", "json", *ON]) == ExitCode.FINDINGS
+
+    told = json.loads(capsys.readouterr().out)
+    assert (told["refusal"], told["conflict"]) == ("target-fails", ["exists"])
+    assert told["findings"][0]["places"][0].startswith(str(here / "gpu-version-matrix.yaml"))
+
+
+def test_unknowns_make_a_plan_inconclusive(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without_firmware = "\n".join(line for line in RUNS.splitlines() if "firmware" not in line) + "\n"
+    write(here, current=without_firmware, canary=RUNS)
+
+    assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
+
+    out = " ".join(capsys.readouterr().out.split())
+    assert "firmware_cx7 is to become 28.43.1014, and nobody says what runs today" in out
+    assert "firmware_cx7 (unknown) → 28.43.1014" in out
+
+
+def test_nothing_to_do_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=RUNS)
+    assert main(["plan", *ON]) == ExitCode.OK
+    assert "nothing to do, what is wanted is what runs" in capsys.readouterr().out
+
+
+def test_a_target_that_was_rejected_before_is_pointed_out(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=RUNS + '    bad: "lost 3 % of throughput"\n')
+    assert main(["plan", *ON]) == ExitCode.OK
+    assert "canary is marked bad: lost 3 % of throughput" in capsys.readouterr().err
+
+
+def test_entries_are_named_by_key_or_role(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=RUNS, next=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    assert main(["plan", "--from", "production", "--to", "planned", *ON]) == ExitCode.OK
+    assert "From current to next: 1 step" in capsys.readouterr().out
+    assert main(["plan", "--to", "rollback", *ON]) == ExitCode.ERROR
+    assert "has no entry rollback; it has current, canary, next" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_is_no_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "gpu-version-matrix.yaml").write_text("versions: {current: {gpu_opertor: v24.9.0}}\n", encoding="utf-8")
+    assert main(["plan", *ON]) == ExitCode.FINDINGS
+    assert "gpu_opertor" in capsys.readouterr().err
+
+
+def test_a_day_that_is_none_is_a_wrong_call(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["plan", "--on", "soon"])
+    assert stopped.value.code == ExitCode.USAGE
+    assert "write it as YYYY-MM-DD" in capsys.readouterr().err
