@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test test-fast lint format bench coverage docs testbed clean
+.PHONY: facts help demo test test-fast lint format bench coverage docs testbed clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +29,7 @@ test: $(READY) lint ## everything, on a real control plane (built once, then cac
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
 test-fast: $(READY) ## everything that needs no control plane
-	@$(RUN)/python -m pytest tests -m "not cluster" -q
+	@$(RUN)/python -m pytest tests -m "not cluster" -q -n auto
 
 lint: $(READY) ## style, types, import contracts
 	@$(RUN)/ruff check .
@@ -41,11 +41,19 @@ format: $(READY) ## make the style right
 	@$(RUN)/ruff check --fix-only .
 	@$(RUN)/ruff format .
 
-bench: $(READY) ## measure the overhead of a rollout on the real control plane; results are kept in bench/results
+bench: $(READY) ## measure a rollout on the real control plane, check and plan; results are kept in bench/results
+	@$(RUN)/python bench/check.py
+	@$(RUN)/python bench/plan.py
 	@$(RUN)/python bench/rollout.py
 
+fuzz: $(READY) ## feed the matrix reader damaged files for two minutes
+	@SEATRIAL_FUZZ_SECONDS=140 HYPOTHESIS_PROFILE=default $(RUN)/python -m pytest tests/adapters/files/test_fuzz_matrix.py -q
+
 docs: $(READY) ## write the generated pages of docs/reference anew
-	@$(RUN)/python docs/generate.py
+	@$(RUN)/python -m docs.generate
+
+facts: $(READY) ## check data/compat-facts.yaml and write it into the package
+	@$(RUN)/python data/build_facts.py
 
 testbed: $(READY) ## start a control plane to try things on
 	@$(RUN)/seatrial testbed up

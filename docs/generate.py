@@ -1,7 +1,7 @@
 """Writes the pages and pictures of docs/ that are drawn from the code: `make docs`.
 
-    python docs/generate.py            write them into this checkout
-    python docs/generate.py --to DIR   write them below DIR instead (the tests compare)
+    python -m docs.generate            write them into this checkout
+    python -m docs.generate --to DIR   write them below DIR instead (the tests compare)
 
 Nothing here depends on the machine, the clock or the terminal: the same code gives the same bytes. What the code cannot
 say about itself (what happens inside a state) is written here once, and a missing entry is a KeyError, not a gap.
@@ -26,7 +26,9 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
+from docs import rules_page
 from seatrial import manifests
+from seatrial.adapters.files import matrix_schema
 from seatrial.cli import demo
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
@@ -62,6 +64,8 @@ def pages() -> dict[str, str]:
         "docs/reference/gpurollout.md": gpurollout(),
         "docs/reference/commands.md": commands(),
         "docs/reference/exit-codes.md": exit_codes(),
+        "docs/reference/rules.md": rules_page.text(),
+        "docs/reference/matrix.schema.json": matrix_schema.matrix_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
         "docs/pictures/node-states.svg": node_states_picture(),
     }

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests import builders
 
 from seatrial.cli import look, status
 from seatrial.cli.exit_codes import ExitCode
@@ -16,6 +15,7 @@ from seatrial.core.decide import decide
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
 from seatrial.ports import Sight
+from tests import builders
 
 Show = Callable[..., tuple[ExitCode, str]]
 DELEGATED = OperatorFacts(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 import pytest
-from tests import builders
-from tests.cli.test_status import DELEGATED, a_look
 
 from seatrial.cli import look, why
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.snapshot import NodePhase, NodeSeen
+from tests import builders
+from tests.cli.test_status import DELEGATED, a_look
 
 
 def answer(node: NodeSeen, **changes: object) -> list[str]:

@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 import pytest
-from tests import builders
 
 from seatrial.controller.log import Log
 from seatrial.core.actions import RestartDriverPod, WriteRolloutRecord
@@ -16,6 +15,7 @@ from seatrial.core.invariants import Breach
 from seatrial.core.snapshot import RolloutRecord
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
+from tests import builders
 
 RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="u1")
 

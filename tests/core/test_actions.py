@@ -5,7 +5,6 @@ from __future__ import annotations
 import typing
 
 import pytest
-from tests.builders import a_gpu_pod, a_node, a_snapshot, written
 
 from seatrial.core.actions import (
     Action,
@@ -19,6 +18,7 @@ from seatrial.core.actions import (
     rollout_subject,
 )
 from seatrial.core.snapshot import NodePhase
+from tests.builders import a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)
 EVICT = EvictPods(node="n1", attempt=2, pods=(a_gpu_pod(1), a_gpu_pod(0)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.builders import a_fleet, a_ledger, a_node
 
 from seatrial.core.capacity import Admitted, Budget, admit, budget_of, recalled, still_admitted, under_way
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Limits, Share
 from seatrial.core.snapshot import Admission, NodePhase, NodeSeen
+from tests.builders import a_fleet, a_ledger, a_node
 
 ROOMY = Budget(
     parallel_max=9,

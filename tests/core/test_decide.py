@@ -6,22 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.builders import (
-    NOW,
-    OLD,
-    TARGET,
-    a_driver,
-    a_fleet,
-    a_gpu_pod,
-    a_ledger,
-    a_node,
-    a_rebuff,
-    a_snapshot,
-    a_starting_driver,
-    a_well_node,
-    an_intent,
-    written,
-)
 
 from seatrial.core.actions import EvictPods, Uncordon, WriteNodeRecord, WriteRolloutRecord, rollout_subject
 from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, SUMMARY_SECONDS, Decision, decide, summarise
@@ -37,6 +21,22 @@ from seatrial.core.snapshot import (
     RolloutRecord,
     Snapshot,
     Summary,
+)
+from tests.builders import (
+    NOW,
+    OLD,
+    TARGET,
+    a_driver,
+    a_fleet,
+    a_gpu_pod,
+    a_ledger,
+    a_node,
+    a_rebuff,
+    a_snapshot,
+    a_starting_driver,
+    a_well_node,
+    an_intent,
+    written,
 )
 
 LEDGER = rollout_subject("spring")

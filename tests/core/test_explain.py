@@ -6,19 +6,6 @@ import re
 from typing import Any
 
 import pytest
-from tests.builders import (
-    NOW,
-    a_driver,
-    a_gpu_pod,
-    a_ledger,
-    a_new_driver,
-    a_node,
-    a_rebuff,
-    a_snapshot,
-    a_starting_driver,
-    a_validator,
-    an_intent,
-)
 
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
@@ -34,6 +21,19 @@ from seatrial.core.snapshot import (
     OperatorFacts,
     RecordFault,
     Snapshot,
+)
+from tests.builders import (
+    NOW,
+    a_driver,
+    a_gpu_pod,
+    a_ledger,
+    a_new_driver,
+    a_node,
+    a_rebuff,
+    a_snapshot,
+    a_starting_driver,
+    a_validator,
+    an_intent,
 )
 
 

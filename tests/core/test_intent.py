@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders import TARGET
 
 from seatrial.core.intent import Eviction, Intent, Limits, Share
+from tests.builders import TARGET
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
+
+from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.intent import Intent
+from seatrial.core.invariants import PROMISES, Breach, broken
+from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 from tests.builders import (
     a_decision,
     a_fleet,
@@ -17,13 +24,6 @@ from tests.builders import (
     an_intent,
     written,
 )
-
-from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.decide import ACTIONS_MAX, Decision
-from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Intent
-from seatrial.core.invariants import PROMISES, Breach, broken
-from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 
 
 class Case(NamedTuple):

@@ -5,24 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.builders import (
-    NEW,
-    NOW,
-    OLD,
-    a_driver,
-    a_gpu_pod,
-    a_new_driver,
-    a_node,
-    a_rebuff,
-    a_starting_driver,
-    a_validator,
-    a_well_node,
-    an_intent,
-    opening,
-    proving,
-    some_orders,
-    written,
-)
 
 from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon
 from seatrial.core.errors import CoreBug
@@ -42,6 +24,24 @@ from seatrial.core.node import (
     why_not_validated,
 )
 from seatrial.core.snapshot import DriverRevision, NodePhase, NodeSeen, RecordFault
+from tests.builders import (
+    NEW,
+    NOW,
+    OLD,
+    a_driver,
+    a_gpu_pod,
+    a_new_driver,
+    a_node,
+    a_rebuff,
+    a_starting_driver,
+    a_validator,
+    a_well_node,
+    an_intent,
+    opening,
+    proving,
+    some_orders,
+    written,
+)
 
 UNADMITTED = some_orders(admitted={})
 

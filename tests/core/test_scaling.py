@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pytest
-from tests.builders import NOW, a_fleet, a_ledger, a_snapshot, an_intent
 
 from seatrial.core import capacity
 from seatrial.core.decide import decide
 from seatrial.core.snapshot import NodePhase, NodeSeen
+from tests.builders import NOW, a_fleet, a_ledger, a_snapshot, an_intent
 
 
 class Counted(Mapping[str, NodeSeen]):

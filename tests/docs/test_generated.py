@@ -21,7 +21,7 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything the generator writes, in a folder of its own."""
     folder = tmp_path_factory.mktemp("docs")
-    subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--to", folder], check=True, cwd=folder)
+    subprocess.run([sys.executable, "-m", "docs.generate", "--to", folder], check=True, cwd=ROOT)
     return folder
 
 

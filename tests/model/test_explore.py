@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.builders import NEW, OLD, an_intent
 
 from seatrial.core import capacity
 from seatrial.core.actions import RestartDriverPod, WriteNodeRecord, WriteRolloutRecord
@@ -19,6 +18,7 @@ from seatrial.core.intent import Intent
 from seatrial.core.snapshot import Admission, NodePhase, NodeSeen, Snapshot
 from seatrial.sim.explore import Counterexample, Exploration, explore
 from seatrial.sim.reactions import Fate, NodeAct, Refused, apply, new_node
+from tests.builders import NEW, OLD, an_intent
 
 
 def some_nodes(count: int, *, cordoned: str = "", **changes: Any) -> tuple[NodeSeen, ...]:

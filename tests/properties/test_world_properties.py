@@ -14,7 +14,6 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.builders import NEW, OLD, an_intent
 
 from seatrial.core.actions import Action
 from seatrial.core.holds import HoldCode
@@ -27,6 +26,7 @@ from seatrial.run.memory import Memory
 from seatrial.sim.explore import why_overspent
 from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.world import World
+from tests.builders import NEW, OLD, an_intent
 
 PASSES_MAX = 3000
 TRANSIENT = {HoldCode.WRITE_IN_FLIGHT, HoldCode.WRITE_REFUSED, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL}

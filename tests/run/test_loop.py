@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.builders import NEW, OLD, an_intent
 
 from seatrial.core import invariants
 from seatrial.core.actions import Action
@@ -19,6 +18,7 @@ from seatrial.run.loop import BREACH_SECONDS, BREATH_SECONDS_MAX, BREATH_SECONDS
 from seatrial.run.memory import Memory
 from seatrial.sim.reactions import new_node
 from seatrial.sim.world import World
+from tests.builders import NEW, OLD, an_intent
 
 INTENT = an_intent(unavailable_max=1)
 

@@ -6,6 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from seatrial.core.actions import Action, EvictPods, RestartDriverPod, WriteRolloutRecord
+from seatrial.core.snapshot import NodePhase, Rebuff, Snapshot
+from seatrial.ports import Outcome, Result
+from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
 from tests.builders import (
     NOW,
     a_driver,
@@ -15,11 +20,6 @@ from tests.builders import (
     a_snapshot,
     written,
 )
-
-from seatrial.core.actions import Action, EvictPods, RestartDriverPod, WriteRolloutRecord
-from seatrial.core.snapshot import NodePhase, Rebuff, Snapshot
-from seatrial.ports import Outcome, Result
-from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
 
 NODE = a_node(phase=NodePhase.POD_DELETION_REQUIRED, gpu_pods=(a_gpu_pod(0), a_gpu_pod(1)))
 SEEN = a_snapshot(NODE)

@@ -6,6 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
+from seatrial.core.node import why_not_validated
+from seatrial.core.snapshot import NodeFacts, NodePhase, NodeSeen, ValidatorPod
+from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply, new_node
 from tests.builders import (
     NEW,
     OLD,
@@ -18,11 +23,6 @@ from tests.builders import (
     proving,
     written,
 )
-
-from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
-from seatrial.core.node import why_not_validated
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeSeen, ValidatorPod
-from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply, new_node
 
 FAILING = Fate(driver_fails_on=NEW.version)
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.builders import NEW, OLD, a_ledger, a_node, an_intent, written
 
 from seatrial.core.actions import EvictPods, WriteRolloutRecord
 from seatrial.core.intent import Intent
@@ -19,6 +18,7 @@ from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.world import World
+from tests.builders import NEW, OLD, a_ledger, a_node, an_intent, written
 
 
 class Pages:

@@ -17,6 +17,11 @@ from seatrial.cli.exit_codes import MEANINGS, ExitCode
 from seatrial.core.errors import SeatrialError
 
 COMMANDS = {
+    "init": "write a commented version matrix to begin with",
+    "matrix": "look at a version matrix, compare two, or change one",
+    "check": "say whether the stacks of a version matrix can work, why, and who says so",
+    "facts": "look into the knowledge base, and add to it",
+    "plan": "show the ordered steps from what runs to what is wanted, or which rules fight",
     "demo": "watch an upgrade of 24 simulated nodes, one of them failing",
     "status": "show a rollout: who is where, who waits and why",
     "why": "say why a node is not moving, and what to do",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.adapters.kube import standin
 
 from seatrial.adapters.kube import client as clients
+from tests.adapters.kube import standin
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.kube import standin
-from tests.adapters.kube.models import Item
 
 from seatrial.adapters.kube import auth, errors
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
+from tests.adapters.kube import standin
+from tests.adapters.kube.models import Item
 
 NODES = "/api/v1/nodes"
 V1 = "client.authentication.k8s.io/v1"

@@ -11,12 +11,12 @@ from contextlib import aclosing
 import msgspec
 import pytest
 from aiohttp import web
-from tests.adapters.kube import standin
-from tests.adapters.kube.models import Item
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors
+from tests.adapters.kube import standin
+from tests.adapters.kube.models import Item
 
 NODES = "/api/v1/nodes"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.kube.models import ConfigMap, Item
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors
 from seatrial.testbed import control_plane
+from tests.adapters.kube.models import ConfigMap, Item
 
 pytestmark = pytest.mark.cluster
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.adapters.kube import standin
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import events
 from seatrial.testbed import control_plane
+from tests.adapters.kube import standin
 
 NODE = events.Subject(api_version="v1", kind="Node", name="gpu-1", uid="u")
 POD = events.Subject(api_version="v1", kind="Pod", name="p", namespace="n", uid="v")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.adapters.kube import objects, standin
 
 from seatrial.adapters.kube import keys, models, records
 from seatrial.adapters.kube.client import Client
@@ -16,6 +15,7 @@ from seatrial.core.actions import Action, Cordon, EvictPods, RestartDriverPod, U
 from seatrial.core.actions import WriteRolloutRecord as WriteLedger
 from seatrial.core.snapshot import Admission, GpuPod, NodePhase, NodeRecord, RolloutRecord, Summary
 from seatrial.ports import Outcome, Result
+from tests.adapters.kube import objects, standin
 
 RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, attempt=1, entered_at=1000.0, is_cordon_ours=True)
 CORDON = Cordon(node="n1", record=RECORD, expect="7")

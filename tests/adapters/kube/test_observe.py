@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from tests.adapters.kube import objects, standin
 
 from seatrial.adapters.kube import errors, keys, models, project
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
 from seatrial.core.snapshot import DriverRevision, Mode, NodePhase, RecordFault, Snapshot
+from tests.adapters.kube import objects, standin
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
 FLEET = ("n1", "n2", "n3")

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.adapters.kube import objects
 
 from seatrial.adapters.kube import models, project
 from seatrial.core.snapshot import DriverPod, DriverRevision, GpuPod, NodeFacts, OperatorFacts, ValidatorPod
+from tests.adapters.kube import objects
 
 AT = 1767323045.0
 """objects.AT"""

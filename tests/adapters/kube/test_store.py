@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 import pytest
-from tests.adapters.kube.models import Item, Meta
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import store
+from tests.adapters.kube.models import Item, Meta
 
 
 def an_item(name: str, version: int | str, uid: str = "") -> Item:

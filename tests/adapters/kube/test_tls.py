@@ -13,12 +13,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.adapters.kube import standin
-from tests.adapters.kube.models import Item
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors, tls
+from tests.adapters.kube import standin
+from tests.adapters.kube.models import Item
 
 NODES = "/api/v1/nodes"
 STARTS = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)

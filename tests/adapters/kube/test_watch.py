@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from tests.adapters.kube import standin
-from tests.adapters.kube.models import Item
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import errors, watch
+from tests.adapters.kube import standin
+from tests.adapters.kube.models import Item
 
 NODES = "/api/v1/nodes"
 

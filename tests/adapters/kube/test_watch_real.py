@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.adapters.kube.models import Item
 
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors, store, watch
 from seatrial.testbed import control_plane
+from tests.adapters.kube.models import Item
 
 pytestmark = pytest.mark.cluster
 
