@@ -42,9 +42,9 @@ format: $(READY) ## make the style right
 	@$(RUN)/ruff format .
 
 bench: $(READY) ## measure a rollout on the real control plane, check and plan; results are kept in bench/results
-	@$(RUN)/python bench/check.py
-	@$(RUN)/python bench/plan.py
-	@$(RUN)/python bench/rollout.py
+	@$(RUN)/python -m bench.check
+	@$(RUN)/python -m bench.plan
+	@$(RUN)/python -m bench.rollout
 
 fuzz: $(READY) ## feed the matrix reader damaged files for two minutes
 	@SEATRIAL_FUZZ_SECONDS=140 HYPOTHESIS_PROFILE=default $(RUN)/python -m pytest tests/adapters/files/test_fuzz_matrix.py -q

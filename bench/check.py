@@ -6,9 +6,7 @@ bytecode cache and do not count.
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -17,7 +15,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from seatrial import __version__
+from bench.machine import keep, machine
 
 ROOT = Path(__file__).parents[1]
 MATRIX = ROOT / "tests" / "data" / "matrix-with-errors-configmap.yaml"
@@ -63,17 +61,14 @@ def _cpu_ms(arguments: list[str], environment: dict[str, str]) -> float:
 
 
 def _keep(measured: dict[str, dict[str, float]]) -> None:
-    now = datetime.now(UTC)
     result = {
-        "date": now.isoformat(timespec="seconds"),
-        "machine": {"cpus": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
-        "seatrial": __version__,
+        "what": "CPU milliseconds of a command, start-up included",
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
         "runs": RUNS,
         "cpu_ms": measured,
     }
-    folder = ROOT / "bench" / "results"
-    folder.mkdir(exist_ok=True)
-    (folder / f"check-{now:%Y-%m-%d}.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    keep("check", result)
 
 
 if __name__ == "__main__":

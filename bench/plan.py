@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import sys
 import time
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
+
+from bench.machine import keep, machine
 
 from seatrial.adapters.files.knowledge import load_knowledge
 from seatrial.core import plan as plans
@@ -25,7 +24,6 @@ from seatrial.core.findings import Verdict, worst
 from seatrial.core.matrix import Component, Hardware, Stack
 from seatrial.core.rules import check_stack
 
-RESULTS = Path(__file__).parent / "results"
 LIMIT_SECONDS = 1.0
 HARDWARE = Hardware(arch="Hopper", product="H100")
 
@@ -41,13 +39,9 @@ def main() -> int:
     load_seconds = time.process_time() - started
     rows = [measure(name, *ends, facts, args.on) for name, ends in pairs(facts, args.on).items()]
     result = summary(rows, load_seconds, args.on)
-    text = json.dumps(result, indent=2)
-    print(text)
+    print(json.dumps({key: value for key, value in result.items() if key != "all"}, indent=2))
     if not args.no_keep:
-        RESULTS.mkdir(exist_ok=True)
-        name = f"plan-{datetime.now(UTC):%Y-%m-%dT%H%M}.json"
-        (RESULTS / name).write_text(text + "\n", encoding="utf-8")
-        print(f"kept as bench/results/{name}", file=sys.stderr)
+        print(f"kept as bench/results/{keep('plan', result).name}", file=sys.stderr)
     return 0 if result["slowest"]["cpu_seconds"] <= LIMIT_SECONDS else 1
 
 
@@ -127,12 +121,7 @@ def summary(rows: list[dict[str, Any]], load_seconds: float, on: date) -> dict[s
         "what": "CPU seconds of one plan",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "judged_on": on.isoformat(),
-        "machine": {
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "load_at_the_end": round(os.getloadavg()[0], 2),
-            "python": platform.python_version(),
-        },
+        "machine": machine(),
         "limit_seconds": LIMIT_SECONDS,
         "knowledge_base_cpu_seconds": round(load_seconds, 3),
         "pairs": len(rows),
@@ -142,12 +131,6 @@ def summary(rows: list[dict[str, Any]], load_seconds: float, on: date) -> dict[s
         "longest_plan": max(rows, key=lambda row: row["steps"] or 0),
         "all": rows,
     }
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or "unknown")
 
 
 if __name__ == "__main__":

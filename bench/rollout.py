@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from bench.machine import keep, machine
 
 from seatrial.testbed import controller_process, manifests
 from seatrial.testbed.control_plane import ControlPlane
@@ -29,7 +28,6 @@ from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
 from seatrial.testbed.history import History, PodMoment
 
 OLD, NEW = "570.124.06", "580.105.08"
-RESULTS = Path(__file__).parent / "results"
 PREFIX = "bench"
 
 
@@ -44,13 +42,10 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="seatrial-bench-") as folder:
         result = measure(args, Path(folder))
-    text = json.dumps(result, indent=2)
-    print(text)
+    print(json.dumps(result, indent=2))
     if not args.no_keep:
-        RESULTS.mkdir(exist_ok=True)
-        name = f"rollout-{args.nodes}x{args.parallel}-{args.reload_seconds:g}s-{datetime.now(UTC):%Y-%m-%dT%H%M}.json"
-        (RESULTS / name).write_text(text + "\n", encoding="utf-8")
-        say(f"kept as bench/results/{name}")
+        path = keep(f"rollout-{args.nodes}x{args.parallel}-{args.reload_seconds:g}s", result)
+        say(f"kept as bench/results/{path.name}")
     return 0
 
 
@@ -202,26 +197,6 @@ def peak_memory_kib(pid: int) -> int:
     """The most memory the controller ever held."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-
-
-def machine() -> dict[str, Any]:
-    """Where it was measured."""
-    cpu = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "load_1min": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
-        "commit": commit.stdout.strip(),
-    }
 
 
 def say(text: str) -> None:

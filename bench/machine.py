@@ -1,0 +1,39 @@
+"""Where something was measured, and where its result is kept; shared by the benchmarks."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def machine() -> dict[str, Any]:
+    """The machine, how busy it is, and the code."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+        "load_1min": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "commit": commit.stdout.strip(),
+    }
+
+
+def keep(name: str, result: dict[str, Any]) -> Path:
+    """Write a result beside the others, with the time in its name."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}-{datetime.now(UTC):%Y-%m-%dT%H%M}.json"
+    path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "unknown")
