@@ -24,6 +24,8 @@ from seatrial.core.versions import Scheme, Version
 class Component(StrEnum):
     """The components of a stack, by the key a matrix uses for them."""
 
+    __hash__ = str.__hash__  # an Enum's own is Python code, and a plan looks things up by it a million times
+
     OPENSHIFT = "openshift"
     KUBERNETES = "kubernetes"
     KERNEL = "kernel"
@@ -68,6 +70,8 @@ SCHEMES: Final[Mapping[Component, Scheme]] = {
 
 class Group(StrEnum):
     """Components that move together; one change touches one group."""
+
+    __hash__ = str.__hash__  # an Enum's own is Python code, and a plan looks things up by it a million times
 
     PLATFORM = "platform"
     GPU = "gpu"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Self
 
 from seatrial.core.errors import SeatrialError
@@ -40,9 +41,9 @@ class Line(LinedVersion):
         return cls(text=match[0], first=int(match["first"]), second=int(match["second"]))
 
     @classmethod
-    def of(cls, version: LinedVersion) -> Self:
+    def of(cls, version: LinedVersion) -> Line:
         """Give the line of a version as a value that has an order."""
-        return cls.parse(version.line)
+        return _line(version.line)
 
     @property
     def rank(self) -> Rank:
@@ -51,6 +52,12 @@ class Line(LinedVersion):
     @property
     def line(self) -> str:
         return f"{self.first}.{self.second}"
+
+
+@lru_cache(maxsize=1024)
+def _line(text: str) -> Line:
+    """There are some dozens of lines, and a plan asks for them tens of thousands of times."""
+    return Line.parse(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
