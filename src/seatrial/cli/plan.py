@@ -57,10 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import gc
+
     from seatrial.adapters.files import knowledge, matrix_file
     from seatrial.core import plan as plans
     from seatrial.core.findings import Verdict, worst
 
+    gc.disable()  # one answer, then the process ends: looking for garbage would be a tenth of the work
     reading = matrix_file.load_matrix(matrix_file.find_matrix(args.file, Path.cwd())).reading
     if reading.matrix is None or worst(reading.findings) is Verdict.FAIL:
         _complain(reading.findings)

@@ -43,6 +43,9 @@ class Component(StrEnum):
     NCCL = "nccl"
 
 
+COMPONENTS: Final = tuple(Component)
+"""The same, to walk over: iterating an Enum costs more than what is done with its members."""
+
 ALIASES: Final[Mapping[str, Component]] = {
     "driver": Component.GPU_DRIVER,
     "firmware": Component.FIRMWARE_CX7,
@@ -203,7 +206,11 @@ class Stack:
 
     def differing(self, other: Stack) -> tuple[Component, ...]:
         """The components whose versions differ in meaning, in the order of Component."""
-        return tuple(part for part in Component if _meaning(self[part]) != _meaning(other[part]))
+        return tuple(part for part in COMPONENTS if self.differs(other, part))
+
+    def differs(self, other: Stack, part: Component) -> bool:
+        """Whether this one component differs in meaning."""
+        return _meaning(self[part]) != _meaning(other[part])
 
     @classmethod
     def of(cls, texts: Mapping[str, str], hardware: Hardware | None = None) -> Stack:

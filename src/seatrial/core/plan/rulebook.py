@@ -16,7 +16,7 @@ from typing import Final
 from seatrial.core import rules
 from seatrial.core.facts import Facts
 from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Component, Hardware, Stack
+from seatrial.core.matrix import COMPONENTS, Component, Hardware, Stack
 from seatrial.core.plan.memory import Memory, Rule, Values
 from seatrial.core.plan.search import NO_DOUBTS, Doubts
 from seatrial.core.rules.cases import Case, Step
@@ -104,7 +104,7 @@ class Rulebook:
         return self._summed(self._asked(self._limits, before, after))
 
     def _asked(self, rules_: Sequence[Rule], before: Values, after: Values) -> list[Finding]:
-        moved = tuple(part for part in Component if before.get(part) is not after.get(part))
+        moved = tuple(part for part in COMPONENTS if before.get(part) is not after.get(part))
         old, new = (_Side(values=values, hardware=self.hardware, moved=moved) for values in (before, after))
         return [finding for rule in rules_ for finding in rule(old, new)]
 

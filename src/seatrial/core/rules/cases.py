@@ -31,7 +31,7 @@ from seatrial.core.facts import (
     weakest,
 )
 from seatrial.core.findings import Confidence, Finding, Verdict
-from seatrial.core.matrix import NOWHERE, Component, Hardware, Span, Stack, Value
+from seatrial.core.matrix import COMPONENTS, NOWHERE, Component, Hardware, Span, Stack, Value
 from seatrial.core.versions import (
     CudaVersion,
     DriverVersion,
@@ -60,7 +60,11 @@ class Case:
 
     def has(self, *components: Component) -> bool:
         """Whether the stack names all of them, readable or not."""
-        return all(component in self.stack.values for component in components)
+        values = self.stack.values
+        for component in components:  # noqa: SIM110  a plan asks this so often that all() over a generator shows
+            if component not in values:
+                return False
+        return True
 
     def spans(self, *components: Component) -> tuple[Span, ...]:
         """Where they are written; an empty tuple for stacks that do not come from a file."""
@@ -162,14 +166,20 @@ class Step:
     def on(self) -> date:
         return self.after.on
 
-    def moved(self) -> tuple[Component, ...]:
-        """What both stacks name and has another version now; what only one names is unsaid, not moved."""
-        differing = self.before.stack.differing(self.after.stack)
-        return tuple(part for part in differing if self.before.has(part) and self.after.has(part))
+    def moved(self, among: Iterable[Component] = COMPONENTS) -> tuple[Component, ...]:
+        """What both stacks name and has another version now; what only one names is unsaid, not moved.
+
+        A rule asks for what it judges and no more: a planner remembers an answer by what the rule looked at.
+        """
+        return tuple(
+            part
+            for part in among
+            if self.before.has(part) and self.after.has(part) and self.before.stack.differs(self.after.stack, part)
+        )
 
     def appeared(self) -> tuple[Component, ...]:
         """What only the stack after the change names."""
-        return tuple(part for part in Component if self.after.has(part) and not self.before.has(part))
+        return tuple(part for part in COMPONENTS if self.after.has(part) and not self.before.has(part))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,7 +98,7 @@ without its OpenShift is drift. A component only one side names is unsaid, not m
 
 def judge_upgrade_path(step: Step) -> Iterator[Answer]:
     """Within a major or to the next one; OpenShift one minor at a time."""
-    moved = step.moved()
+    moved = step.moved((*OPERATORS, Component.OPENSHIFT))
     for component in OPERATORS:
         before, after = step.before.stack[component], step.after.stack[component]
         if component not in moved or before is None or after is None:
@@ -181,9 +181,13 @@ line that warns, across a major it is unknown and has to be rehearsed.""",
 # ── bridge ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+CROSSED: Final = tuple(dict.fromkeys(part for rule in BRIDGES for part in (*rule.inputs, *rule.needs)))
+"""All that the rules of the bridge look at."""
+
+
 def judge_bridge(step: Step) -> Iterator[Answer]:
     """Do the operators and MOFED hold on the platform before and on the one after?"""
-    if not any(part in step.moved() for part in PLATFORM):
+    if not step.moved(PLATFORM):
         return
     sides = (("before", step.before), ("after", step.after))
     checked = False
@@ -203,9 +207,9 @@ def _crossing(step: Step, side: Case) -> Case:
     Where operators move in the same change, they are meant to move first; that they do not move at the same time is
     for one-at-a-time to say.
     """
-    here = {part: value for part, value in side.stack.values.items() if GROUPS[part] is Group.PLATFORM}
-    there = {part: value for part, value in step.after.stack.values.items() if GROUPS[part] is not Group.PLATFORM}
-    return replace(side, stack=Stack(values={**there, **here}, hardware=side.stack.hardware))
+    sides = {part: side if GROUPS[part] is Group.PLATFORM else step.after for part in CROSSED}
+    values = {part: value for part, case in sides.items() if (value := case.stack[part]) is not None}
+    return replace(side, stack=Stack(values=values, hardware=side.stack.hardware))
 
 
 def _crossed(found: Finding, side: str) -> Iterator[Answer]:
@@ -240,7 +244,7 @@ sides.""",
 
 def judge_order(step: Step) -> Iterator[Answer]:
     """Where two things move that depend on each other: which first?"""
-    moved = step.moved()
+    moved = step.moved((*OPERATORS, Component.MOFED, *firmware.FIRMWARE))
     if all(part in moved for part in OPERATORS):
         yield from _better(
             step, operators.NETOP_GPUOP, (Component.GPU_OPERATOR,), (Component.NETWORK_OPERATOR, Component.MOFED)
@@ -261,7 +265,7 @@ def _better(step: Step, rule: Rule, first: tuple[Component, ...], second: tuple[
     if not judged:
         return
     best, ahead = min(judged, key=lambda pair: _BADNESS[pair[0].verdict])
-    name = ", ".join(part.value for part in ahead if part in step.moved())
+    name = ", ".join(part.value for part in step.moved(ahead))
     message = f"Move {name} first: in between, {rule.id} says {best.verdict.value}."
     yield Answer(
         verdict=best.verdict,
@@ -298,9 +302,8 @@ their pairs (a driver newer than its firmware by up to two trains is the tested 
 
 def judge_preconditions(step: Step) -> Iterator[Answer]:
     """What has to be true before this change starts?"""
-    moved = step.moved()
     for part, ask in _ASKED:
-        if part in moved:
+        if step.moved((part,)):
             yield from ask(step)
 
 
