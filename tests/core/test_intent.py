@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.intent import Eviction, Intent, Limits, Share
+from seatrial.core.intent import Eviction, Intent, Limits, Share, is_member
 from tests.builders import TARGET
 
 
@@ -37,3 +37,19 @@ def test_the_defaults_are_those_of_nvidias_policy_where_it_has_the_field() -> No
         validation_timeout_seconds=600.0,
         is_paused=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "admitted", "belongs"),
+    [
+        ({"pool": "canary", "zone": "a"}, (), True),
+        ({"pool": "fleet"}, (), False),
+        ({}, (), False),
+        ({"pool": "fleet"}, ("n1",), True),
+        ({"pool": "fleet"}, ("n2",), False),
+    ],
+)
+def test_a_node_belongs_by_its_labels_or_by_the_ledger(
+    labels: dict[str, str], admitted: tuple[str, ...], belongs: bool
+) -> None:
+    assert is_member("n1", labels, {"pool": "canary"}, admitted) is belongs

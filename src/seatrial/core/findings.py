@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from seatrial.core.matrix import Span
 
@@ -21,7 +22,8 @@ class Verdict(StrEnum):
     FAIL = "fail"
 
 
-_BADNESS = {Verdict.OK: 0, Verdict.WARN: 1, Verdict.UNKNOWN: 2, Verdict.FAIL: 3}
+BADNESS: Final = {Verdict.OK: 0, Verdict.WARN: 1, Verdict.UNKNOWN: 2, Verdict.FAIL: 3}
+"""The one order of verdicts; everything that picks the worst or the best of several goes by it."""
 
 
 class Confidence(StrEnum):
@@ -51,4 +53,4 @@ class Finding:
 
 def worst(findings: Iterable[Finding]) -> Verdict:
     """The worst verdict: fail, then unknown, then warn, then ok."""
-    return max((finding.verdict for finding in findings), key=_BADNESS.__getitem__, default=Verdict.OK)
+    return max((finding.verdict for finding in findings), key=BADNESS.__getitem__, default=Verdict.OK)

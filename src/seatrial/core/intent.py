@@ -7,6 +7,7 @@ Tests: tests/core/test_intent.py
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from seatrial.core import versions
@@ -71,3 +72,11 @@ class Intent:
     restart_timeout_seconds: float = 1800.0
     validation_timeout_seconds: float = 600.0
     is_paused: bool = False
+
+
+def is_member(node: str, labels: Mapping[str, str], selector: Mapping[str, str], admitted: Container[str]) -> bool:
+    """Whether a node belongs to a rollout: its labels say so, or the ledger does.
+
+    A label that flaps must not leave a node behind, half way and cordoned, with its admission given to another.
+    """
+    return node in admitted or all(labels.get(key) == value for key, value in selector.items())

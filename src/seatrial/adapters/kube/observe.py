@@ -14,7 +14,7 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
@@ -22,7 +22,7 @@ from seatrial.adapters.kube import errors, keys, models, project, records, watch
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.store import Store, by_name
 from seatrial.core.errors import SeatrialError
-from seatrial.core.intent import Intent
+from seatrial.core.intent import Intent, is_member
 from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
 from seatrial.ports import Sight
 
@@ -279,19 +279,17 @@ class KubeObserver:
     def _select(self, rollout: models.Rollout) -> Mapping[str, NodeSeen]:
         """The members as they are now. A change makes a new mapping: whoever holds the old one keeps what they saw."""
         nodes = self.all_nodes()
-        selector = tuple(sorted(rollout.spec.node_selector.items()))
-        # Who is in the ledger stays a member: a label that flaps must not leave a node behind, half way and cordoned.
+        selector = rollout.spec.node_selector
         admitted = frozenset(entry.node for entry in rollout.status.admitted)
-        if self._members_key != (selector, admitted):
-            self._members_key = (selector, admitted)
+        key = (tuple(sorted(selector.items())), admitted)
+        if self._members_key != key:
+            self._members_key = key
             self._members = {
-                name: node for name, node in nodes.items() if name in admitted or self._is_member(name, selector)
+                item.metadata.name: nodes[item.metadata.name]
+                for item in self.nodes.store
+                if is_member(item.metadata.name, item.labels, selector, admitted)
             }
         return self._members
-
-    def _is_member(self, name: str, selector: Iterable[tuple[str, str]]) -> bool:
-        item = self.nodes.store.get(("", name))
-        return item is not None and all(item.labels.get(key) == value for key, value in selector)
 
     def _rebuild(self, name: str) -> None:
         item = self.nodes.store.get(("", name))

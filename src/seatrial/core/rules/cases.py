@@ -30,7 +30,7 @@ from seatrial.core.facts import (
     OpenShiftRelease,
     weakest,
 )
-from seatrial.core.findings import Confidence, Finding, Verdict
+from seatrial.core.findings import BADNESS, Confidence, Finding, Verdict
 from seatrial.core.matrix import COMPONENTS, NOWHERE, Component, Hardware, Span, Stack, Value
 from seatrial.core.versions import (
     CudaVersion,
@@ -46,8 +46,6 @@ from seatrial.core.versions import (
 )
 
 _V = TypeVar("_V", bound=Version)
-
-_BADNESS: Final = {Verdict.OK: 0, Verdict.WARN: 1, Verdict.UNKNOWN: 2, Verdict.FAIL: 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,7 +326,7 @@ def _alone(rule: str, answer: Answer) -> Finding:
 
 def fold(rule: str, answers: Iterable[Answer]) -> Finding | None:
     """All a rule has to say as one finding, the worst first; what is ok is left out where something is not."""
-    ranked = sorted(answers, key=lambda answer: -_BADNESS[answer.verdict])
+    ranked = sorted(answers, key=lambda answer: -BADNESS[answer.verdict])
     if not ranked:
         return None
     if len(ranked) == 1:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.findings import Finding, Verdict
+from seatrial.core.findings import BADNESS, Finding, Verdict
 from seatrial.core.matrix import GROUPS, Component, Group, Span, Stack, groups_of
 from seatrial.core.rules import firmware, operators, platform
 from seatrial.core.rules.cases import NAMES, Answer, Case, Rule, Step, fail, ok, unknown, warn
@@ -255,16 +255,13 @@ def judge_order(step: Step) -> Iterator[Answer]:
         yield from _better(step, firmware.FIRMWARE_MOFED, (Component.NETWORK_OPERATOR, Component.MOFED), cards)
 
 
-_BADNESS: Final = {Verdict.OK: 0, Verdict.WARN: 1, Verdict.UNKNOWN: 2, Verdict.FAIL: 3}
-
-
 def _better(step: Step, rule: Rule, first: tuple[Component, ...], second: tuple[Component, ...]) -> Iterator[Answer]:
     """Judge the state in between for both orders, and recommend the better one; the first where they are equal."""
     ways = [(_between(step, rule, ahead), ahead) for ahead in (first, second)]
     judged = [(found, ahead) for found, ahead in ways if found is not None]
     if not judged:
         return
-    best, ahead = min(judged, key=lambda pair: _BADNESS[pair[0].verdict])
+    best, ahead = min(judged, key=lambda pair: BADNESS[pair[0].verdict])
     name = ", ".join(part.value for part in step.moved(ahead))
     message = f"Move {name} first: in between, {rule.id} says {best.verdict.value}."
     yield Answer(
