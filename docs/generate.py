@@ -32,8 +32,7 @@ from seatrial.adapters.files import matrix_schema
 from seatrial.cli import demo
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
-from seatrial.core import decide, explain, intent, invariants
-from seatrial.core import node as machine
+from seatrial.core import decide, explain, intent, invariants, node, phases, policy, steps, troubles
 from seatrial.core.holds import HoldCode
 from seatrial.core.snapshot import NodePhase
 from seatrial.run.loop import run_forever
@@ -77,17 +76,25 @@ MEANS: Final[Mapping[NodePhase, str]] = {
     NodePhase.UPGRADE_REQUIRED: "The driver pod is not of the wanted revision. The node waits for its turn: for the "
     "ledger to name it.",
     NodePhase.CORDON_REQUIRED: "The ledger names the node. The budget is looked at once more, then comes the cordon.",
-    NodePhase.WAIT_FOR_JOBS_REQUIRED: "The node is cordoned. Passed through at once: nobody waits for jobs yet.",
-    NodePhase.POD_DELETION_REQUIRED: "GPU pods are evicted; budgets of their owners are honoured.",
-    NodePhase.POD_RESTART_REQUIRED: "The driver pod is deleted, and the new one has to become Ready.",
-    NodePhase.VALIDATION_REQUIRED: "A validator pod has to become Ready no earlier than the driver did.",
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: "The node is cordoned. Pods that `waitForCompletion` selects may finish.",
+    NodePhase.POD_DELETION_REQUIRED: "Jobs that offer it are asked to save their work. Then GPU pods are evicted; "
+    "budgets of their owners are honoured. DaemonSets that hold GPUs are asked to leave by their deploy label.",
+    NodePhase.DRAIN_REQUIRED: "GPU pods would not go, and `drain.enable` is set: every pod it selects is evicted.",
+    NodePhase.NODE_MAINTENANCE_REQUIRED: "A maintenance operator was asked to empty the node (`spec.maintenance`).",
+    NodePhase.POD_RESTART_REQUIRED: "The driver pod is deleted once nobody uses it; the new one has to become Ready.",
+    NodePhase.VALIDATION_REQUIRED: "The driver has to be proven: the loaded version, a validator no older than the "
+    "driver, the GPUs and MIG slices of before, the runtime handler, and a DRA plugin younger than the driver.",
     NodePhase.UNCORDON_REQUIRED: "The driver is proven. Our cordon goes away together with the last record.",
     NodePhase.UPGRADE_DONE: "Nothing to do.",
     NodePhase.UPGRADE_FAILED: "Given up, with a reason. The node stays as it is, cordoned where we cordoned it.",
 }
 DEFAULTS: Final = {field.name: field.default for field in dataclasses.fields(intent.Intent)}
 DEADLINES: Final[Mapping[NodePhase, str]] = {
-    NodePhase.POD_DELETION_REQUIRED: f"`podDeletion.timeoutSeconds`, {intent.Eviction().timeout_seconds:g} s",
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: "`waitForCompletion.timeoutSeconds`; by default none: they may finish",
+    NodePhase.POD_DELETION_REQUIRED: f"`podDeletion.timeoutSeconds`, {policy.Eviction().timeout_seconds:g} s; and "
+    f"`checkpoint.timeoutSeconds`, {intent.Checkpoint().timeout_seconds:g} s, where a job offers it",
+    NodePhase.DRAIN_REQUIRED: f"`drain.timeoutSeconds`, {policy.Drain().rules.timeout_seconds:g} s",
+    NodePhase.NODE_MAINTENANCE_REQUIRED: f"`maintenance.timeoutSeconds`, {intent.Requestor(id='').timeout_seconds:g} s",
     NodePhase.POD_RESTART_REQUIRED: f"`driverTimeoutSeconds`, {DEFAULTS['restart_timeout_seconds']:g} s",
     NodePhase.VALIDATION_REQUIRED: f"`validationTimeoutSeconds`, {DEFAULTS['validation_timeout_seconds']:g} s",
 }
@@ -97,19 +104,27 @@ WHEN: Final[Mapping[tuple[NodePhase | None, NodePhase], str]] = {
     (None, NodePhase.UPGRADE_DONE): "the wanted driver runs and is Ready",
     (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED): "the ledger names the node for this attempt",
     (NodePhase.CORDON_REQUIRED, NodePhase.WAIT_FOR_JOBS_REQUIRED): "written together with the cordon",
-    (NodePhase.WAIT_FOR_JOBS_REQUIRED, NodePhase.POD_DELETION_REQUIRED): "at once",
+    (
+        NodePhase.WAIT_FOR_JOBS_REQUIRED,
+        NodePhase.POD_DELETION_REQUIRED,
+    ): "no job to wait for is left, or its time is up",
+    (NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED): "no pod that the drain selects is left",
+    (NodePhase.DRAIN_REQUIRED, NodePhase.UNCORDON_REQUIRED): "reverted: the driver was not touched yet",
+    (NodePhase.DRAIN_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",
+    (NodePhase.NODE_MAINTENANCE_REQUIRED, NodePhase.POD_RESTART_REQUIRED): "the maintenance operator says Ready",
+    (NodePhase.NODE_MAINTENANCE_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",
     (NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED): "no GPU pod is left",
     (NodePhase.POD_DELETION_REQUIRED, NodePhase.UNCORDON_REQUIRED): "reverted: the driver was not touched yet",
     (NodePhase.POD_DELETION_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",
     (NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED): "the new driver pod is Ready",
     (NodePhase.POD_RESTART_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed, or the driver keeps crashing",
-    (NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED): "the validator passed on this driver",
+    (NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED): "the driver is proven",
     (NodePhase.VALIDATION_REQUIRED, NodePhase.UPGRADE_FAILED): "the deadline passed",
     (
         NodePhase.UNCORDON_REQUIRED,
         NodePhase.UPGRADE_DONE,
     ): "written together with the uncordon, where the cordon is ours",
-    (NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED): "another revision is wanted",
+    (NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED): "another revision is wanted, or somebody asks for it",
 }
 
 
@@ -121,19 +136,22 @@ def node_states() -> str:
         (_state(before), _state(after), notes[before, after])
         for before in (None, *NodePhase)
         for after in NodePhase
-        if after in machine.TRANSITIONS[before]
+        if after in phases.TRANSITIONS[before]
     ]
     return (
-        NOTE.format(source="core/node.py")
+        NOTE.format(source="core/phases.py")
         + "# Node states\n\n"
         + "The states are NVIDIA's, by their own names. The current one is the value of the node label\n"
         + "`seatrial.dev/gpu-driver-upgrade-state`. Code may only walk along this table.\n\n"
         + "![The node machine](../pictures/node-states.svg)\n\n"
         + _table(("State", "What happens in it", "Deadline"), rows)
         + "\nA deadline counts only while the controller is up, leads and is free to act. After it the node fails.\n"
-        + f"A driver container that restarts more than {machine.RESTARTS_MAX} times unready ends it early.\n"
-        + f"A write or an eviction that was turned down is tried again after {machine.RETRY_SECONDS:g} s,\n"
-        + f"then after twice as long each time, up to {machine.RETRY_SECONDS_MAX:g} s.\n\n"
+        + f"A driver container that restarts more than {node.RESTARTS_MAX} times unready ends it early.\n"
+        + f"A write that was turned down is tried again after {steps.RETRY_SECONDS:g} s, then after twice as long\n"
+        + f"each time, up to {steps.RETRY_SECONDS_MAX:g} s. An eviction that a budget turned down is asked for every\n"
+        + f"{steps.RETRY_SECONDS:g} s up to {steps.PATIENCE} times before that: budgets free up by the second.\n"
+        + "`upgrade-required` has no deadline: the hold says whose turn it is. `upgrade-failed` is tried again after\n"
+        + "`retries.pauseSeconds`, where `retries.max` allows it.\n\n"
         + "## Ways\n\n"
         + _table(("From", "To", "When"), ways)
         + "\n## As Mermaid\n\n```mermaid\n"
@@ -144,7 +162,7 @@ def node_states() -> str:
 
 def transition_notes() -> dict[tuple[NodePhase | None, NodePhase], str]:
     """The comments beside the entries of TRANSITIONS, which say when a side way is taken."""
-    source = (SOURCE / "core" / "node.py").read_text(encoding="utf-8")
+    source = (SOURCE / "core" / "phases.py").read_text(encoding="utf-8")
     table = source[source.index("TRANSITIONS: Final") : source.index("NOT_STARTED: Final")]
     notes: dict[tuple[NodePhase | None, NodePhase], str] = {}
     before: NodePhase | None = None
@@ -169,7 +187,7 @@ def _mermaid() -> str:
     lines += [f'    state "{phase.value}" as {name}' for phase, name in names.items()]
     for before in (None, *NodePhase):
         start = names[before] if before else "[*]"
-        lines += [f"    {start} --> {names[after]}" for after in NodePhase if after in machine.TRANSITIONS[before]]
+        lines += [f"    {start} --> {names[after]}" for after in NodePhase if after in phases.TRANSITIONS[before]]
     return "\n".join(lines) + "\n"
 
 
@@ -202,11 +220,19 @@ def holds() -> str:
         text
         + "\n## Why a node fails\n\nThe reason is kept in the node's record.\n\n"
         + _table(("Code", "Reason"), rows)
+        + "\n## Known troubles\n\nRecognised from what the driver pod's containers, its events and the node's\n"
+        + "conditions say; a hold or a failure then names the trouble and its way out. Logs are not read.\n\n"
+        + _table(
+            ("Trouble", "Why", "What to do"),
+            [(f"`{name.value}`", *map(_as_written, troubles.ADVICE[name])) for name in troubles.Trouble],
+        )
     )
 
 
 def _as_written(text: str) -> str:
-    return text.format_map(_AsWritten(trouble_text=" ({trouble})", why_text="{reason}"))
+    return text.format_map(
+        _AsWritten(trouble_text=" ({trouble})", why_text="{reason}", scope_text="", cure="Mend the cause, ")
+    )
 
 
 def promises() -> str:
@@ -390,10 +416,10 @@ def demo_picture() -> str:
 # ── the picture of the node machine ──────────────────────────────────────────────────────────────────────────────────
 
 Point = tuple[float, float]
-WIDTH, HEIGHT = 1080, 560
-BOX_WIDTH, BOX_HEIGHT = 190, 48
-COLUMNS: Final = (150, 410, 670, 930)
-TOP, MIDDLE, BOTTOM = 130, 290, 440
+WIDTH, HEIGHT = 1340, 640
+BOX_WIDTH, BOX_HEIGHT = 222, 48
+COLUMNS: Final = (160, 430, 700, 970, 1190)
+LANE, TOP, BETWEEN, MIDDLE, BOTTOM = 60, 180, 265, 350, 510
 PLACES: Final[Mapping[NodePhase, Point]] = {
     NodePhase.UPGRADE_REQUIRED: (COLUMNS[0], TOP),
     NodePhase.CORDON_REQUIRED: (COLUMNS[1], TOP),
@@ -404,6 +430,8 @@ PLACES: Final[Mapping[NodePhase, Point]] = {
     NodePhase.UNCORDON_REQUIRED: (COLUMNS[1], MIDDLE),
     NodePhase.UPGRADE_DONE: (COLUMNS[0], MIDDLE),
     NodePhase.UPGRADE_FAILED: (COLUMNS[2], BOTTOM),
+    NodePhase.DRAIN_REQUIRED: (COLUMNS[4], BETWEEN),
+    NodePhase.NODE_MAINTENANCE_REQUIRED: (COLUMNS[2], LANE),
 }
 START: Final[Point] = (26, (TOP + MIDDLE) / 2)
 MAIN: Final = tuple(PLACES)[:8]
@@ -416,8 +444,10 @@ R, C, W, D = (
 )
 P, S, V = NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED
 U, F = NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_FAILED
-UNDER_TOP, OVER_MIDDLE, UNDER_MIDDLE = TOP + BOX_HEIGHT / 2, MIDDLE - BOX_HEIGHT / 2, MIDDLE + BOX_HEIGHT / 2
-ABOVE, LEFT, RIGHT, LOW = TOP - BOX_HEIGHT / 2, COLUMNS[0] - BOX_WIDTH / 2, COLUMNS[3] + BOX_WIDTH / 2, BOTTOM + 46
+G, M = NodePhase.DRAIN_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED
+HALF, TALL = BOX_WIDTH / 2, BOX_HEIGHT / 2
+UNDER_TOP, OVER_MIDDLE, UNDER_MIDDLE = TOP + TALL, MIDDLE - TALL, MIDDLE + TALL
+ABOVE, LEFT, RIGHT, LOW = TOP - TALL, COLUMNS[0] - HALF, COLUMNS[4] + HALF, BOTTOM + 46
 
 
 def _arch(start: float, end: float, y: float, height: float) -> tuple[Point, ...]:
@@ -429,30 +459,67 @@ DETOURS: Final[Mapping[tuple[NodePhase | None, NodePhase], tuple[Point, ...]]] =
     # The edges that a straight line would draw through something; any other edge is a straight line.
     (None, R): (START, (START[0], TOP), (LEFT, TOP)),
     (None, D): (START, (START[0], MIDDLE), (LEFT, MIDDLE)),
-    (R, R): _arch(COLUMNS[0] - 50, COLUMNS[0], ABOVE, -34),
-    (C, R): _arch(COLUMNS[1], COLUMNS[0] + 50, ABOVE, -34),
-    (D, R): ((COLUMNS[0] - 40, OVER_MIDDLE), (COLUMNS[0] - 40, UNDER_TOP)),
-    (R, D): ((COLUMNS[0] + 10, UNDER_TOP), (COLUMNS[0] + 10, OVER_MIDDLE)),
-    (C, D): ((COLUMNS[1] - 40, UNDER_TOP), (COLUMNS[0] + 75, OVER_MIDDLE)),
-    (W, U): ((COLUMNS[2] - 40, UNDER_TOP), (COLUMNS[1] + 20, OVER_MIDDLE)),
-    (P, U): ((COLUMNS[3] - 60, UNDER_TOP), (COLUMNS[1] + 80, OVER_MIDDLE)),
+    (R, R): _arch(COLUMNS[0] - 50, COLUMNS[0] - 10, ABOVE, -30),
+    (C, R): _arch(COLUMNS[1] - 60, COLUMNS[0] + 80, ABOVE, -30),
+    (R, M): ((COLUMNS[0] + 20, ABOVE), (COLUMNS[0] + 20, LANE + 12), (COLUMNS[2] - HALF, LANE + 12)),
+    (M, R): ((COLUMNS[2] - HALF, LANE - 12), (COLUMNS[0] + 50, LANE - 12), (COLUMNS[0] + 50, ABOVE)),
+    (M, S): (
+        (COLUMNS[2] + HALF, LANE + 12),
+        (RIGHT + 20, LANE + 12),
+        (RIGHT + 20, MIDDLE + 10),
+        (COLUMNS[3] + HALF, MIDDLE + 10),
+    ),
+    (M, F): (
+        (COLUMNS[2] + HALF, LANE - 12),
+        (RIGHT + 34, LANE - 12),
+        (RIGHT + 34, LOW + 24),
+        (COLUMNS[2] + 70, LOW + 24),
+        (COLUMNS[2] + 70, BOTTOM + TALL),
+    ),
+    (M, U): ((COLUMNS[2] - 90, LANE + TALL), (COLUMNS[1] + 122, LANE + 90), (COLUMNS[1] + 60, OVER_MIDDLE)),
+    (R, S): (
+        (COLUMNS[0] + 80, UNDER_TOP),
+        (COLUMNS[0] + 80, BETWEEN - 22),
+        (COLUMNS[3] - 100, BETWEEN - 22),
+        (COLUMNS[3] - 40, OVER_MIDDLE),
+    ),
+    (S, W): ((COLUMNS[3] - 80, OVER_MIDDLE), (COLUMNS[2] + 60, UNDER_TOP)),
+    (D, R): ((COLUMNS[0] - 50, OVER_MIDDLE), (COLUMNS[0] - 50, UNDER_TOP)),
+    (R, D): ((COLUMNS[0], UNDER_TOP), (COLUMNS[0], OVER_MIDDLE)),
+    (C, D): ((COLUMNS[1] - 60, UNDER_TOP), (COLUMNS[0] + 60, OVER_MIDDLE)),
+    (W, U): ((COLUMNS[2] - 60, UNDER_TOP), (COLUMNS[1] + 20, OVER_MIDDLE)),
+    (P, U): (
+        (COLUMNS[3] - 70, UNDER_TOP),
+        (COLUMNS[3] - 110, BETWEEN + 12),
+        (COLUMNS[1] + 150, BETWEEN + 12),
+        (COLUMNS[1] + 85, OVER_MIDDLE),
+    ),
+    (G, U): (
+        (COLUMNS[4] - HALF, BETWEEN + 26 - TALL / 2),
+        (COLUMNS[1] + 190, BETWEEN + 26 - TALL / 2),
+        (COLUMNS[1] + 100, OVER_MIDDLE),
+    ),
+    (P, G): ((COLUMNS[3] + HALF, TOP), (COLUMNS[4], TOP), (COLUMNS[4], BETWEEN - TALL)),
+    (G, S): ((COLUMNS[4] - 40, BETWEEN + TALL), (COLUMNS[4] - 40, MIDDLE - 10), (COLUMNS[3] + HALF, MIDDLE - 10)),
     (V, S): _arch(COLUMNS[2] + 50, COLUMNS[3] - 50, UNDER_MIDDLE, 32),
     (U, V): _arch(COLUMNS[1] + 30, COLUMNS[2] - 50, UNDER_MIDDLE, 32),
-    (S, F): ((COLUMNS[3], UNDER_MIDDLE), (COLUMNS[3], BOTTOM), (COLUMNS[2] + BOX_WIDTH / 2, BOTTOM)),
+    (S, F): ((COLUMNS[3], UNDER_MIDDLE), (COLUMNS[3], BOTTOM - 10), (COLUMNS[2] + HALF, BOTTOM - 10)),
+    (G, F): ((COLUMNS[4] + 40, BETWEEN + TALL), (COLUMNS[4] + 40, BOTTOM + 10), (COLUMNS[2] + HALF, BOTTOM + 10)),
     (P, F): (
-        (RIGHT, TOP),
-        (RIGHT + 30, TOP),
-        (RIGHT + 30, LOW),
-        (COLUMNS[2] + 60, LOW),
-        (COLUMNS[2] + 60, BOTTOM + 24),
+        (COLUMNS[3] + 60, ABOVE),
+        (COLUMNS[3] + 60, ABOVE - 30),
+        (RIGHT + 6, ABOVE - 30),
+        (RIGHT + 6, LOW),
+        (COLUMNS[2] + 40, LOW),
+        (COLUMNS[2] + 40, BOTTOM + TALL),
     ),
-    (F, D): ((COLUMNS[2] - BOX_WIDTH / 2, BOTTOM), (COLUMNS[0], BOTTOM), (COLUMNS[0], UNDER_MIDDLE)),
+    (F, D): ((COLUMNS[2] - HALF, BOTTOM), (COLUMNS[0], BOTTOM), (COLUMNS[0], UNDER_MIDDLE)),
     (F, R): (
-        (COLUMNS[2] - 60, BOTTOM + 24),
+        (COLUMNS[2] - 60, BOTTOM + TALL),
         (COLUMNS[2] - 60, LOW),
         (8, LOW),
-        (8, 40),
-        (LEFT + 20, 40),
+        (8, 100),
+        (LEFT + 20, 100),
         (LEFT + 20, ABOVE),
     ),
 }
@@ -471,7 +538,7 @@ text { font: 15px ui-sans-serif, "DejaVu Sans", system-ui, sans-serif; fill: #1b
 def node_states_picture() -> str:
     """The node machine, drawn from its table."""
     edges = [
-        (before, after) for before in (None, *NodePhase) for after in NodePhase if after in machine.TRANSITIONS[before]
+        (before, after) for before in (None, *NodePhase) for after in NodePhase if after in phases.TRANSITIONS[before]
     ]
     main = set(pairwise(MAIN))
     ordered = sorted(edges, key=lambda edge: edge in main)  # the main way on top

@@ -11,21 +11,23 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seatrial.core.actions import Action, WriteNodeRecord
+from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
-from seatrial.core.intent import Eviction, Intent, Limits, Share
-from seatrial.core.node import Orders, Step
+from seatrial.core.intent import Intent
+from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.snapshot import (
     Admission,
+    DraPlugin,
     DriverPod,
     DriverRevision,
     Freshness,
-    GpuPod,
     Instant,
     NodeFacts,
     NodePhase,
     NodeRecord,
     NodeSeen,
     OperatorFacts,
+    Pod,
     Rebuff,
     RecordFault,
     RolloutRecord,
@@ -33,6 +35,7 @@ from seatrial.core.snapshot import (
     Summary,
     ValidatorPod,
 )
+from seatrial.core.steps import Orders, Step
 from seatrial.core.versions import DriverVersion
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06")
@@ -68,7 +71,14 @@ def a_starting_driver(name: str = "n1", **changes: Any) -> DriverPod:
 
 def a_validator(name: str = "n1", **changes: Any) -> ValidatorPod:
     """A validator that was Ready with the old driver, so that it proves nothing about the new one."""
-    return replace(ValidatorPod(name=f"validator-{name}", is_ready=True, ready_since=100.0), **changes)
+    pod = ValidatorPod(
+        namespace="gpu-operator",
+        name=f"validator-{name}",
+        uid=f"validator-{name}-0",
+        is_ready=True,
+        ready_since=100.0,
+    )
+    return replace(pod, **changes)
 
 
 def proving(name: str = "n1") -> ValidatorPod:
@@ -76,9 +86,21 @@ def proving(name: str = "n1") -> ValidatorPod:
     return a_validator(name, ready_since=300.0)
 
 
-def a_gpu_pod(number: int = 0, **changes: Any) -> GpuPod:
+def a_dra_plugin(name: str = "n1", **changes: Any) -> DraPlugin:
+    """A DRA plugin that started with the old driver, so that it is stale with the new one."""
+    plugin = DraPlugin(namespace="dra", name=f"plugin-{name}", uid=f"plugin-{name}-0", is_ready=True, started_at=101.0)
+    return replace(plugin, **changes)
+
+
+def a_pod(number: int = 0, **changes: Any) -> Pod:
+    """A pod that holds no GPU."""
+    return replace(Pod(namespace="web", name=f"web-{number}", uid=f"web-{number}"), **changes)
+
+
+def a_gpu_pod(number: int = 0, **changes: Any) -> Pod:
     """A pod of a job that holds a GPU."""
-    return replace(GpuPod(namespace="jobs", name=f"train-{number}", uid=f"pod-{number}"), **changes)
+    pod = Pod(namespace="jobs", name=f"train-{number}", uid=f"pod-{number}", gpu=GpuUse.RESOURCE)
+    return replace(pod, **changes)
 
 
 _MISSING: Final = object()
@@ -91,48 +113,38 @@ def a_node(
     attempt: int = 1,
     entered_at: Instant = 900.0,
     is_cordon_ours: bool = False,
-    reason: str = "",
-    failed_revision: str = "",
-    failed_pod: str = "",
     is_cordoned: bool | None = None,
-    is_ready: bool = True,
-    is_skipped: bool = False,
-    resource_version: str = "7",
-    wanted: DriverRevision | None = NEW,
     driver: DriverPod | object | None = _MISSING,
     validator: ValidatorPod | object | None = _MISSING,
-    gpu_pods: tuple[GpuPod, ...] = (),
+    pods: tuple[Pod, ...] = (),
+    record: Mapping[str, Any] | None = None,
     is_retry_asked: bool = False,
     is_label_lost: bool = False,
     fault: RecordFault | None = None,
     fault_text: str = "",
+    **facts: Any,
 ) -> NodeSeen:
-    """One node; our cordon is on it when it is called ours, unless told otherwise."""
-    record = None
+    """One node; our cordon is on it when it is called ours, unless told otherwise.
+
+    `record` are further fields of the record, and whatever else is given are further facts.
+    """
+    written = None
     if phase is not None:
-        record = NodeRecord(
-            phase=phase,
-            attempt=attempt,
-            entered_at=entered_at,
-            is_cordon_ours=is_cordon_ours,
-            reason=reason,
-            failed_revision=failed_revision,
-            failed_pod=failed_pod,
+        written = NodeRecord(
+            phase=phase, attempt=attempt, entered_at=entered_at, is_cordon_ours=is_cordon_ours, **(record or {})
         )
-    facts = NodeFacts(
+    plain: dict[str, Any] = {"resource_version": "7", "wanted": NEW}
+    seen = NodeFacts(
         name=name,
-        resource_version=resource_version,
         is_cordoned=is_cordon_ours if is_cordoned is None else is_cordoned,
-        is_ready=is_ready,
-        is_skipped=is_skipped,
-        wanted=wanted,
         driver=a_driver(name) if driver is _MISSING else driver,  # type: ignore[arg-type]
         validator=a_validator(name) if validator is _MISSING else validator,  # type: ignore[arg-type]
-        gpu_pods=gpu_pods,
+        pods=pods,
+        **(plain | facts),
     )
     return NodeSeen(
-        facts=facts,
-        record=record,
+        facts=seen,
+        record=written,
         is_retry_asked=is_retry_asked,
         is_label_lost=is_label_lost,
         fault=fault,
@@ -155,17 +167,19 @@ def an_intent(
     *,
     parallel_max: int = 1,
     unavailable_max: int | str = "25%",
-    failed_max: int = 1,
+    jobs: JobWait | None = None,
     eviction: Eviction | None = None,
-    is_paused: bool = False,
+    drain: Drain | None = None,
     **changes: Any,
 ) -> Intent:
     """A wish for the NEW driver."""
-    limits = Limits(parallel_max=parallel_max, unavailable_max=Share.parse(unavailable_max), failed_max=failed_max)
-    intent = Intent(
-        rollout="spring", target=TARGET, limits=limits, eviction=eviction or Eviction(), is_paused=is_paused
+    policy = Policy(
+        limits=Limits(parallel_max=parallel_max, unavailable_max=Share.parse(unavailable_max)),
+        jobs=jobs or JobWait(),
+        eviction=eviction or Eviction(),
+        drain=drain or Drain(),
     )
-    return replace(intent, **changes)
+    return replace(Intent(rollout="spring", target=TARGET, policy=policy), **changes)
 
 
 def some_orders(
@@ -220,9 +234,9 @@ def a_snapshot(
     )
 
 
-def a_rebuff(*, at: Instant = NOW, count: int = 1, detail: str = "denied") -> Rebuff:
+def a_rebuff(*, at: Instant = NOW, count: int = 1, code: str = "failed", detail: str = "denied") -> Rebuff:
     """A write that was turned down just now."""
-    return Rebuff(at=at, count=count, code="failed", detail=detail)
+    return Rebuff(at=at, count=count, code=code, detail=detail)
 
 
 def a_decision(*actions: Action, **changes: Any) -> Decision:

@@ -80,6 +80,63 @@ def test_json_carries_every_step_with_its_stack(here: Path, capsys: pytest.Captu
     assert {each["reason"] for each in told["steps"][0]["why"]} == {"wanted", "bridge"}
 
 
+def test_impact_adds_a_table_to_each_step_in_a_hundred_columns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = changed(RUNS, openshift="4.17.40", network_operator="v25.1.0", mofed="25.01-0.6.0.0", sriov="4.17.0")
+    write(here, current=RUNS, canary=changed(target, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    assert main(["plan", "--impact", *ON]) == ExitCode.OK
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.split() == ["Component", "Action", "Impact", "on", "workloads"]]) == 4
+    assert "       cordon-required" in lines
+    cordoning = lines[lines.index("       cordon-required") + 1]
+    assert cordoning == "    ●    upgrade controller         Cordons the node                 No new pods"
+    assert any("node loses    the node itself, every running pod" in line for line in lines)
+    assert any("● while this lasts, the node's GPUs are out of service." in line for line in lines)
+    assert not any("…" in line for line in lines)  # nothing is cut off
+    assert max(map(len, lines)) <= 100
+
+
+def test_without_impact_the_plan_reads_as_before(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    main(["plan", *ON])
+    plain = capsys.readouterr().out.splitlines()
+    main(["plan", "--impact", *ON])
+    told = capsys.readouterr().out.splitlines()
+
+    assert "Impact on workloads" not in "".join(plain)
+    start = next(number for number, line in enumerate(told) if line.startswith("    node loses"))
+    assert [*told[:start], "", told[-1]] == plain  # the same lines, and what is added comes after its step
+
+
+def test_json_carries_the_impact_of_each_step_when_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    assert main(["plan", "--impact", "-o", "json", *ON]) == ExitCode.OK
+    (step,) = json.loads(capsys.readouterr().out)["steps"]
+    impact = step.pop("impact")
+    assert main(["plan", "-o", "json", *ON]) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["steps"] == [step]
+
+    assert (impact["reboot"], impact["oneWay"]) == (False, True)
+    assert impact["loses"][:2] == ["running GPU pods", "new pods"]
+    assert {
+        "phase": "cordon-required",
+        "component": "upgrade controller",
+        "action": "Cordons the node",
+        "impact": "No new pods",
+        "capacityLost": True,
+        "loses": ["new pods"],
+    } in impact["rows"]
+
+
+def test_a_plan_without_steps_has_no_impact_to_tell(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=RUNS)
+    assert main(["plan", "--impact", *ON]) == ExitCode.OK
+    assert "●" not in capsys.readouterr().out
+
+
 def test_a_refusal_shows_which_rules_fight_and_exits_with_findings(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,7 +61,7 @@ def test_a_rollout_under_way(show: Show) -> None:
     assert text.splitlines()[:4] == [
         "Mode      direct, no GPU Operator seen",
         "Rollout   spring to driver 580.105.08: progressing",
-        "Limits    2 at once, 50% unavailable, 1 failures",
+        "Limits    2 at once, 50% unavailable, 1 failure",
         "Under way n1",
     ]
     assert "upgrade-required" in text
@@ -77,7 +77,10 @@ def test_a_rollout_that_is_done_says_that_nobody_waits(show: Show) -> None:
 
 def test_a_failed_node_is_not_under_way_and_the_rollout_waits_for_somebody(show: Show) -> None:
     failed = builders.a_node(
-        "n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, reason="driver-crash-loop", failed_revision="new"
+        "n1",
+        NodePhase.UPGRADE_FAILED,
+        is_cordon_ours=True,
+        record={"reason": "driver-crash-loop", "failed_revision": "new"},
     )
     done = builders.a_well_node("n2", NodePhase.UPGRADE_DONE)
     code, text = show(a_look(builders.a_snapshot(failed, done, admitted=builders.a_ledger("n1"))))
@@ -85,7 +88,7 @@ def test_a_failed_node_is_not_under_way_and_the_rollout_waits_for_somebody(show:
     assert "Under way nobody" in text
     assert "a container of the driver pod keeps crashing" in text
     # In one line, so that it can be copied.
-    assert "`kubectl label node n1 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`" in text
+    assert "`seatrial node retry n1`" in text
 
 
 def test_a_summary_that_is_due_is_no_progress(show: Show) -> None:
@@ -130,16 +133,16 @@ def test_a_rollout_that_cannot_be_read_is_an_error(show: Show, capsys: pytest.Ca
 
 def test_scripts_get_everything_as_json(show: Show) -> None:
     seen = builders.a_snapshot(
-        builders.a_node("n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, failed_revision="new"),
+        builders.a_node("n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record={"failed_revision": "new"}),
         builders.a_node("n1", driver=None, wanted=None, is_cordoned=True, is_ready=False),
         admitted=builders.a_ledger("n2"),
     )
     code, text = show(a_look(seen), "json")
     held = {"subject": "n2", "code": "failed", "until": None}
-    retry = "`kubectl label node n2 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`"
+    label = "seatrial.dev/gpu-driver-upgrade-state"
     words = {
         "why": "the upgrade of this node failed: no reason was recorded",
-        "next": f"Mend the cause, then retry: {retry}.",
+        "next": f"Mend the cause, then `seatrial node retry n2` (or set its label {label} to upgrade-required).",
     }
     data = json.loads(text)
     assert code is ExitCode.HELD

@@ -21,9 +21,12 @@ def answer(node: NodeSeen, **changes: object) -> list[str]:
 
 def test_a_failed_node_is_explained_with_what_to_do() -> None:
     node = builders.a_node(
-        "n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, reason="driver-crash-loop", failed_revision="new"
+        "n1",
+        NodePhase.UPGRADE_FAILED,
+        is_cordon_ours=True,
+        record={"reason": "driver-crash-loop", "failed_revision": "new"},
     )
-    retry = "`kubectl label node n1 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`"
+    retry = "then `seatrial node retry n1` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)"
     why_failed = "the upgrade of this node failed: a container of the driver pod keeps crashing (for 1 min 40 s)"
     assert answer(node) == [
         "Node      n1",
@@ -31,18 +34,18 @@ def test_a_failed_node_is_explained_with_what_to_do() -> None:
         "Driver    570.124.06 (Ready), wanted 580.105.08",
         "Cordoned  by seatrial",
         "GPU pods  0",
-        f"Answer    n1: {why_failed}. Mend the cause, then retry: {retry}.",
+        f"Answer    n1: {why_failed}. Mend the cause, {retry}.",
     ]
 
 
 def test_a_node_that_is_about_to_move_says_how() -> None:
     pods = (builders.a_gpu_pod(),)
-    node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=pods)
-    assert answer(node)[-1].startswith("Next      the controller is about to evict its GPU pods (n1/evict/1/")
+    node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=pods)
+    assert answer(node)[-1].startswith("Next      the controller is about to evict pods (n1/evict/1/")
 
 
 def test_what_the_controller_was_answered_is_passed_on() -> None:
-    node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=(builders.a_gpu_pod(),))
+    node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(builders.a_gpu_pod(),))
     rebuffs = {"pod-0": builders.a_rebuff(at=builders.NOW - 60, detail="the budget service needs 2 healthy pods")}
     found = a_look(builders.a_snapshot(node, admitted=builders.a_ledger("n1"), rebuffs=rebuffs))
     assert "Refused   jobs/train-0, 1 min ago: the budget service needs 2 healthy pods" in why.describe(found, node)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial.controller.log import Log
-from seatrial.core.actions import RestartDriverPod, WriteRolloutRecord
+from seatrial.core.actions import Operand, RestartPod, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.invariants import Breach
 from seatrial.core.snapshot import RolloutRecord
@@ -17,7 +17,7 @@ from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests import builders
 
-RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="u1")
+RESTART = RestartPod(node="n1", attempt=1, operand=Operand.DRIVER, namespace="gpu-operator", pod="driver-n1", uid="u1")
 
 
 class Lines:
@@ -76,7 +76,7 @@ def test_a_message_may_stand_alone(lines: Lines) -> None:
 def test_every_act_on_a_node_is_a_line_and_the_ledgers_bookkeeping_is_none(lines: Lines) -> None:
     ledger = WriteRolloutRecord(record=RolloutRecord(name="spring"))
     lines.log.report(a_report(actions=(ledger, RESTART)))
-    assert lines.new() == ["act id=n1/restart-driver/1/u1 kind=RestartDriverPod"]
+    assert lines.new() == ["act id=n1/restart-driver/1/u1 kind=RestartPod"]
 
 
 def test_an_act_that_was_turned_down_is_a_line_and_a_success_is_none(lines: Lines) -> None:

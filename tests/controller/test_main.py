@@ -1,40 +1,64 @@
-"""What the controller does before it leads; how it works is told by tests/e2e."""
+"""How the controller is put together; what it does is told by tests/e2e."""
 
 from __future__ import annotations
 
+import argparse
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from seatrial.adapters.kube import errors, records
+from seatrial.adapters.kube import records
+from seatrial.cli import controller as command
 from seatrial.controller import main
-
-
-def refused(code: int, kind: str = "leases") -> errors.ClusterError:
-    status = errors.Status(code=code, name="seatrial", kind=kind)
-    return errors.refusal(status, request="PUT lease", where="the server", renewal="log in again")
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        refused(401),
-        refused(403),
-        refused(422),
-        refused(404, kind="namespaces"),
-        errors.ConfigInvalid("the token file is gone", "mount it"),
-    ],
-)
-def test_a_standby_gives_up_only_when_somebody_has_to_mend_something(error: errors.ClusterError) -> None:
-    assert main._is_ours_to_mend(error)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [refused(404), refused(409), refused(429), refused(503), errors.ClusterUnavailable("no answer", "wait")],
-)
-def test_a_standby_outlives_what_passes(error: errors.ClusterError) -> None:
-    assert not main._is_ours_to_mend(error)
 
 
 def test_what_the_clock_says_survives_being_written_down() -> None:
     now = main.SystemClock().now()
     assert records.instant_of(records.text_of(now)) == now
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return parser.parse_args(["--forever", *arguments])
+
+
+def test_health_and_metrics_are_served_unless_switched_off() -> None:
+    assert parsed().metrics_bind_address == ":8480"
+    assert parsed("--metrics-bind-address", "").metrics_bind_address == ""
+
+
+def started(folder: Path, address: str) -> subprocess.CompletedProcess[str]:
+    """The controller beside a cluster that is not there."""
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(
+        "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], "
+        "clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: a, user: {}}]}",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "seatrial", "controller", "--forever", "--kubeconfig", str(kubeconfig)]
+    return subprocess.run(
+        [*command, "--metrics-bind-address", address], capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def test_an_address_that_is_taken_ends_the_controller_before_it_has_looked_anywhere(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ended = started(tmp_path, address)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert f"Cannot listen on {address}" in ended.stderr
+    assert "--metrics-bind-address" in ended.stderr
+
+
+@pytest.mark.parametrize("text", ["8480", "localhost", "localhost:http"])
+def test_an_address_that_is_none_is_said_to_be_none(text: str, tmp_path: Path) -> None:
+    ended = started(tmp_path, text)
+    assert ended.returncode == 1
+    assert f"{text!r} is no address to listen on" in ended.stderr

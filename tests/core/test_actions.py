@@ -8,29 +8,69 @@ import pytest
 
 from seatrial.core.actions import (
     Action,
+    AskCheckpoint,
     Cordon,
     EvictPods,
-    RestartDriverPod,
+    Operand,
+    PauseClients,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
     Uncordon,
     WriteNodeRecord,
     WriteRolloutRecord,
     is_disruptive,
     rollout_subject,
 )
+from seatrial.core.policy import Policy
 from seatrial.core.snapshot import NodePhase
 from tests.builders import a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)
 EVICT = EvictPods(node="n1", attempt=2, pods=(a_gpu_pod(1), a_gpu_pod(0)))
-RESTART = RestartDriverPod(node="n1", attempt=2, namespace="gpu-operator", pod="driver-x", uid="u-7")
+ASK = AskCheckpoint(node="n1", attempt=2, pods=(a_gpu_pod(1), a_gpu_pod(0)), token="spring.n1.2")
 LEDGER = WriteRolloutRecord(record=a_snapshot().rollout)
+RELEASE = ReleaseMaintenance(
+    node="n1",
+    attempt=2,
+    namespace="default",
+    name="seatrial-n1",
+    requestor="seatrial",
+    uid="m-1",
+    resource_version="9",
+    is_ours=True,
+)
+
+
+def restart(operand: Operand) -> RestartPod:
+    return RestartPod(node="n1", attempt=2, operand=operand, namespace="gpu-operator", pod="pod-x", uid="u-7")
+
+
+def request(joins: str = "") -> RequestMaintenance:
+    return RequestMaintenance(
+        node="n1",
+        attempt=2,
+        namespace="default",
+        name="seatrial-n1",
+        requestor="seatrial",
+        policy=Policy(),
+        joins=joins,
+    )
+
 
 ACTS: list[tuple[Action, str, str, bool]] = [
     (written(NODE, NodePhase.CORDON_REQUIRED), "n1/cordon-required/1@7", "n1", False),
     (written(NODE, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon), "n1/wait-for-jobs-required/1@7", "n1", True),
     (written(NODE, NodePhase.UPGRADE_DONE, Uncordon), "n1/upgrade-done/1@7", "n1", False),
+    (written(NODE, NodePhase.POD_DELETION_REQUIRED, PauseClients), "n1/pod-deletion-required/1@7", "n1", True),
+    (ASK, "n1/checkpoint/2/pod-0+pod-1", "n1", False),
     (EVICT, "n1/evict/2/pod-0+pod-1", "n1", True),
-    (RESTART, "n1/restart-driver/2/u-7", "n1", True),
+    (restart(Operand.DRIVER), "n1/restart-driver/2/u-7", "n1", True),
+    (restart(Operand.VALIDATOR), "n1/restart-validator/2/u-7", "n1", False),
+    (restart(Operand.DRA_PLUGIN), "n1/restart-dra-plugin/2/u-7", "n1", False),
+    (request(), "n1/request-maintenance/2@new", "n1", True),
+    (request(joins="9"), "n1/request-maintenance/2@9", "n1", True),
+    (RELEASE, "n1/release-maintenance/2/m-1@9", "n1", False),
     (LEDGER, "spring/ledger/40", "rollout/spring", False),
 ]
 
@@ -44,6 +84,10 @@ def test_every_kind_of_act_is_in_the_list_above() -> None:
     assert {type(act) for act, *_ in ACTS} == set(typing.get_args(Action))
 
 
+def test_every_operand_is_in_the_list_above() -> None:
+    assert {act.operand for act, *_ in ACTS if isinstance(act, RestartPod)} == set(Operand)
+
+
 def test_the_order_in_which_pods_were_found_does_not_change_the_act() -> None:
     other = EvictPods(node="n1", attempt=2, pods=(a_gpu_pod(0), a_gpu_pod(1)))
     assert other.id == EVICT.id
@@ -53,6 +97,10 @@ def test_a_phase_opened_twice_in_one_attempt_is_two_acts() -> None:
     first = written(NODE, NodePhase.VALIDATION_REQUIRED)
     again = written(a_node(phase=NodePhase.POD_RESTART_REQUIRED, resource_version="9"), NodePhase.VALIDATION_REQUIRED)
     assert (first.id, again.id) == ("n1/validation-required/1@7", "n1/validation-required/1@9")
+
+
+def test_a_write_belongs_to_the_attempt_of_its_record() -> None:
+    assert written(NODE, NodePhase.CORDON_REQUIRED, attempt=3).attempt == 3
 
 
 def test_a_rollout_and_a_node_of_the_same_name_are_two_subjects() -> None:

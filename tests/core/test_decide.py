@@ -7,16 +7,29 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import EvictPods, Uncordon, WriteNodeRecord, WriteRolloutRecord, rollout_subject
-from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, SUMMARY_SECONDS, Decision, decide, summarise
+from seatrial.core.actions import (
+    EvictPods,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    Uncordon,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+    rollout_subject,
+)
+from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, SUMMARY_SECONDS, Decision, decide, summarise, why_stopped
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Intent
+from seatrial.core.intent import Domain, Intent, Order, Requestor
+from seatrial.core.owners import DriverClaim
+from seatrial.core.policy import Limits, Policy, Share
 from seatrial.core.snapshot import (
     Admission,
     DriverRevision,
     Freshness,
+    Maintenance,
     NodePhase,
+    NodeSeen,
     OperatorFacts,
+    Pool,
     Rebuff,
     RolloutRecord,
     Snapshot,
@@ -40,6 +53,7 @@ from tests.builders import (
 )
 
 LEDGER = rollout_subject("spring")
+TIMED_OUT = {"failed_revision": "new", "reason": "driver-timeout", "failures": 1}
 
 
 def settled(seen: Snapshot, intent: Intent, now: float = NOW) -> Snapshot:
@@ -144,12 +158,12 @@ def test_a_node_under_way_that_the_ledger_lost_is_named_again_and_waits_for_it()
 
 
 def test_a_failed_node_stays_in_the_ledger_until_our_cordon_is_off() -> None:
-    failed = a_node("n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, failed_revision="new", reason="driver-timeout")
+    failed = a_node("n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record=TIMED_OUT)
     intent = an_intent(unavailable_max=1)
     seen = settled(a_snapshot(failed, a_node("n2", NodePhase.UPGRADE_REQUIRED), admitted=a_ledger("n1")), intent)
     assert decide(seen, intent, NOW) == Decision(
         holds=(
-            hold("n1", HoldCode.FAILED, since=900.0, why="driver-timeout"),
+            hold("n1", HoldCode.FAILED, since=900.0, why="driver-timeout", diagnosis=""),
             hold("n2", HoldCode.UNAVAILABLE_LIMIT, limit=1, taken=1, nodes="n1"),
         )
     )
@@ -188,7 +202,7 @@ class TestAStoppedRollout:
         "phase", [NodePhase.CORDON_REQUIRED, NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED]
     )
     def test_disrupts_nobody(self, phase: NodePhase, changes: dict[str, Any], intent: Intent, stop: Hold) -> None:
-        node = a_node(phase=phase, is_cordon_ours=phase is not NodePhase.CORDON_REQUIRED, gpu_pods=(a_gpu_pod(),))
+        node = a_node(phase=phase, is_cordon_ours=phase is not NodePhase.CORDON_REQUIRED, pods=(a_gpu_pod(),))
         seen = settled(a_snapshot(node, admitted=a_ledger("n1"), **changes), intent)
         assert decide(seen, intent, NOW) == Decision(holds=(replace(stop, subject="n1"),), stop=stop)
 
@@ -249,9 +263,124 @@ def test_a_version_reverted_before_the_start_releases_the_node_and_its_admission
 
 
 def test_a_fault_of_one_node_is_told_even_while_everything_is_stopped() -> None:
-    seen = a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, failed_revision="new", reason="driver-timeout"))
+    seen = a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, record=TIMED_OUT))
     held = decide(seen, an_intent(is_paused=True), NOW).holds
-    assert held == (hold("n1", HoldCode.FAILED, since=900.0, why="driver-timeout"),)
+    assert held == (hold("n1", HoldCode.FAILED, since=900.0, why="driver-timeout", diagnosis=""),)
+
+
+def a_pool(name: str, *, is_auto_upgrading: bool) -> Pool:
+    return Pool(name=name, claim=DriverClaim(name=name), is_auto_upgrading=is_auto_upgrading)
+
+
+@pytest.mark.parametrize(
+    ("operator", "owner"),
+    [
+        (OperatorFacts(pools=(a_pool("blue", is_auto_upgrading=False),)), None),
+        (OperatorFacts(pools=(a_pool("red", is_auto_upgrading=True),)), None),
+        (OperatorFacts(is_auto_upgrading=True, pools=(a_pool("blue", is_auto_upgrading=False),)), None),
+        (OperatorFacts(pools=(a_pool("blue", is_auto_upgrading=True),)), "NVIDIADriver/blue"),
+    ],
+)
+def test_only_an_nvidia_driver_that_owns_members_and_moves_them_itself_contradicts_us(
+    operator: OperatorFacts, owner: str | None
+) -> None:
+    stop = why_stopped(a_snapshot(a_node(owner="blue"), operator=operator), an_intent(), NOW)
+    assert stop == (hold("spring", HoldCode.MODE_CONTRADICTION, owner=owner) if owner else None)
+
+
+REQUESTOR = Requestor(id="seatrial")
+
+
+@pytest.mark.parametrize("stream", [UNHEARD, UNLISTED])
+def test_half_blind_no_maintenance_is_begun_or_asked_for(stream: Freshness) -> None:
+    intent = an_intent(unavailable_max=2, requestor=REQUESTOR)
+    nodes = [a_node("n1", NodePhase.UPGRADE_REQUIRED), a_node("n2", NodePhase.NODE_MAINTENANCE_REQUIRED)]
+    seen = settled(a_snapshot(*nodes, admitted=a_ledger("n1", "n2"), freshness=(stream,)), intent)
+    assert decide(seen, intent, NOW).actions == ()
+    fresh = decide(replace(seen, freshness=()), an_intent(parallel_max=2, unavailable_max=2, requestor=REQUESTOR), NOW)
+    assert RequestMaintenance in {type(action) for action in fresh.actions}
+
+
+def test_half_blind_we_still_release_a_maintenance() -> None:
+    found = Maintenance(namespace="default", name="m", uid="u", resource_version="1", requestor="seatrial")
+    intent = an_intent(requestor=REQUESTOR)
+    seen = a_snapshot(a_well_node(phase=NodePhase.UPGRADE_DONE, maintenance=found), freshness=(UNLISTED,))
+    kinds = [type(action) for action in decide(settled(seen, intent), intent, NOW).actions]
+    assert kinds == [ReleaseMaintenance]
+
+
+# ── scopes, units and orders ─────────────────────────────────────────────────────────────────────────────────────────
+
+RACK = "example.com/rack"
+
+
+def racked(name: str, rack: str, phase: NodePhase | None = NodePhase.UPGRADE_REQUIRED, **changes: Any) -> NodeSeen:
+    return a_node(name, phase, labels={RACK: rack}, **changes)
+
+
+def newly_admitted(seen: Snapshot, intent: Intent) -> list[str]:
+    writes = [act for act in decide(seen, intent, NOW).actions if isinstance(act, WriteRolloutRecord)]
+    return [admission.node for write in writes for admission in write.record.admitted]
+
+
+def test_a_limit_of_a_domain_or_a_pool_keeps_nodes_waiting_and_says_which() -> None:
+    seen = a_snapshot(
+        *(racked(f"n{number}", "r1") for number in (1, 2)),
+        *(racked(f"n{number}", "r2", owner="blue") for number in (3, 4)),
+    )
+    intent = an_intent(
+        parallel_max=0,
+        unavailable_max=4,
+        domains=(Domain(label=RACK, unavailable_max=Share.parse("50%")),),
+        pools={"blue": Policy(limits=Limits(parallel_max=0, unavailable_max=Share(amount=0)))},
+    )
+    assert newly_admitted(seen, intent) == ["n1"]
+    assert decide(seen, intent, NOW).holds == (
+        hold("n1", HoldCode.LEDGER_PENDING),
+        hold("n2", HoldCode.UNAVAILABLE_LIMIT, scope="rack r1", limit=1, taken=1, nodes="n1"),
+        *(
+            hold(name, HoldCode.UNAVAILABLE_LIMIT, scope="NVIDIADriver blue", limit=0, taken=0, nodes="none")
+            for name in ("n3", "n4")
+        ),
+    )
+
+
+def test_the_order_says_who_is_let_in_first() -> None:
+    seen = a_snapshot(racked("n1", "r2", pods=(a_gpu_pod(),)), racked("n2", "r1"), racked("n3", "r2"))
+    orders = {order: newly_admitted(seen, an_intent(order=order, domains=(Domain(label=RACK),))) for order in Order}
+    assert orders == {
+        Order.NAME: ["n1"],
+        Order.IDLE_FIRST: ["n2"],
+        Order.DOMAIN_BY_DOMAIN: ["n2"],
+        Order.PRIORITY: ["n1"],
+    }
+
+
+UNITED = an_intent(parallel_max=0, unavailable_max=4, domains=(Domain(label=RACK, is_unit=True),))
+
+
+def test_a_unit_is_let_in_as_a_whole() -> None:
+    assert newly_admitted(a_snapshot(racked("n1", "r1"), racked("n2", "r1")), UNITED) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("late", "changes"),
+    [
+        (racked("n2", "r1", phase=None), {}),
+        (racked("n2", "r1"), {"busy": {"n2": None}}),
+        (racked("n2", "r1"), {"rebuffs": {"n2": a_rebuff()}}),
+    ],
+)
+def test_a_unit_waits_for_members_that_are_about_to_ask(late: NodeSeen, changes: dict[str, Any]) -> None:
+    seen = a_snapshot(racked("n1", "r1"), late, racked("n3", "r2"), **changes)
+    assert newly_admitted(seen, UNITED) == ["n3"]
+    assert hold("n1", HoldCode.UNIT_INCOMPLETE, nodes="n2") in decide(seen, UNITED, NOW).holds
+
+
+def test_a_unit_does_not_wait_for_members_that_cannot_start_or_are_through() -> None:
+    through = a_well_node("n2", NodePhase.UPGRADE_DONE, labels={RACK: "r1"})
+    seen = a_snapshot(racked("n1", "r1"), through, racked("n3", "r1", is_skipped=True))
+    assert newly_admitted(seen, UNITED) == ["n1"]
 
 
 # ── bounds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -282,7 +411,7 @@ def test_we_wake_for_the_earliest_deadline() -> None:
 
 def test_wake_at_is_never_later_than_any_hold_says() -> None:
     nodes = [
-        a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=(a_gpu_pod(),)),
+        a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(a_gpu_pod(),)),
         a_node("n2", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, driver=a_driver("n2", is_terminating=True)),
         a_node("n3"),
     ]
@@ -318,7 +447,7 @@ def test_a_refused_ledger_write_backs_off() -> None:
 
 def test_an_eviction_is_one_act_for_the_whole_node() -> None:
     pods = (a_gpu_pod(0), a_gpu_pod(1))
-    node = a_node(phase=NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=pods)
+    node = a_node(phase=NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=pods)
     intent = an_intent(unavailable_max=1)
     seen = settled(a_snapshot(node, admitted=a_ledger("n1")), intent)
     assert decide(seen, intent, NOW).actions == (EvictPods(node="n1", attempt=1, pods=pods),)
@@ -335,13 +464,13 @@ SKIPPED = a_node(phase=NodePhase.UPGRADE_REQUIRED, is_skipped=True)
     [
         (a_snapshot(DONE), "done"),
         (a_snapshot(a_node(phase=NodePhase.UPGRADE_DONE, driver=None)), "waiting"),
-        (a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, failed_revision="new")), "waiting"),
+        (a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, record=TIMED_OUT)), "waiting"),
         (a_snapshot(SKIPPED), "waiting"),
         (a_snapshot(a_node(phase=NodePhase.UPGRADE_REQUIRED), a_node("n2", NodePhase.UPGRADE_REQUIRED)), "progressing"),
         (a_snapshot(a_node(phase=NodePhase.CORDON_REQUIRED), admitted=a_ledger("n1")), "progressing"),
         (
             a_snapshot(
-                a_node(phase=NodePhase.UPGRADE_FAILED, is_cordon_ours=True, failed_revision="new"),
+                a_node(phase=NodePhase.UPGRADE_FAILED, is_cordon_ours=True, record=TIMED_OUT),
                 admitted=a_ledger("n1"),
             ),
             "waiting",

@@ -10,20 +10,29 @@ import pytest
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Intent
-from seatrial.core.node import FailureCode
+from seatrial.core.intent import Domain, Intent, Requestor
+from seatrial.core.phases import FailureCode
+from seatrial.core.policy import JobWait, Share
+from seatrial.core.selectors import Selector
 from seatrial.core.snapshot import (
     DriverRevision,
     Freshness,
-    GpuPod,
+    GpuOffer,
+    Keeper,
+    Loaded,
+    Maintenance,
     NodePhase,
     NodeSeen,
     OperatorFacts,
+    Pod,
     RecordFault,
     Snapshot,
 )
+from seatrial.core.troubles import Symptom, Trouble
 from tests.builders import (
     NOW,
+    OLD,
+    a_dra_plugin,
     a_driver,
     a_gpu_pod,
     a_ledger,
@@ -34,6 +43,7 @@ from tests.builders import (
     a_starting_driver,
     a_validator,
     an_intent,
+    proving,
 )
 
 
@@ -46,8 +56,8 @@ def admitted(phase: NodePhase, **changes: Any) -> Snapshot:
     return a_snapshot(a_node(phase=phase, **changes), admitted=a_ledger("n1"))
 
 
-def evicting(*pods: GpuPod) -> Snapshot:
-    return admitted(NodePhase.POD_DELETION_REQUIRED, gpu_pods=pods)
+def evicting(*pods: Pod) -> Snapshot:
+    return admitted(NodePhase.POD_DELETION_REQUIRED, pods=pods)
 
 
 def validating(**changes: Any) -> Snapshot:
@@ -55,9 +65,21 @@ def validating(**changes: Any) -> Snapshot:
     return admitted(NodePhase.VALIDATION_REQUIRED, **changes)
 
 
+def proven(before: GpuOffer | None = None, **changes: Any) -> Snapshot:
+    """A node at validation with everything in order but these changes."""
+    return validating(validator=proving(), record={"before": before}, **changes)
+
+
 ALONE = an_intent(unavailable_max=1)
-FAILED = a_node("n2", NodePhase.UPGRADE_FAILED, failed_revision="new", reason="driver-timeout")
+TIMED_OUT = {"failed_revision": "new", "reason": "driver-timeout", "failures": 1}
+FAILED = a_node("n2", NodePhase.UPGRADE_FAILED, record=TIMED_OUT)
 BLOCKED = a_rebuff(detail="Cannot evict pod as it would violate the pod's disruption budget.")
+
+IN_R1 = {"example.com/rack": "r1"}
+UNITED = an_intent(parallel_max=2, unavailable_max=1, domains=(Domain(label="example.com/rack", is_unit=True),))
+MAINTENANCE = Maintenance(
+    namespace="default", name="nvidia-operator-n1", uid="u", resource_version="1", requestor="seatrial"
+)
 
 SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.PAUSED: (a_snapshot(waiting()), an_intent(is_paused=True)),
@@ -78,12 +100,19 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         an_intent(unavailable_max=2),
     ),
     HoldCode.UNAVAILABLE_LIMIT: (a_snapshot(waiting()), an_intent(unavailable_max=0)),
+    HoldCode.UNIT_INCOMPLETE: (a_snapshot(waiting(labels=IN_R1), a_node("n2", labels=IN_R1)), UNITED),
+    HoldCode.UNIT_TOO_LARGE: (
+        a_snapshot(waiting(labels=IN_R1), a_node("n2", NodePhase.UPGRADE_REQUIRED, labels=IN_R1)),
+        UNITED,
+    ),
     HoldCode.FAILURE_BUDGET: (a_snapshot(waiting(), FAILED), an_intent(failed_max=0)),
     HoldCode.LEDGER_PENDING: (a_snapshot(waiting()), ALONE),
     HoldCode.PASS_FULL: (a_snapshot(*(a_node(f"a{n:04}") for n in range(ACTIONS_MAX)), a_node()), ALONE),
     HoldCode.SKIPPED: (a_snapshot(waiting(is_skipped=True)), ALONE),
     HoldCode.NODE_NOT_READY: (a_snapshot(waiting(is_ready=False)), ALONE),
     HoldCode.DRIVER_POD_MISSING: (a_snapshot(waiting(driver=None)), ALONE),
+    HoldCode.DRIVER_ORPHANED: (a_snapshot(a_node(driver=a_driver(is_orphaned=True), wanted=None)), ALONE),
+    HoldCode.OWNER_UNCLEAR: (a_snapshot(waiting(owner_conflict="NVIDIADrivers a and b both select it.")), ALONE),
     HoldCode.REVISION_UNKNOWN: (a_snapshot(waiting(wanted=None)), ALONE),
     HoldCode.RECORD_UNREADABLE: (
         a_snapshot(a_node(fault=RecordFault.UNREADABLE, fault_text="JSON is malformed.")),
@@ -93,13 +122,31 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.WRITE_IN_FLIGHT: (a_snapshot(waiting(), busy={"n1": NOW + 5}), ALONE),
     HoldCode.WRITE_REFUSED: (a_snapshot(waiting(), rebuffs={"n1": a_rebuff(detail="nodes is forbidden.")}), ALONE),
     HoldCode.CORDON_LOST: (admitted(NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=False), ALONE),
+    HoldCode.JOBS_RUNNING: (
+        admitted(NodePhase.WAIT_FOR_JOBS_REQUIRED, pods=(a_gpu_pod(),)),
+        an_intent(unavailable_max=1, jobs=JobWait(selector=Selector())),
+    ),
+    HoldCode.CHECKPOINT_PENDING: (
+        admitted(
+            NodePhase.POD_DELETION_REQUIRED,
+            pods=(a_gpu_pod(offers_checkpoint=True, checkpoint_asked="spring.n1.1"),),
+            record={"is_saving": True},
+        ),
+        ALONE,
+    ),
     HoldCode.EVICTING: (evicting(a_gpu_pod(is_terminating=True)), ALONE),
     HoldCode.EVICTION_BLOCKED: (
         a_snapshot(*evicting(a_gpu_pod()).nodes.values(), admitted=a_ledger("n1"), rebuffs={"pod-0": BLOCKED}),
         ALONE,
     ),
-    HoldCode.POD_WITHOUT_CONTROLLER: (evicting(a_gpu_pod(has_controller=False)), ALONE),
+    HoldCode.POD_WITHOUT_CONTROLLER: (evicting(a_gpu_pod(keeper=Keeper.NOBODY)), ALONE),
     HoldCode.POD_WITH_EMPTY_DIR: (evicting(a_gpu_pod(has_empty_dir=True)), ALONE),
+    HoldCode.DAEMON_SET_HOLDS_GPU: (evicting(a_gpu_pod(keeper=Keeper.DAEMON_SET)), ALONE),
+    HoldCode.STATIC_POD_HOLDS_GPU: (evicting(a_gpu_pod(keeper=Keeper.KUBELET)), ALONE),
+    HoldCode.MAINTENANCE_PENDING: (
+        admitted(NodePhase.NODE_MAINTENANCE_REQUIRED, maintenance=MAINTENANCE),
+        an_intent(unavailable_max=1, requestor=Requestor(id="seatrial")),
+    ),
     HoldCode.DRIVER_STOPPING: (admitted(NodePhase.POD_RESTART_REQUIRED, driver=a_driver(is_terminating=True)), ALONE),
     HoldCode.DRIVER_STARTING: (
         admitted(NodePhase.POD_RESTART_REQUIRED, driver=a_starting_driver(trouble="ImagePullBackOff")),
@@ -108,9 +155,26 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.DRIVER_NOT_READY: (validating(driver=a_starting_driver()), ALONE),
     HoldCode.VALIDATOR_MISSING: (validating(validator=None), ALONE),
     HoldCode.VALIDATOR_NOT_READY: (validating(validator=a_validator(is_ready=False)), ALONE),
-    HoldCode.VALIDATOR_STALE: (validating(), ALONE),
+    HoldCode.VALIDATOR_STALE: (validating(entered_at=NOW - 10), ALONE),
+    HoldCode.LOADED_VERSION_UNKNOWN: (proven(loaded=Loaded(version=OLD.version)), ALONE),
+    HoldCode.LOADED_VERSION_WRONG: (proven(loaded=Loaded(version=OLD.version, seen_at=250.0)), ALONE),
+    HoldCode.OPERANDS_PAUSED: (proven(paused_labels=("nvidia.com/gpu.deploy.dcgm",)), ALONE),
+    HoldCode.OFFER_REDUCED: (proven(GpuOffer(resources=(("nvidia.com/gpu", 8),))), ALONE),
+    HoldCode.MIG_NOT_SETTLED: (proven(mig_state="pending", offer=GpuOffer(mig_config="all-1g.5gb")), ALONE),
+    HoldCode.RUNTIME_HANDLER_MISSING: (proven(GpuOffer(runtime_handlers=("nvidia",))), ALONE),
+    HoldCode.DRA_PLUGIN_MISSING: (proven(GpuOffer(has_dra_plugin=True)), ALONE),
+    HoldCode.DRA_PLUGIN_NOT_READY: (proven(dra=a_dra_plugin(is_terminating=True)), ALONE),
+    HoldCode.DRA_PLUGIN_STALE: (
+        proven(dra=a_dra_plugin(), pods=(a_gpu_pod(is_terminating=True, holds_claim=True),)),
+        ALONE,
+    ),
+    HoldCode.DRA_SLICES_MISSING: (proven(GpuOffer(has_slices=True), dra=a_dra_plugin(started_at=250.0)), ALONE),
+    HoldCode.DRA_VERSION_WRONG: (
+        proven(dra=a_dra_plugin(started_at=250.0), published=(OLD.version,)),
+        ALONE,
+    ),
     HoldCode.FAILED: (
-        a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, failed_revision="new", reason="driver-crash-loop")),
+        a_snapshot(a_node(phase=NodePhase.UPGRADE_FAILED, record=TIMED_OUT)),
         ALONE,
     ),
 }
@@ -140,15 +204,54 @@ def test_every_hold_that_core_makes_reads_as_a_sentence(code: HoldCode) -> None:
     assert is_finished(told.replace('\'{"spec":{"paused":false}}\'', "")), told
 
 
+IN_USE = "rmmod: ERROR: Module nvidia is in use by: nvidia_uvm"
+
+
 @pytest.mark.parametrize("code", FailureCode)
-def test_every_failure_reads_as_a_sentence(code: FailureCode) -> None:
-    told = sentence(hold("n1", HoldCode.FAILED, since=NOW - 60, why=code), NOW)
+@pytest.mark.parametrize("trouble", ["", *Trouble])
+def test_every_failure_reads_as_a_sentence(code: FailureCode, trouble: str) -> None:
+    told = sentence(hold("n1", HoldCode.FAILED, since=NOW - 60, why=code, diagnosis=trouble), NOW)
     assert FAILURES[code] in told
     assert is_finished(told), told
+    assert re.search(r"[,.;] (T|t)hen `seatrial node retry n1`", told), told
 
 
 def test_every_failure_is_explained_and_nothing_else() -> None:
     assert set(FAILURES) == set(FailureCode)
+
+
+def test_a_recognised_trouble_is_told_with_its_own_cause_and_cure() -> None:
+    driver = a_starting_driver(symptoms=(Symptom(source="container", reason="Error", message=IN_USE),))
+    seen = admitted(NodePhase.POD_RESTART_REQUIRED, driver=driver)
+    held = decide(seen, ALONE, NOW).holds[0]
+    assert why(held).startswith("driver pod driver-n1 is starting; something on n1 still uses the old driver")
+    assert IN_USE in why(held)
+    assert next_step(held).startswith("Find the holder with `kubectl get pods")
+    assert is_finished(sentence(held, NOW)), sentence(held, NOW)
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (hold("n1", HoldCode.PARALLEL_LIMIT, limit=2, nodes="n2, n3"), "2 nodes may be upgraded at once"),
+        (
+            hold("n1", HoldCode.PARALLEL_LIMIT, scope="NVIDIADriver blue", limit=2, nodes="n2, n3"),
+            "2 nodes of NVIDIADriver blue may be upgraded at once",
+        ),
+        (
+            hold("n1", HoldCode.UNAVAILABLE_LIMIT, scope="rack r1", limit=1, taken=1, nodes="n2"),
+            "1 nodes of rack r1 may be unavailable",
+        ),
+    ],
+)
+def test_a_limit_says_of_which_nodes_it_is(held: Hold, told: str) -> None:
+    assert why(held).startswith(told)
+
+
+def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() -> None:
+    floor = an_intent(unavailable_max=4, domains=(Domain(label="example.com/rack", unavailable_max=Share(amount=0)),))
+    held = decide(a_snapshot(waiting(labels=IN_R1)), floor, NOW).holds[0]
+    assert why(held) == "0 nodes of rack r1 may be unavailable, and 0 are: none"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +260,7 @@ def test_every_failure_is_explained_and_nothing_else() -> None:
         (
             real_hold(HoldCode.EVICTION_BLOCKED),
             (
-                "n1: evictions of GPU pods turned down: 1, first jobs/train-0: Cannot evict pod as it would violate "
+                "n1: evictions turned down: 1, first jobs/train-0: Cannot evict pod as it would violate "
                 "the pod's disruption budget (for 1 min 40 s, at most 5 s more before we look again or give "
                 "up). Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is "
                 "tried again by itself."
@@ -181,8 +284,8 @@ def test_every_failure_is_explained_and_nothing_else() -> None:
         (
             hold("NODE-7", HoldCode.FAILED, why=""),
             (
-                "NODE-7: the upgrade of this node failed: no reason was recorded. Mend the cause, then retry: `kubectl "
-                "label node NODE-7 seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`."
+                "NODE-7: the upgrade of this node failed: no reason was recorded. Mend the cause, then `seatrial node "
+                "retry NODE-7` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)."
             ),
         ),
     ],
@@ -195,7 +298,7 @@ def test_the_two_halves_of_an_answer_can_be_asked_for() -> None:
     held = hold("n1", HoldCode.SKIPPED)
     assert (why(held), next_step(held)) == (
         "somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true",
-        "Remove the label to let the node be upgraded.",
+        "Let it be upgraded with `seatrial node unskip n1`.",
     )
 
 

@@ -7,14 +7,28 @@ from typing import NamedTuple
 
 import pytest
 
-from seatrial.core.actions import Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.actions import (
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    Operand,
+    PauseClients,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    Uncordon,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Intent
+from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import PROMISES, Breach, broken
-from seatrial.core.snapshot import Admission, NodePhase, Snapshot
+from seatrial.core.policy import Limits, Policy, Share
+from seatrial.core.snapshot import Admission, DriverRevision, NodePhase, Snapshot
 from tests.builders import (
     a_decision,
+    a_driver,
     a_fleet,
     a_gpu_pod,
     a_ledger,
@@ -48,7 +62,25 @@ def evict(attempt: int = 1) -> EvictPods:
     return EvictPods(node="n1", attempt=attempt, pods=(a_gpu_pod(),))
 
 
-RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="driver-n1-0")
+def restart(operand: Operand = Operand.DRIVER) -> RestartPod:
+    return RestartPod(
+        node="n1", attempt=1, operand=operand, namespace="gpu-operator", pod="driver-n1", uid="driver-n1-0"
+    )
+
+
+ASK = AskCheckpoint(node="n1", attempt=1, pods=(a_gpu_pod(),), token="spring.n1.1")
+REQUEST = RequestMaintenance(node="n1", attempt=1, namespace="default", name="m", requestor="seatrial", policy=Policy())
+RELEASE = ReleaseMaintenance(
+    node="n1",
+    attempt=1,
+    namespace="default",
+    name="m",
+    requestor="seatrial",
+    uid="u",
+    resource_version="1",
+    is_ours=True,
+)
+RESTART = restart()
 FLEET = a_fleet(4, NodePhase.UPGRADE_DONE)
 WAITING = a_snapshot(*FLEET)
 ONE_OUT = a_snapshot(a_node("n1", NodePhase.UPGRADE_DONE, is_ready=False), *FLEET[1:])
@@ -60,11 +92,35 @@ FULL = a_snapshot(
 FAILED = a_snapshot(a_node("n1", NodePhase.UPGRADE_FAILED), *FLEET[1:])
 LOST_LEDGER = a_snapshot(*a_fleet(3, NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True))
 CORDONING = a_node("n1", NodePhase.CORDON_REQUIRED)
-EVICTING = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, gpu_pods=(a_gpu_pod(),))
+EVICTING = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(a_gpu_pod(),))
 RESTARTING = a_node("n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
 ENDING = a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
-UNRECORDED = a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordoned=True, gpu_pods=(a_gpu_pod(),))
+UNRECORDED = a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordoned=True, pods=(a_gpu_pod(),))
 N1 = a_ledger("n1")
+RACK = "example.com/rack"
+RACKED = a_snapshot(*a_fleet(4, NodePhase.UPGRADE_DONE, labels={RACK: "r1"}, owner="blue"))
+FLOOR = an_intent(parallel_max=4, unavailable_max=4, domains=(Domain(label=RACK, unavailable_max=Share.parse("25%")),))
+POOLED = an_intent(
+    parallel_max=4,
+    unavailable_max=4,
+    pools={"blue": Policy(limits=Limits(parallel_max=1, unavailable_max=Share(amount=4)))},
+)
+SAME = DriverRevision(hash="new", version="580.105.08", digest="d1")
+OTHER = DriverRevision(hash="new", version="580.105.08", digest="d2")
+DIGESTED = a_driver(digest="d1")
+RESTART_ONLY = a_node(
+    "n1",
+    NodePhase.POD_RESTART_REQUIRED,
+    is_cordon_ours=True,
+    driver=DIGESTED,
+    wanted=SAME,
+    pods=(a_gpu_pod(),),
+    record={"is_restart_only": True},
+)
+NO_LONGER = replace(RESTART_ONLY, facts=replace(RESTART_ONLY.facts, wanted=OTHER))
+WAITS_SAME = a_node("n1", NodePhase.UPGRADE_REQUIRED, driver=DIGESTED, wanted=SAME)
+MAINTAINED = a_node("n1", NodePhase.NODE_MAINTENANCE_REQUIRED)
+VALIDATING = a_node("n1", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True)
 
 CASES = [
     # capacity
@@ -113,7 +169,84 @@ CASES = [
         a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
         (Breach(promise="capacity", subject="n1", detail="4 unavailable, limit 2"),),
     ),
+    Case("one of a rack is admitted where one may be", RACKED, a_decision(ledger(RACKED, *N1)), intent=FLOOR),
+    Case(
+        "two of a rack are admitted where one may be",
+        RACKED,
+        a_decision(ledger(RACKED, *a_ledger("n1", "n2"))),
+        (Breach(promise="capacity", subject="spring", detail="2 unavailable, limit 1 in rack r1"),),
+        FLOOR,
+    ),
+    Case("one of a pool is admitted where one may be", RACKED, a_decision(ledger(RACKED, *N1)), intent=POOLED),
+    Case(
+        "two of a pool are admitted where one may be",
+        RACKED,
+        a_decision(ledger(RACKED, *a_ledger("n1", "n2"))),
+        (Breach(promise="capacity", subject="spring", detail="2 nodes under way, limit 1 in NVIDIADriver blue"),),
+        POOLED,
+    ),
+    Case(
+        "a node of a rack is cordoned although another was lost meanwhile",
+        a_snapshot(
+            a_node("n1", NodePhase.CORDON_REQUIRED, labels={RACK: "r1"}),
+            a_node("n2", NodePhase.UPGRADE_DONE, labels={RACK: "r1"}, is_ready=False),
+            admitted=N1,
+        ),
+        a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
+        (Breach(promise="capacity", subject="n1", detail="2 unavailable, limit 1 in rack r1"),),
+        FLOOR,
+    ),
     # recorded
+    Case("jobs are asked to save their work", a_snapshot(EVICTING, admitted=N1), a_decision(ASK)),
+    Case(
+        "jobs are asked to save their work on a node that waits",
+        a_snapshot(UNRECORDED, admitted=N1),
+        a_decision(ASK),
+        (
+            Breach(
+                promise="recorded", subject="n1", detail=f"AskCheckpoint while the record seen is {UNRECORDED.record}"
+            ),
+        ),
+    ),
+    Case(
+        "clients are paused while the node is cleared",
+        a_snapshot(EVICTING, admitted=N1),
+        a_decision(
+            written(
+                EVICTING, NodePhase.POD_DELETION_REQUIRED, PauseClients, entered_at=900.0, paused=(("deploy", "true"),)
+            )
+        ),
+    ),
+    Case(
+        "a maintenance is asked for once the record is seen", a_snapshot(MAINTAINED, admitted=N1), a_decision(REQUEST)
+    ),
+    Case(
+        "a maintenance is asked for in another phase",
+        a_snapshot(CORDONING, admitted=N1),
+        a_decision(REQUEST),
+        (
+            Breach(
+                promise="recorded",
+                subject="n1",
+                detail=f"RequestMaintenance while the record seen is {CORDONING.record}",
+            ),
+        ),
+    ),
+    Case(
+        "a maintenance is released without an admission",
+        a_snapshot(a_node("n1", NodePhase.UPGRADE_DONE)),
+        a_decision(RELEASE),
+    ),
+    Case(
+        "a node is cordoned with its restart where nothing that is loaded changes",
+        a_snapshot(WAITS_SAME, admitted=N1),
+        a_decision(written(WAITS_SAME, NodePhase.POD_RESTART_REQUIRED, Cordon, is_cordon_ours=True)),
+    ),
+    Case(
+        "a validator is restarted during validation",
+        a_snapshot(VALIDATING, admitted=N1),
+        a_decision(restart(Operand.VALIDATOR)),
+    ),
     Case("pods are evicted once the record is seen", a_snapshot(EVICTING, admitted=N1), a_decision(evict())),
     Case(
         "pods are evicted before the record is seen",
@@ -127,9 +260,8 @@ CASES = [
         a_snapshot(EVICTING, admitted=N1),
         a_decision(RESTART),
         (
-            Breach(
-                promise="recorded", subject="n1", detail=f"RestartDriverPod while the record seen is {EVICTING.record}"
-            ),
+            Breach(promise="recorded", subject="n1", detail=f"RestartPod while the record seen is {EVICTING.record}"),
+            Breach(promise="held_off", subject="n1", detail="driver restart under jobs/train-0"),
         ),
     ),
     # admitted
@@ -223,6 +355,24 @@ CASES = [
                 is_cordon_ours=False,
             )
         ),
+    ),
+    Case(
+        "a pause rewrites when the phase was entered",
+        a_snapshot(EVICTING, admitted=N1),
+        a_decision(written(EVICTING, NodePhase.POD_DELETION_REQUIRED, PauseClients, paused=(("deploy", "true"),))),
+        (Breach(promise="table", subject="n1", detail="pod-deletion-required → pod-deletion-required"),),
+    ),
+    # held off
+    Case(
+        "the driver is restarted under its users where nothing that is loaded changes",
+        a_snapshot(RESTART_ONLY, admitted=N1),
+        a_decision(RESTART),
+    ),
+    Case(
+        "the driver is restarted under its users although something that is loaded changes after all",
+        a_snapshot(NO_LONGER, admitted=N1),
+        a_decision(RESTART),
+        (Breach(promise="held_off", subject="n1", detail="driver restart under jobs/train-0"),),
     ),
     # proven
     Case(

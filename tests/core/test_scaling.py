@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from seatrial.core import capacity
 from seatrial.core.decide import decide
+from seatrial.core.intent import Domain, Intent, Order
+from seatrial.core.policy import Policy, Share
 from seatrial.core.snapshot import NodePhase, NodeSeen
-from tests.builders import NOW, a_fleet, a_ledger, a_snapshot, an_intent
+from tests.builders import NOW, a_fleet, a_ledger, a_node, a_snapshot, an_intent
 
 
 class Counted(Mapping[str, NodeSeen]):
@@ -32,16 +35,60 @@ class Counted(Mapping[str, NodeSeen]):
         return len(self._nodes)
 
 
-def looks_at_each(size: int) -> int:
-    seen = a_snapshot(*a_fleet(size, NodePhase.UPGRADE_REQUIRED), admitted=a_ledger("n1", "n2"))
+RACK = "example.com/rack"
+POOLED = {"blue": Policy()}
+INTENTS = [
+    an_intent(parallel_max=2),
+    *(an_intent(parallel_max=2, order=order, domains=(Domain(label=RACK),)) for order in Order),
+    an_intent(parallel_max=2, domains=(Domain(label=RACK, unavailable_max=Share(amount=1)),), pools=POOLED),
+    an_intent(parallel_max=2, domains=(Domain(label=RACK, is_unit=True),)),
+]
+
+
+def racked(size: int) -> tuple[NodeSeen, ...]:
+    """A fleet of racks with four nodes each, all in one pool."""
+    return tuple(
+        a_node(f"n{number}", NodePhase.UPGRADE_REQUIRED, labels={RACK: f"r{number // 4}"}, owner="blue")
+        for number in range(1, size + 1)
+    )
+
+
+def looks_at_each(size: int, intent: Intent) -> int:
+    seen = a_snapshot(*racked(size), admitted=a_ledger("n1", "n2"))
     counted = Counted(seen.nodes)
-    decide(replace(seen, nodes=counted), an_intent(parallel_max=2), NOW)
+    decide(replace(seen, nodes=counted), intent, NOW)
     return max(counted.looks.values())
 
 
 @pytest.mark.parametrize("size", [10, 100, 1000])
-def test_a_pass_looks_at_each_node_as_often_in_a_large_fleet_as_in_a_small_one(size: int) -> None:
-    assert looks_at_each(size) == looks_at_each(4)
+@pytest.mark.parametrize("intent", INTENTS)
+def test_a_pass_looks_at_each_node_as_often_in_a_large_fleet_as_in_a_small_one(intent: Intent, size: int) -> None:
+    assert looks_at_each(size, intent) == looks_at_each(8, intent)
+
+
+class Asked(dict[str, str]):
+    """Units that count how often somebody asks for one."""
+
+    count = 0
+
+    def get(self, *names: Any) -> Any:
+        self.count += 1
+        return super().get(*names)
+
+
+def questions_per_candidate(size: int) -> float:
+    """How often a unit is asked for while half of a fleet asks to start and the other half is about to."""
+    names = [f"n{number}" for number in range(size)]
+    units = Asked({name: f"rack r{number // 4}" for number, name in enumerate(names)})
+    budget = replace(capacity.budget_of({}, (), an_intent()), unit_of=units)
+    candidates = a_ledger(*names[: size // 2])
+    capacity.admit(candidates, (), budget, coming=frozenset(names[size // 2 :]))
+    return units.count / len(candidates)
+
+
+@pytest.mark.parametrize("size", [80, 800])
+def test_who_is_about_to_ask_is_looked_through_once_and_not_for_every_candidate(size: int) -> None:
+    assert questions_per_candidate(size) == questions_per_candidate(16)
 
 
 def test_who_takes_the_room_is_put_into_words_once_however_many_wait_for_it() -> None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 import seatrial.core
-from seatrial.core.snapshot import Mode, OperatorFacts
-from tests.builders import NEW, OLD, a_new_driver, a_node
+from seatrial.core.snapshot import DriverPod, DriverRevision, Maintenance, Mode, OperatorFacts
+from tests.builders import NEW, OLD, a_driver, a_gpu_pod, a_new_driver, a_node, a_pod
 
 
 def core_modules() -> list[types.ModuleType]:
@@ -97,3 +97,50 @@ def test_a_node_is_in_sync_when_its_driver_is_of_the_wanted_revision() -> None:
 @pytest.mark.parametrize(("is_on", "mode"), [(True, Mode.DELEGATED), (False, Mode.DIRECT)])
 def test_the_mode_is_what_the_cluster_itself_has(is_on: bool, mode: Mode) -> None:
     assert OperatorFacts(kind="ClusterPolicy/gpu", is_auto_upgrading=is_on).mode is mode
+
+
+def test_the_gpu_pods_of_a_node_are_those_that_hold_one() -> None:
+    assert a_node(pods=(a_pod(), a_gpu_pod(1))).facts.gpu_pods == (a_gpu_pod(1),)
+
+
+def test_a_pod_is_named_with_its_namespace() -> None:
+    assert a_gpu_pod().full_name == "jobs/train-0"
+
+
+@pytest.mark.parametrize(
+    ("ready_since", "started_at", "loaded_at"),
+    [(None, None, None), (None, 150.0, None), (200.0, None, 200.0), (200.0, 150.0, 200.0), (200.0, 400.0, 400.0)],
+)
+def test_a_driver_is_loaded_since_it_is_ready_and_anew_when_its_container_restarts(
+    ready_since: float | None, started_at: float | None, loaded_at: float | None
+) -> None:
+    assert a_driver(ready_since=ready_since, started_at=started_at).loaded_at == loaded_at
+
+
+@pytest.mark.parametrize(
+    ("driver", "digest", "is_enough"),
+    [
+        (a_driver(digest="d1"), "d1", True),
+        (a_driver(digest="d1"), "d2", False),
+        (a_driver(digest=""), "", False),
+        (a_driver(digest="d1", is_orphaned=True), "d1", False),
+        (None, "d1", False),
+    ],
+)
+def test_a_restart_is_enough_when_nothing_that_is_loaded_differs(
+    driver: DriverPod | None, digest: str, is_enough: bool
+) -> None:
+    wanted = DriverRevision(hash="new", version=NEW.version, digest=digest)
+    assert a_node(driver=driver, wanted=wanted).facts.is_restart_enough is is_enough
+
+
+def test_a_restart_is_not_enough_for_a_revision_nobody_knows() -> None:
+    assert not a_node(driver=a_driver(digest="d1"), wanted=None).facts.is_restart_enough
+
+
+@pytest.mark.parametrize(("requestor", "is_wanted"), [("maker", True), ("guest", True), ("stranger", False)])
+def test_a_maintenance_is_wanted_by_who_made_it_and_who_joined_it(requestor: str, is_wanted: bool) -> None:
+    found = Maintenance(
+        namespace="default", name="m", uid="u", resource_version="1", requestor="maker", others=("guest",)
+    )
+    assert found.is_wanted_by(requestor) is is_wanted

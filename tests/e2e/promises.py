@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import pairwise
+
 from seatrial.core.snapshot import NodePhase
-from seatrial.testbed.history import History, NodeMoment
+from seatrial.testbed.audit import AuditedRequest
+from seatrial.testbed.history import History, NodeMoment, PodMoment
 
 PATH = (
     "upgrade-done",
@@ -18,6 +24,7 @@ PATH = (
 )
 """The states of one node that is upgraded without trouble."""
 WAITING = ("", NodePhase.UPGRADE_REQUIRED.value, NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_FAILED.value)
+DRIVER_IMAGE = "nvcr.io/nvidia/driver:"
 
 
 def is_under_way(node: NodeMoment) -> bool:
@@ -49,3 +56,38 @@ def fewest_running(history: History, app: str) -> int:
             running.discard(pod.uid)
         counts.append(len(running))
     return min(counts[counts.index(max(counts)) :])
+
+
+def has_left(history: History, app: str) -> bool:
+    """Whether a pod of a workload was ever told to go."""
+    return any(pod.is_leaving or pod.is_gone for pod in history.pods(app))
+
+
+def driver_restarts(history: History, node: str) -> list[frozenset[str]]:
+    """The apps of the pods on a node at each moment its driver pod was told to go."""
+    here: dict[str, PodMoment] = {}
+    found: list[frozenset[str]] = []
+    told: set[str] = set()
+    for pod in history.pods():
+        if pod.node != node:
+            continue
+        if pod.is_gone:
+            here.pop(pod.uid, None)
+        else:
+            here[pod.uid] = pod
+        if pod.image.startswith(DRIVER_IMAGE) and (pod.is_leaving or pod.is_gone) and pod.uid not in told:
+            told.add(pod.uid)
+            found.append(frozenset(each.app for each in here.values()))
+    return found
+
+
+def shortest_pauses(requests: Iterable[AuditedRequest]) -> dict[str, float]:
+    """The shortest time between two requests about the same object, in seconds, by its name."""
+    asked: dict[str, list[float]] = defaultdict(list)
+    for each in requests:
+        asked[each.name].append(datetime.fromisoformat(each.at).timestamp())
+    return {
+        name: min(after - before for before, after in pairwise(sorted(times)))
+        for name, times in asked.items()
+        if len(times) > 1
+    }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from seatrial.testbed import controller_process
 from seatrial.testbed.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
@@ -72,18 +73,9 @@ def test_a_missing_right_is_named_with_verb_resource_and_user(cluster: ControlPl
 
 
 def test_a_missing_right_to_lead_is_said_before_anything_is_done(cluster: ControlPlane) -> None:
-    rules = [
-        {"apiGroups": [group], "resources": [resource], "verbs": ["list", "watch"]}
-        for group, resource in (
-            ("", "nodes"),
-            ("", "pods"),
-            ("apps", "controllerrevisions"),
-            ("seatrial.dev", "gpurollouts"),
-            ("nvidia.com", "clusterpolicies"),
-            ("nvidia.com", "nvidiadrivers"),
-        )
-    ]
-    path = cluster.service_account("seatrial", "reader", cluster_rules=rules)
+    rules, by_namespace = controller_process.controller_rules()
+    del by_namespace["seatrial"]  # where the lease is
+    path = cluster.service_account("seatrial", "reader", cluster_rules=rules, namespaced_rules=by_namespace)
     answer = run("controller", "--once", "--kubeconfig", str(path))
     assert_one_sentence(answer, "leases", "system:serviceaccount:seatrial:reader")
 

@@ -77,6 +77,7 @@ def status(plane: ControlPlane) -> tuple[int, dict[str, Any]]:
     """What `seatrial status -o json` says, and its exit code."""
     command = [sys.executable, "-m", "seatrial", "status", "-o", "json", "--kubeconfig", str(plane.kubeconfig)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 

@@ -6,35 +6,23 @@ They share one fleet, one after the other: each story wants the driver that the 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, waiting
+from seatrial.testbed import waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
 from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
-from seatrial.testbed.history import History
-from tests.e2e.conftest import RolloutMaker
-from tests.e2e.promises import PATH
+from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play
+from tests.e2e.promises import PATH, driver_restarts, has_left, shortest_pauses
 
 pytestmark = pytest.mark.cluster
 
 PREFIX = "story"
-DRIVERS = ("570.124.06", "580.105.08")
 NODES = 4
-ANY = {"maxParallelUpgrades": 0, "maxUnavailable": "100%", "maxFailed": 1}
-TIMEOUT_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -47,110 +35,10 @@ def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
     made.remove()
 
 
-@pytest.fixture(scope="module")
-def account(cluster: ControlPlane) -> Path:
-    """The controller's kubeconfig."""
-    return controller_process.identity(cluster, PREFIX)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """Where a story plays: the fleet, who moves it, and everything that was seen."""
-
-    cluster: ControlPlane
-    fleet: Fleet
-    history: History
-    controller: ControllerProcess
-    rollout: str
-    running: str
-    target: str
-
-    def wait(self, is_so: Callable[[], bool], what: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self.history.wait_for(is_so, what=what, timeout_seconds=timeout_seconds, check=self.controller.check)
-
-    def state(self, node: str) -> str:
-        return self.history.latest()[node].state
-
-    def wait_upgraded(self, *nodes: str) -> None:
-        """Wait until these nodes, or all, have gone the whole way."""
-        names = nodes or self.fleet.nodes
-        self.wait(
-            lambda: all(
-                self.state(name) == "upgrade-done" and "uncordon-required" in self.history.states(name)
-                for name in names
-            ),
-            f"{', '.join(names)} to be upgraded",
-        )
-
-    def was_cordoned(self, node: str) -> bool:
-        return any(moment.is_cordoned for moment in self.history.nodes() if moment.name == node)
-
-    def patch(self, **spec: Any) -> None:
-        """Change the rollout."""
-        body = json.dumps({"spec": spec})
-        self.cluster.kubectl("patch", "gpurollout", self.rollout, "--type=merge", "-p", body)
-
-    def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.cluster.get("gpurollout", self.rollout).get("status", {})
-        return found
-
-    def wait_holds(self, **counts: int) -> None:
-        """Wait until the controller has said that it holds these, and nothing else."""
-        wanted = {code.replace("_", "-"): count for code, count in counts.items()}
-        waiting.wait_for(
-            lambda: self.status().get("holds") == wanted,
-            what=f"the rollout to say {wanted}",
-            timeout_seconds=TIMEOUT_SECONDS,
-            pause_seconds=0.2,
-            describe=lambda: str(self.status()),
-        )
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Our command as a person runs it beside this rollout."""
-        where = ("--kubeconfig", str(self.cluster.kubeconfig), "--rollout", self.rollout)
-        command = [sys.executable, "-m", "seatrial", *arguments, *where]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-    def label(self, node: str, label: str) -> None:
-        self.cluster.kubectl("label", "node", node, label, "--overwrite")
-
-
-@pytest.fixture
-def play(
-    cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: RolloutMaker, tmp_path: Path
-) -> Callable[..., Any]:
-    """Open a story: its rollout, its controller, its history."""
-
-    @contextmanager
-    def opened(name: str, *, limits: dict[str, Any] | None = None, **spec: Any) -> Iterator[Stage]:
-        (running,) = set(fleet.driver_versions().values())
-        (target,) = set(DRIVERS) - {running}
-        make_rollout(name, fleet=PREFIX, target=target, limits=ANY | (limits or {}), **spec)
-        controller = ControllerProcess(account, name, tmp_path, lease_seconds=4)
-        with History(cluster, PREFIX) as history, controller:
-            yield Stage(
-                cluster=cluster,
-                fleet=fleet,
-                history=history,
-                controller=controller,
-                rollout=name,
-                running=running,
-                target=target,
-            )
-
-    return opened
-
-
-def states_from(stage: Stage, node: str, state: str) -> list[str]:
-    """The states of a node since it was first in this one; whether it was recorded before depends on other stories."""
-    states = stage.history.states(node)
-    return states[states.index(state) :]
-
-
-def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_pod(play: Callable[..., Any]) -> None:
+def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_pod(play: Play) -> None:
     with play("module") as stage:
         broken, others = stage.fleet.nodes[1], (*stage.fleet.nodes[:1], *stage.fleet.nodes[2:])
-        stage.fleet.break_driver(broken, "module-load")
+        stage.fleet.break_driver(broken, "module-load", restart_count=9)
         stage.fleet.set_driver_version(stage.target)
         stage.wait_upgraded(*others)
         stage.wait(lambda: stage.state(broken) == "upgrade-failed", "the broken node to be given up")
@@ -159,11 +47,11 @@ def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_po
 
         answer = stage.run("why", broken)
         assert "the upgrade of this node failed: a container of the driver pod keeps crashing" in answer.stdout
-        assert f"kubectl label node {broken} {keys.STATE_LABEL}=upgrade-required --overwrite" in answer.stdout
+        assert f"then `seatrial node retry {broken}`" in answer.stdout
         assert answer.returncode == 0
 
         failed = stage.fleet.driver_pods()[broken]["metadata"]["uid"]
-        stage.label(broken, f"{keys.STATE_LABEL}=upgrade-required")
+        assert stage.do("node", "retry", broken) == f"{broken} is tried again.\n"
         stage.wait(
             lambda: any(pod.node == broken and pod.uid == failed and pod.is_gone for pod in stage.history.pods()),
             "the driver pod that failed to be gone",
@@ -172,57 +60,40 @@ def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_po
         stage.wait_upgraded(broken)
         assert not stage.history.latest()[broken].is_cordoned
         assert stage.fleet.driver_pods()[broken]["metadata"]["uid"] != failed
-        assert states_from(stage, broken, "upgrade-required") == [*PATH[1:6], "upgrade-failed", *PATH[1:]]
+        assert stage.states_from(broken, "upgrade-required") == [*PATH[1:6], "upgrade-failed", *PATH[1:]]
     assert set(stage.fleet.driver_versions().values()) == {stage.target}
 
 
-def test_a_budget_that_allows_nothing_is_honoured_named_and_outwaited(play: Callable[..., Any]) -> None:
-    with play("budget", podDeletion={"timeoutSeconds": 22}) as stage:
+def test_a_budget_that_allows_nothing_is_honoured_named_and_outwaited(play: Play) -> None:
+    with play("budget", podDeletion={"timeoutSeconds": 12}) as stage:
         workload = stage.fleet.add_workload("service", replicas=1, gpus_per_pod=8, min_available=1)
         (pod,) = stage.fleet.pods_of(workload)
         node, others = pod["spec"]["nodeName"], [name for name in stage.fleet.nodes if name != pod["spec"]["nodeName"]]
         stage.fleet.set_driver_version(stage.target)
         stage.wait_upgraded(*others)
-        said = waiting.wait_for(
-            lambda: next(
-                (text for text in [stage.run("why", node).stdout] if "disruption budget service" in text), None
-            ),
-            what="`seatrial why` to name the budget",
-            timeout_seconds=20,
-            pause_seconds=0.5,
-        )
+        said = stage.wait_told(node, "disruption budget service")
         assert f"{workload.namespace}/{pod['metadata']['name']}" in said
 
-        stage.wait(lambda: stage.state(node) == "upgrade-failed", "the node to be given up")
+        stage.wait_state(node, "upgrade-failed")
         assert stage.history.latest()[node].is_cordoned
         assert "GPU pods did not leave in time; nothing was deleted by force" in stage.run("why", node).stdout
-        assert [each.uid for each in stage.history.pods("service") if each.is_leaving or each.is_gone] == []
-        assert_patient(stage.cluster, workload.namespace)
+        assert not has_left(stage.history, "service")
+        asked = [each for each in stage.evictions() if each.namespace == workload.namespace]
+        assert {each.code for each in asked} == {429}
+        # The audit log's clock starts when a request arrives, ours when its answer does.
+        assert min(shortest_pauses(asked).values()) >= 4.9
         # The way out: somebody makes room, and asks for another try.
-        stage.cluster.kubectl("delete", "deployment", workload.name, "-n", workload.namespace, "--cascade=foreground")
+        stage.remove(workload)
         stage.label(node, f"{keys.STATE_LABEL}=upgrade-required")
         stage.wait_upgraded(node)
         assert not stage.history.latest()[node].is_cordoned
 
 
-def assert_patient(cluster: ControlPlane, namespace: str) -> None:
-    """No pod was asked to leave more than once in five seconds, every one was refused, and nothing was deleted."""
-    requests = [each for each in cluster.requests("seatrial") if each.namespace == namespace]
-    assert {(each.verb, each.resource, each.subresource, each.code) for each in requests} == {
-        ("create", "pods", "eviction", 429)
-    }
-    asked: dict[str, list[float]] = defaultdict(list)
-    for each in requests:
-        asked[each.name].append(datetime.fromisoformat(each.at).timestamp())
-    gaps = [after - before for times in asked.values() for before, after in pairwise(times)]
-    assert gaps
-    assert min(gaps) >= 4.9  # the audit log's clock starts when a request arrives, ours when its answer does
-
-
-def test_a_skip_label_holds_a_node_until_it_is_removed(play: Callable[..., Any]) -> None:
+def test_a_skipped_node_keeps_its_driver_pod_and_only_it_scenario_11(play: Play) -> None:
     with play("skip") as stage:
         skipped, others = stage.fleet.nodes[0], stage.fleet.nodes[1:]
-        stage.label(skipped, f"{keys.SKIP_LABEL}=true")
+        assert stage.do("node", "skip", skipped) == f"{skipped} is left out.\n"
+        assert stage.node(skipped)["labels"][keys.SKIP_LABEL] == "true"
         stage.fleet.set_driver_version(stage.target)
         stage.wait_upgraded(*others)
         stage.wait_holds(skipped=1)
@@ -239,7 +110,8 @@ def test_a_skip_label_holds_a_node_until_it_is_removed(play: Callable[..., Any])
             **dict.fromkeys(others, ("upgrade-done", stage.target)),
         }
 
-        stage.label(skipped, f"{keys.SKIP_LABEL}-")
+        assert [len(driver_restarts(stage.history, name)) for name in stage.fleet.nodes] == [0, 1, 1, 1]
+        assert stage.do("node", "unskip", skipped) == f"{skipped} may be upgraded.\n"
         stage.wait_upgraded(skipped)
         waiting.wait_for(
             lambda: stage.status().get("state") == "done",
@@ -251,7 +123,7 @@ def test_a_skip_label_holds_a_node_until_it_is_removed(play: Callable[..., Any])
         assert (answer.returncode, json.loads(answer.stdout)["rollout"]["state"]) == (0, "done")
 
 
-def test_a_paused_rollout_moves_nothing_and_a_resumed_one_finishes(play: Callable[..., Any]) -> None:
+def test_a_paused_rollout_moves_nothing_and_a_resumed_one_finishes(play: Play) -> None:
     with play("paused", paused=True) as stage:
         before = {name: moment.state for name, moment in stage.history.latest().items()}
         stage.fleet.set_driver_version(stage.target)
@@ -263,10 +135,10 @@ def test_a_paused_rollout_moves_nothing_and_a_resumed_one_finishes(play: Callabl
         stage.patch(paused=False)
         stage.wait_upgraded()
     for name in stage.fleet.nodes:
-        assert states_from(stage, name, "upgrade-required") == [*PATH[1:]]
+        assert stage.states_from(name, "upgrade-required") == [*PATH[1:]]
 
 
-def test_a_version_that_is_taken_back_releases_nodes_that_have_not_started(play: Callable[..., Any]) -> None:
+def test_a_version_that_is_taken_back_releases_nodes_that_have_not_started(play: Play) -> None:
     with play("revert", limits={"maxUnavailable": 0}) as stage:
         stage.fleet.set_driver_version(stage.target)
         stage.wait(
@@ -288,7 +160,7 @@ def test_a_version_that_is_taken_back_releases_nodes_that_have_not_started(play:
 
 
 def test_a_second_controller_stands_by_and_takes_over_when_the_first_is_killed(
-    play: Callable[..., Any], account: Path, tmp_path: Path
+    play: Play, account: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "second").mkdir()
     with play("pair", limits={"maxParallelUpgrades": 1}) as stage:
@@ -315,7 +187,7 @@ def test_a_second_controller_stands_by_and_takes_over_when_the_first_is_killed(
             assert second.stop() == 0
         assert " leading " in second.log.read_text(encoding="utf-8")
     for name in stage.fleet.nodes:
-        assert states_from(stage, name, "upgrade-required") == [*PATH[1:]]
+        assert stage.states_from(name, "upgrade-required") == [*PATH[1:]]
 
 
 def wait_said(controller: ControllerProcess, what: str, *, count: int) -> None:

@@ -12,22 +12,37 @@ from typing import Any
 import pytest
 
 from seatrial.core import capacity
-from seatrial.core.actions import RestartDriverPod, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core import decide as deciding
+from seatrial.core.actions import NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision, decide
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import Admission, NodePhase, NodeSeen, Snapshot
-from seatrial.sim.explore import Counterexample, Exploration, explore
-from seatrial.sim.reactions import Fate, NodeAct, Refused, apply, new_node
-from tests.builders import NEW, OLD, an_intent
+from seatrial.core.intent import Domain, Intent, Requestor
+from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.selectors import Selector
+from seatrial.core.snapshot import Admission, DriverRevision, Keeper, Maintenance, NodePhase, NodeSeen, Pod, Snapshot
+from seatrial.sim.explore import Counterexample, Exploration, explore, why_exposed, why_overspent, why_split
+from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
+from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent
+
+CLIQUE = "nvidia.com/gpu.clique"
 
 
-def some_nodes(count: int, *, cordoned: str = "", **changes: Any) -> tuple[NodeSeen, ...]:
+def some_nodes(
+    count: int, *, cordoned: str = "", running: DriverRevision = OLD, wanted: DriverRevision = NEW, **changes: Any
+) -> tuple[NodeSeen, ...]:
     names = [f"n{number}" for number in range(1, count + 1)]
-    return tuple(new_node(name, running=OLD, wanted=NEW, is_cordoned=name == cordoned, **changes) for name in names)
+    return tuple(
+        new_node(name, running=running, wanted=wanted, is_cordoned=name == cordoned, **changes) for name in names
+    )
 
 
-def limits(unavailable_max: int, *, failed_max: int = 1) -> Intent:
-    return an_intent(parallel_max=0, unavailable_max=unavailable_max, failed_max=failed_max)
+def limits(unavailable_max: int, **changes: Any) -> Intent:
+    return an_intent(parallel_max=0, unavailable_max=unavailable_max, **changes)
+
+
+def a_user(name: str, **changes: Any) -> Pod:
+    """A pod that holds a GPU."""
+    return replace(Pod(namespace="jobs", name=name, uid=name, gpu=GpuUse.RESOURCE), **changes)
 
 
 BROKEN = Fate(driver_fails_on=NEW.version)
@@ -69,6 +84,141 @@ def test_a_node_whose_pods_may_not_leave_keeps_its_place_and_nobody_is_harmed() 
     assert found.counterexample.broken.startswith("no end can be reached: n1 pod-deletion-required")
 
 
+# ── what a node may go through, each in a small world ────────────────────────────────────────────────────────────────
+
+BARE = a_user("bare", keeper=Keeper.NOBODY)
+BYSTANDER = Pod(namespace="web", name="web", uid="web")
+DRAIN = Drain(is_enabled=True, rules=Eviction(force=True))
+
+
+def test_two_nodes_that_are_drained_because_a_pod_may_not_be_evicted() -> None:
+    assert_all_is_well(explore(some_nodes(2, pods=(BARE, BYSTANDER)), limits(2, drain=DRAIN)), states_min=23_000)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        BARE,
+        a_user("scratch", has_empty_dir=True),
+        a_user("agent", keeper=Keeper.DAEMON_SET),
+        a_user("mirror", keeper=Keeper.KUBELET),
+    ],
+    ids=lambda pod: pod.name,
+)
+def test_a_pod_that_must_not_be_evicted_keeps_its_node_until_somebody_decides(pod: Pod) -> None:
+    found = explore(some_nodes(2, pods=(pod,)), limits(1))
+    assert_all_is_well(found, states_min=150)
+
+
+def test_jobs_that_finish_by_themselves_are_waited_for() -> None:
+    job = a_user("job", labels=((JOB_LABEL, "train"),))
+    wait = JobWait(selector=Selector.parse(JOB_LABEL))
+    assert_all_is_well(explore(some_nodes(2, pods=(job,)), limits(2, jobs=wait)), states_min=25_000)
+
+
+def test_jobs_that_offer_it_save_their_work_first() -> None:
+    saving = a_user("saving", offers_checkpoint=True)
+    assert_all_is_well(explore(some_nodes(2, pods=(saving,)), limits(2)), states_min=25_000)
+
+
+def test_clients_are_paused_and_come_back() -> None:
+    found = explore(some_nodes(2, clients=("device-plugin", "dcgm")), limits(2))
+    assert_all_is_well(found, states_min=45_000)
+
+
+def test_clients_stay_away_from_a_driver_that_fails() -> None:
+    assert_all_is_well(explore(some_nodes(1, clients=("dcgm",)), limits(1), fates={"n1": BROKEN}), states_min=90)
+
+
+RESTARTED: dict[str, Any] = {"running": replace(OLD, digest="same"), "wanted": replace(NEW, digest="same")}
+
+
+@pytest.mark.parametrize("unavailable_max", [1, 2])
+def test_a_driver_is_restarted_under_its_users_where_nothing_that_is_loaded_changes(unavailable_max: int) -> None:
+    nodes = some_nodes(2, gpu_pod_count=1, clients=("dcgm",), gpu_count=8, **RESTARTED)
+    assert_all_is_well(explore(nodes, limits(unavailable_max)), states_min=1_500)
+
+
+def test_a_restart_that_fails_is_as_any_failure() -> None:
+    found = explore(some_nodes(2, gpu_pod_count=1, **RESTARTED), limits(1), fates={"n1": BROKEN})
+    assert_all_is_well(found, states_min=700)
+
+
+def test_a_dra_plugin_is_restarted_after_the_driver() -> None:
+    claiming = a_user("claiming", gpu=GpuUse.CLAIM, holds_claim=True)
+    assert_all_is_well(explore(some_nodes(2, has_dra=True, pods=(claiming,)), limits(1)), states_min=2_300)
+
+
+def test_gpus_are_on_offer_again_and_the_loaded_version_is_seen() -> None:
+    assert_all_is_well(explore(some_nodes(2, gpu_count=8, has_features=True), limits(1)), states_min=8_000)
+
+
+def test_a_gpu_that_is_lost_keeps_its_node_until_somebody_accepts_it() -> None:
+    found = explore(some_nodes(2, gpu_count=8), limits(1), fates={"n1": Fate(is_gpu_lost=True)})
+    assert_all_is_well(found, states_min=250)
+
+
+def test_a_driver_that_waits_for_a_safe_moment_to_load_gets_its_answer() -> None:
+    found = explore(some_nodes(2), limits(1), fates={"n1": Fate(is_load_guarded=True)})
+    assert_all_is_well(found, states_min=1_900)
+
+
+REQUESTOR = Requestor(id="seatrial")
+
+
+def test_nodes_that_a_maintenance_operator_empties() -> None:
+    found = explore(some_nodes(2, gpu_pod_count=1), limits(2, requestor=REQUESTOR))
+    assert_all_is_well(found, states_min=25_000)
+
+
+def test_an_admins_cordon_outlives_a_maintenance() -> None:
+    found = explore(some_nodes(1, cordoned="n1"), limits(1, requestor=REQUESTOR))
+    assert_all_is_well(found, states_min=150)
+
+
+@pytest.mark.parametrize("is_ready", [False, True])
+def test_a_maintenance_of_somebody_elses_is_joined_and_left_again(is_ready: bool) -> None:
+    theirs = Maintenance(
+        namespace="default", name="firmware", uid="m1", resource_version="1", requestor="firmware", is_ready=is_ready
+    )
+    (node,) = some_nodes(1, cordoned="n1" if is_ready else "")
+    node = replace(node, facts=replace(node.facts, maintenance=theirs))
+    assert_all_is_well(explore((node,), limits(1, requestor=REQUESTOR)), states_min=100)
+
+
+@pytest.mark.parametrize("fate", [Fate(), BROKEN], ids=["done", "failed"])
+def test_a_node_is_counted_as_long_as_the_maintenance_made_for_us_lasts(fate: Fate) -> None:
+    found = explore(some_nodes(2), limits(1, requestor=REQUESTOR), fates={"n1": fate})
+    assert_all_is_well(found, states_min=1_000)
+
+
+UNITS = (Domain(label=CLIQUE, is_unit=True),)
+
+
+def test_a_unit_begins_as_a_whole_and_others_wait_for_it() -> None:
+    pair = some_nodes(2, labels={CLIQUE: "c1"})
+    single = new_node("n3", running=OLD, wanted=NEW, labels={CLIQUE: "c2"})
+    assert_all_is_well(explore((*pair, single), limits(2, domains=UNITS)), states_min=100_000)
+
+
+def test_a_unit_larger_than_the_limits_waits_for_somebody_to_raise_them() -> None:
+    assert_all_is_well(explore(some_nodes(2, labels={CLIQUE: "c1"}), limits(1, domains=UNITS)), states_min=10)
+
+
+RACKS = (Domain(label="rack", unavailable_max=Share(amount=1)),)
+
+
+def test_two_nodes_of_one_rack_go_one_after_the_other_although_the_fleet_would_allow_both() -> None:
+    found = explore(some_nodes(2, labels={"rack": "r1"}), limits(2, domains=RACKS))
+    assert_all_is_well(found, states_min=1_500)
+
+
+def test_two_nodes_of_one_pool_go_one_after_the_other_although_the_fleet_would_allow_both() -> None:
+    nodes = tuple(replace(node, facts=replace(node.facts, owner="a100")) for node in some_nodes(2))
+    pools = {"a100": Policy(limits=Limits(parallel_max=1, unavailable_max=Share(amount=2)))}
+    assert_all_is_well(explore(nodes, limits(2, pools=pools)), states_min=1_500)
+
+
 def test_a_world_too_large_is_refused() -> None:
     with pytest.raises(RuntimeError, match="More than 100 states; make the world smaller"):
         explore(some_nodes(2), limits(1), state_limit=100)
@@ -85,7 +235,7 @@ def told(found: Exploration) -> str:
 
 def without_ledger(seen: Snapshot, intent: Intent, now: float) -> Decision:
     """Starts nodes on a budget taken from the views of the nodes alone, as if the ledger had said so."""
-    under_way = capacity.still_admitted((), seen.nodes)
+    under_way = capacity.still_admitted((), seen.nodes, intent)
     believed = replace(seen, rollout=replace(seen.rollout, admitted=under_way))
     wishes = decide(believed, intent, now)
     for action in wishes.actions:
@@ -133,7 +283,7 @@ def test_without_the_precondition_an_old_view_forgets_that_a_driver_was_stopped(
 def test_a_failed_node_that_leaves_the_ledger_with_our_cordon_on_is_not_counted_by_an_old_view(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def is_held(admission: Admission, node: NodeSeen | None) -> bool:
+    def is_held(admission: Admission, node: NodeSeen | None, _intent: Intent) -> bool:
         return node is not None and admission.node in capacity.under_way([admission], {node.name: node})
 
     monkeypatch.setattr(capacity, "_is_held", is_held)
@@ -159,7 +309,7 @@ def acting_at_once(seen: Snapshot, intent: Intent, now: float) -> Decision:
     ]
     drivers = [(name, seen.nodes[name].facts.driver) for name in opening]
     acts = tuple(
-        RestartDriverPod(node=name, attempt=1, namespace=pod.namespace, pod=pod.name, uid=pod.uid)
+        RestartPod(node=name, attempt=1, operand=Operand.DRIVER, namespace=pod.namespace, pod=pod.name, uid=pod.uid)
         for name, pod in drivers
         if pod is not None
     )
@@ -188,12 +338,102 @@ def test_a_cordon_of_an_admin_that_we_would_lift_is_found() -> None:
 def test_a_node_uncordoned_too_early_is_found() -> None:
     def uncordoning(node: NodeSeen, act: NodeAct, fate: Fate) -> NodeSeen | Refused:
         answer = apply(node, act, fate)
-        if isinstance(answer, Refused) or not isinstance(act, RestartDriverPod):
+        if isinstance(answer, Refused) or not isinstance(act, RestartPod):
             return answer
         return replace(answer, facts=replace(answer.facts, is_cordoned=False))
 
     found = explore(some_nodes(1), limits(1), answerer=uncordoning)
     assert told(found).endswith("=> n1 takes work while its driver is being replaced")
+
+
+def blind_to_users(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Restarts a driver whoever uses it."""
+    empty = {name: replace(node, facts=replace(node.facts, pods=())) for name, node in seen.nodes.items()}
+    return decide(replace(seen, nodes=empty), intent, now)
+
+
+def test_a_driver_taken_from_under_a_pod_is_found() -> None:
+    found = explore(some_nodes(1, gpu_pod_count=1), limits(1), decider=blind_to_users, promises=())
+    assert told(found).endswith(
+        "n1: driver pod driver-n1-0 is deleted\n  => the driver of n1 is stopped under jobs/train-n1-0"
+    )
+
+
+def test_a_driver_about_to_be_taken_from_under_a_pod_is_stopped_by_the_promises() -> None:
+    found = explore(some_nodes(1, gpu_pod_count=1), limits(1), decider=blind_to_users)
+    assert told(found).endswith("=> held_off broken at n1: driver restart under jobs/train-n1-0")
+
+
+def test_a_unit_that_does_not_wait_for_all_of_its_members_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deciding, "_coming", lambda _steps: frozenset())
+    found = explore(some_nodes(2, labels={CLIQUE: "c1"}), limits(2, domains=UNITS))
+    assert told(found) == (
+        "  1. n1: upgrade-required is written (attempt 1)\n"
+        "  2. the view of n1 catches up\n"
+        "  3. the ledger is written: n1 (attempt 1)\n"
+        "  4. the view of the ledger catches up\n"
+        "  5. n1: cordon-required is written (attempt 1)\n"
+        "  => n1 was let in without n2, and both are gpu.clique c1"
+    )
+
+
+def test_a_dra_plugin_that_nobody_restarts_is_found() -> None:
+    def ignoring(node: NodeSeen, act: NodeAct, fate: Fate) -> NodeSeen | Refused:
+        is_plugin = isinstance(act, RestartPod) and act.operand is Operand.DRA_PLUGIN
+        return Refused(is_stale=False, why="ignored") if is_plugin else apply(node, act, fate)
+
+    found = explore(some_nodes(1, has_dra=True), limits(1), answerer=ignoring)
+    assert told(found).endswith("=> no end can be reached: n1 validation-required")
+
+
+# ── the truth by itself ──────────────────────────────────────────────────────────────────────────────────────────────
+
+STOPPING: dict[str, Any] = {"driver": a_driver(digest="same", is_terminating=True), "pods": (a_gpu_pod(),)}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_restart_only", "is_cordoned", "why"),
+    [
+        (replace(NEW, digest="same"), True, True, None),
+        (replace(NEW, digest="other"), True, True, "the driver of n1 is stopped under jobs/train-0"),
+        (replace(NEW, digest="same"), False, True, "the driver of n1 is stopped under jobs/train-0"),
+        (replace(NEW, digest="same"), True, False, "n1 takes work while its driver is being replaced"),
+    ],
+)
+def test_only_a_restart_that_changes_nothing_may_happen_under_users_and_on_a_cordoned_node_alone(
+    wanted: DriverRevision, is_restart_only: bool, is_cordoned: bool, why: str | None
+) -> None:
+    record = {"is_restart_only": is_restart_only}
+    node = a_node(
+        phase=NodePhase.POD_RESTART_REQUIRED, wanted=wanted, is_cordoned=is_cordoned, record=record, **STOPPING
+    )
+    assert why_exposed(node) == why
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, None),
+        ({"domains": RACKS}, "2 nodes unavailable at a limit of 1 in rack r1: n1, n2"),
+        (
+            {"pools": {"a100": Policy(limits=Limits(parallel_max=1, unavailable_max=Share(amount=2)))}},
+            "2 nodes under way at a limit of 1 in pool a100: n1, n2",
+        ),
+    ],
+)
+def test_limits_hold_in_every_pool_and_domain(changes: dict[str, Any], why: str | None) -> None:
+    nodes = a_fleet(2, NodePhase.CORDON_REQUIRED, owner="a100", labels={"rack": "r1"})
+    assert why_overspent(nodes, limits(2, **changes)) == why
+
+
+@pytest.mark.parametrize(
+    ("ledger", "why"),
+    [(("n1", "n2"), None), (("n1",), "n1 was let in without n2, and both are gpu.clique c1")],
+)
+def test_whoever_begins_begins_with_all_of_its_unit(ledger: tuple[str, ...], why: str | None) -> None:
+    labels = {CLIQUE: "c1"}
+    nodes = (a_node("n1", NodePhase.CORDON_REQUIRED, labels=labels), a_node("n2", labels=labels), a_node("n3"))
+    assert why_split(nodes, a_ledger(*ledger), limits(2, domains=UNITS)) == why
 
 
 def test_a_story_is_numbered_and_ends_with_what_was_broken() -> None:

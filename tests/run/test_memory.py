@@ -7,25 +7,67 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Action, EvictPods, RestartDriverPod, WriteRolloutRecord
-from seatrial.core.snapshot import NodePhase, Rebuff, Snapshot
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    EvictPods,
+    Operand,
+    PauseClients,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    WriteRolloutRecord,
+)
+from seatrial.core.policy import Policy
+from seatrial.core.snapshot import Maintenance, NodePhase, Rebuff, Snapshot
 from seatrial.ports import Outcome, Result
 from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
 from tests.builders import (
     NOW,
+    a_dra_plugin,
     a_driver,
     a_gpu_pod,
     a_new_driver,
     a_node,
+    a_pod,
     a_snapshot,
+    a_validator,
     written,
 )
 
-NODE = a_node(phase=NodePhase.POD_DELETION_REQUIRED, gpu_pods=(a_gpu_pod(0), a_gpu_pod(1)))
+PODS = (a_gpu_pod(0, offers_checkpoint=True), a_gpu_pod(1), a_pod(2))
+THEIRS = Maintenance(namespace="default", name="firmware", uid="m1", resource_version="3", requestor="them")
+NODE = a_node(phase=NodePhase.POD_DELETION_REQUIRED, pods=PODS, dra=a_dra_plugin(), maintenance=THEIRS)
 SEEN = a_snapshot(NODE)
 WRITE = written(NODE, NodePhase.POD_RESTART_REQUIRED)
+PAUSE = written(NODE, NodePhase.POD_DELETION_REQUIRED, PauseClients)
 EVICT = EvictPods(node="n1", attempt=1, pods=(a_gpu_pod(0), a_gpu_pod(1)))
-RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="driver-n1-0")
+DRAIN = EvictPods(node="n1", attempt=1, pods=(a_pod(2),))
+TOKEN = "spring.n1.1"
+ASK = AskCheckpoint(node="n1", attempt=1, pods=PODS[:1], token=TOKEN)
+WEBHOOK = replace(ASK, webhook="https://save.example")
+REQUEST = RequestMaintenance(
+    node="n1", attempt=1, namespace="default", name="firmware", requestor="us", policy=Policy(), joins="3"
+)
+RELEASE = ReleaseMaintenance(
+    node="n1",
+    attempt=1,
+    namespace="default",
+    name="firmware",
+    requestor="us",
+    uid="m1",
+    resource_version="3",
+    is_ours=False,
+)
+
+
+def a_restart(operand: Operand, uid: str) -> RestartPod:
+    return RestartPod(node="n1", attempt=1, operand=operand, namespace="gpu-operator", pod="pod", uid=uid)
+
+
+RESTART = a_restart(Operand.DRIVER, "driver-n1-0")
+REVALIDATE = a_restart(Operand.VALIDATOR, "validator-n1-0")
+FRESHEN = a_restart(Operand.DRA_PLUGIN, "plugin-n1-0")
 LEDGER = WriteRolloutRecord(record=SEEN.rollout)
 UNTIL = NOW + ECHO_SECONDS_MAX
 
@@ -37,7 +79,7 @@ def after(outcome: Outcome) -> Memory:
 
 
 def seen_with(**changes: Any) -> Snapshot:
-    fields: dict[str, Any] = {"gpu_pods": NODE.facts.gpu_pods}
+    fields: dict[str, Any] = {"pods": PODS, "dra": a_dra_plugin(), "maintenance": THEIRS}
     return a_snapshot(a_node(phase=NodePhase.POD_DELETION_REQUIRED, **(fields | changes)))
 
 
@@ -45,10 +87,25 @@ def seen_with(**changes: Any) -> Snapshot:
 
 ECHOES: list[tuple[Action, Snapshot]] = [
     (WRITE, seen_with(resource_version="8")),
-    (EVICT, seen_with(gpu_pods=(a_gpu_pod(0, is_terminating=True),))),
+    (EVICT, seen_with(pods=(a_gpu_pod(0, is_terminating=True),))),
     (RESTART, seen_with(driver=a_driver(is_terminating=True))),
     (RESTART, seen_with(driver=a_new_driver())),
     (RESTART, seen_with(driver=None)),
+    (REVALIDATE, seen_with(validator=a_validator(is_terminating=True))),
+    (REVALIDATE, seen_with(validator=a_validator(uid="validator-n1-1"))),
+    (FRESHEN, seen_with(dra=a_dra_plugin(is_terminating=True))),
+    (FRESHEN, seen_with(dra=a_dra_plugin(uid="plugin-n1-1"))),
+    (FRESHEN, seen_with(dra=None)),
+    (PAUSE, seen_with(resource_version="8")),
+    (DRAIN, seen_with(pods=(a_pod(2, is_terminating=True),))),
+    (DRAIN, seen_with(pods=())),
+    (ASK, seen_with(pods=(replace(PODS[0], checkpoint_asked=TOKEN),))),
+    (ASK, seen_with(pods=())),
+    (WEBHOOK, seen_with(pods=(replace(PODS[0], checkpoint_saved=TOKEN),))),
+    (REQUEST, seen_with(maintenance=replace(THEIRS, resource_version="4", others=("us",)))),
+    (REQUEST, seen_with(maintenance=None)),
+    (RELEASE, seen_with(maintenance=replace(THEIRS, resource_version="4"))),
+    (RELEASE, seen_with(maintenance=None)),
     (WRITE, a_snapshot()),
 ]
 
@@ -64,10 +121,21 @@ def test_an_answered_act_is_not_repeated_until_the_view_shows_the_change(
 
 
 @pytest.mark.parametrize("result", [Result.DONE, Result.STALE])
-@pytest.mark.parametrize("action", [WRITE, EVICT, RESTART, LEDGER])
+@pytest.mark.parametrize("action", [*dict.fromkeys(action for action, _ in ECHOES), LEDGER])
 def test_a_view_that_never_shows_the_change_is_waited_for_only_so_long(action: Action, result: Result) -> None:
     memory = after(Outcome(action=action, result=result))
     assert memory.recall(SEEN, frozenset(), UNTIL).busy == {}
+
+
+def test_a_maintenance_asked_for_is_waited_for_until_it_is_there() -> None:
+    made = Outcome(action=replace(REQUEST, joins=""), result=Result.DONE)
+    assert after(made).recall(seen_with(maintenance=None), frozenset(), NOW).busy == {"n1": UNTIL}
+    assert after(made).recall(SEEN, frozenset(), NOW).busy == {}
+
+
+def test_another_answer_than_the_one_to_our_question_is_no_answer() -> None:
+    asked = seen_with(pods=(replace(PODS[0], checkpoint_asked="spring.n1.0"),))
+    assert after(Outcome(action=ASK, result=Result.DONE)).recall(asked, frozenset(), NOW).busy == {"n1": UNTIL}
 
 
 def test_the_ledger_is_not_written_twice_on_one_version() -> None:
@@ -99,7 +167,7 @@ def test_a_failed_act_is_forgotten_when_the_next_one_is_done() -> None:
 
 def test_a_blocked_eviction_is_remembered_by_pod_and_not_held_against_the_node() -> None:
     memory = after(Outcome(action=EVICT, result=Result.BLOCKED, detail="budget", blocked=(("pod-0", "budget"),)))
-    recalled = memory.recall(seen_with(gpu_pods=(a_gpu_pod(0), a_gpu_pod(1, is_terminating=True))), frozenset(), NOW)
+    recalled = memory.recall(seen_with(pods=(a_gpu_pod(0), a_gpu_pod(1, is_terminating=True))), frozenset(), NOW)
     assert (recalled.rebuffs, recalled.busy) == (
         {"pod-0": Rebuff(at=NOW, count=1, code="blocked", detail="budget")},
         {},
@@ -109,6 +177,13 @@ def test_a_blocked_eviction_is_remembered_by_pod_and_not_held_against_the_node()
 def test_the_pods_that_were_granted_are_waited_for_although_others_were_blocked() -> None:
     memory = after(Outcome(action=EVICT, result=Result.BLOCKED, detail="budget", blocked=(("pod-0", "budget"),)))
     assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": UNTIL}
+
+
+def test_a_blocked_eviction_of_a_pod_without_gpu_is_remembered_too() -> None:
+    memory = after(Outcome(action=DRAIN, result=Result.BLOCKED, detail="budget", blocked=(("web-2", "budget"),)))
+    assert memory.recall(SEEN, frozenset(), NOW).rebuffs == {
+        "web-2": Rebuff(at=NOW, count=1, code="blocked", detail="budget")
+    }
 
 
 def test_who_is_gone_is_forgotten() -> None:
@@ -136,7 +211,7 @@ def test_deadlines_count_from_the_end_of_a_pause_and_not_from_its_last_pass() ->
 
 def test_a_controller_started_again_goes_on_backing_off_where_the_last_one_left_off() -> None:
     blocked = Rebuff(at=900.0, count=3, code="blocked", detail="the budget needs every pod")
-    node = a_node(gpu_pods=(a_gpu_pod(),))
+    node = a_node(pods=(a_gpu_pod(),))
     seen = a_snapshot(node)
     told = replace(seen, rollout=replace(seen.rollout, rebuffs=((a_gpu_pod().uid, blocked),)))
     assert Memory(1000.0).recall(told, frozenset(), 1000.0).rebuffs == {a_gpu_pod().uid: blocked}

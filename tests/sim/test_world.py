@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import EvictPods, WriteRolloutRecord
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord
+from seatrial.core.consumers import GpuUse
+from seatrial.core.intent import Intent, Requestor, Retries
+from seatrial.core.phases import FailureCode
+from seatrial.core.policy import Drain, Eviction, JobWait
+from seatrial.core.selectors import Selector
+from seatrial.core.snapshot import Keeper, NodePhase, NodeSeen, Pod, RolloutRecord
 from seatrial.core.versions import DriverVersion
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import Fate, new_node
+from seatrial.sim.reactions import GPU, JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_ledger, a_node, an_intent, written
 
@@ -103,7 +107,8 @@ def test_pods_that_may_not_leave_fail_their_node_at_the_deadline_and_nobody_else
     _, pages = run(world)
     assert phases(world) == {"n1": NodePhase.UPGRADE_FAILED, "n2": NodePhase.UPGRADE_DONE}
     tries = [fields for _, kind, fields in pages.entries if kind == "act" and "/evict/" in str(fields["id"])]
-    assert len([fields for fields in tries if fields["subject"] == "n1"]) == 12, "5 s, 10 s, 20 s, then every 30 s"
+    count = len([fields for fields in tries if fields["subject"] == "n1"])
+    assert count == 22, "every 5 s for a minute, then 10 s, 20 s, and every 30 s"
 
 
 def test_an_admins_cordon_set_before_us_is_there_after_us() -> None:
@@ -151,6 +156,140 @@ def test_a_pause_of_days_fails_nobody() -> None:
     world.at(400_000.0, pause(False))
     run(world)
     assert set(phases(world).values()) == {NodePhase.UPGRADE_DONE}
+
+
+# ── one node and its ways ────────────────────────────────────────────────────────────────────────────────────────────
+
+SMALL = an_intent(unavailable_max=1)
+
+
+def run_one(intent: Intent, fate: Fate, **changes: Any) -> tuple[World, list[str]]:
+    """One node to its end; the world, and the acts on the node in a few words each."""
+    world = World(some_nodes(1, **changes), intent, fates={"n1": fate})
+    _, pages = run(world)
+    acts = [str(fields["id"]).split("/")[1] for _, kind, fields in pages.entries if kind == "act"]
+    return world, [act for act in acts if act != "ledger"]
+
+
+def ending(world: World) -> tuple[NodePhase, str]:
+    record = world.nodes["n1"].record
+    assert record is not None
+    return record.phase, record.reason
+
+
+DONE = (NodePhase.UPGRADE_DONE, "")
+
+
+def a_user(**changes: Any) -> Pod:
+    return replace(Pod(namespace="jobs", name="train", uid="train", gpu=GpuUse.RESOURCE), **changes)
+
+
+def test_a_node_with_everything_ends_with_everything() -> None:
+    everything: dict[str, Any] = {"gpu_count": 8, "has_features": True, "has_dra": True, "clients": ("dcgm",)}
+    world, acts = run_one(SMALL, Fate(is_load_guarded=True), gpu_pod_count=2, **everything)
+    facts = world.nodes["n1"].facts
+    assert ending(world) == DONE
+    assert (facts.published, facts.loaded and facts.loaded.version) == ((NEW.version,), NEW.version)
+    assert (facts.offer.resources, facts.paused_labels) == (((GPU, 8),), ())
+    assert [pod.deploy_label for pod in facts.pods] == ["nvidia.com/gpu.deploy.dcgm"]
+    assert [act for act in acts if act.startswith("restart")] == ["restart-driver", "restart-dra-plugin"]
+
+
+def test_a_validator_that_does_not_look_again_by_itself_is_restarted_after_a_minute() -> None:
+    world, acts = run_one(SMALL, Fate(is_validator_lazy=True))
+    assert (ending(world), acts.count("restart-validator")) == (DONE, 1)
+
+
+def test_a_gpu_that_is_lost_fails_its_node_unless_the_loss_is_accepted() -> None:
+    world, _ = run_one(SMALL, Fate(is_gpu_lost=True), gpu_count=8)
+    assert ending(world) == (NodePhase.UPGRADE_FAILED, FailureCode.VALIDATION_TIMEOUT)
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_loss_accepted=True)))
+    run(world)
+    assert ending(world) == DONE
+    assert not world.nodes["n1"].facts.is_cordoned
+
+
+@pytest.mark.parametrize(("fate", "seconds_max"), [(Fate(), 700), (Fate(is_work_unsaved=True), 1400)])
+def test_jobs_get_their_time_to_save_their_work_and_no_more(fate: Fate, seconds_max: float) -> None:
+    world, acts = run_one(SMALL, fate, pods=(a_user(offers_checkpoint=True),))
+    assert ending(world) == DONE
+    assert acts.index("checkpoint") < acts.index("evict")
+    assert world.time < seconds_max
+
+
+def test_a_webhook_is_asked_until_the_work_is_saved() -> None:
+    intent = replace(SMALL, checkpoint=replace(SMALL.checkpoint, webhook="https://save.example"))
+    world, acts = run_one(intent, Fate(), pods=(a_user(offers_checkpoint=True),))
+    assert ending(world) == DONE
+    assert 10 < acts.count("checkpoint") < 30, "every 5 s for one to two minutes"
+
+
+@pytest.mark.parametrize(("fate", "evictions"), [(Fate(), 0), (Fate(is_job_endless=True), 1)])
+def test_a_job_is_waited_for_and_evicted_when_its_time_is_up(fate: Fate, evictions: int) -> None:
+    intent = an_intent(unavailable_max=1, jobs=JobWait(selector=Selector.parse(JOB_LABEL), timeout_seconds=3600))
+    world, acts = run_one(intent, fate, pods=(a_user(labels=((JOB_LABEL, "train"),)),))
+    assert (ending(world), acts.count("evict")) == (DONE, evictions)
+
+
+def test_pods_that_would_not_go_are_drained_and_the_rest_with_them() -> None:
+    intent = an_intent(unavailable_max=1, drain=Drain(is_enabled=True, rules=Eviction(force=True)))
+    web = Pod(namespace="web", name="web", uid="web")
+    world, acts = run_one(intent, Fate(), pods=(a_user(keeper=Keeper.NOBODY), web))
+    assert (ending(world), world.nodes["n1"].facts.pods) == (DONE, ())
+    assert acts.index("drain-required") < acts.index("evict")
+
+
+def test_budgets_hold_in_a_drain_too() -> None:
+    intent = an_intent(unavailable_max=1, drain=Drain(is_enabled=True))
+    world, _ = run_one(intent, Fate(is_eviction_blocked=True), gpu_pod_count=1)
+    assert ending(world) == (NodePhase.UPGRADE_FAILED, FailureCode.DRAIN_TIMEOUT)
+
+
+def test_a_restart_that_changes_nothing_leaves_every_user_where_it_is() -> None:
+    node = new_node("n1", running=replace(OLD, digest="d"), wanted=replace(NEW, digest="d"), gpu_pod_count=3)
+    world = World([node], SMALL)
+    run(world)
+    assert (ending(world), world.nodes["n1"].facts.pods) == (DONE, node.facts.pods)
+
+
+@pytest.mark.parametrize(
+    ("fate", "end"),
+    [
+        (Fate(), DONE),
+        (Fate(is_maintenance_stuck=True), (NodePhase.UPGRADE_FAILED, FailureCode.MAINTENANCE_TIMEOUT)),
+    ],
+)
+def test_a_maintenance_operator_empties_the_node_for_us(fate: Fate, end: tuple[NodePhase, str]) -> None:
+    world, acts = run_one(replace(SMALL, requestor=Requestor(id="seatrial")), fate, gpu_pod_count=1)
+    facts = world.nodes["n1"].facts
+    is_done = end == DONE
+    assert (ending(world), acts.count("evict"), facts.pods) == (end, 0, ())
+    assert (facts.maintenance is None, facts.is_cordoned) == (is_done, not is_done)
+
+
+def test_a_failed_node_is_tried_again_by_itself_as_often_as_allowed() -> None:
+    intent = replace(SMALL, retries=Retries(count_max=2, pause_seconds=300.0))
+    world, acts = run_one(intent, Fate(driver_fails_on=NEW.version))
+    record = world.nodes["n1"].record
+    assert record is not None
+    assert (ending(world)[0], record.attempt, record.failures, record.trouble) == (
+        NodePhase.UPGRADE_FAILED,
+        3,
+        3,
+        "module-load",
+    )
+    assert acts.count("restart-driver") == 3
+
+
+def test_an_upgrade_that_somebody_asks_for_happens_although_nothing_is_new() -> None:
+    world = World([new_node("n1", running=NEW, wanted=NEW)], SMALL)
+    world.at(
+        100.0, lambda it: it.change("n1", lambda node: replace(node, facts=replace(node.facts, is_requested=True)))
+    )
+    run(world)
+    driver = world.nodes["n1"].facts.driver
+    assert driver is not None
+    assert (ending(world), driver.uid, world.nodes["n1"].facts.is_requested) == (DONE, "driver-n1-1", False)
 
 
 # ── its parts ────────────────────────────────────────────────────────────────────────────────────────────────────────

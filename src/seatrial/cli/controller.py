@@ -17,6 +17,9 @@ EXITS = (ExitCode.HELD,)
 LEASE_SECONDS_MIN = 2
 """A lease is renewed three times in its life, and each of these requests needs its time."""
 
+PAGES = ":8480"
+"""Every address of the machine: probes and Prometheus come from outside of the pod."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
@@ -33,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=15,
         metavar="N",
         help="how long a dead leader blocks the next one (15)",
+    )
+    parser.add_argument(
+        "--metrics-bind-address",
+        default=PAGES,
+        metavar="HOST:PORT",
+        help=f"where /healthz, /readyz and /metrics are served with --forever; empty serves nothing ({PAGES})",
     )
 
 
@@ -56,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
+        pages=args.metrics_bind_address,
     )
     try:
         report = asyncio.run(control(settings, log))

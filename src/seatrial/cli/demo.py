@@ -27,6 +27,7 @@ GPUS_PER_NODE = 8
 FAILING = "gpu-05"
 CORDONED_BY_ADMIN = "gpu-17"
 OLD, NEW = "570.124.06", "580.105.08"
+KERNEL = "6.8.0-60-generic"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +108,8 @@ class _Lines:
 
 
 def _world(seed: int) -> World:
-    from seatrial.core.intent import Intent, Limits, Share
+    from seatrial.core.intent import Intent
+    from seatrial.core.policy import Limits, Policy, Share
     from seatrial.core.snapshot import DriverRevision
     from seatrial.core.versions import DriverVersion
     from seatrial.sim.reactions import Fate, new_node
@@ -116,11 +118,21 @@ def _world(seed: int) -> World:
     intent = Intent(
         rollout="demo",
         target=DriverVersion.parse(NEW),
-        limits=Limits(parallel_max=4, unavailable_max=Share(amount=25, is_percent=True), failed_max=1),
+        policy=Policy(limits=Limits(parallel_max=4, unavailable_max=Share(amount=25, is_percent=True))),
     )
     running, wanted = DriverRevision(hash="old", version=OLD), DriverRevision(hash="new", version=NEW)
     nodes = [
-        new_node(name, running=running, wanted=wanted, gpu_pod_count=index % 3, is_cordoned=name == CORDONED_BY_ADMIN)
+        new_node(
+            name,
+            running=running,
+            wanted=wanted,
+            gpu_pod_count=index % 3,
+            is_cordoned=name == CORDONED_BY_ADMIN,
+            gpu_count=GPUS_PER_NODE,
+            has_features=True,
+            clients=("dcgm",),
+            labels={"feature.node.kubernetes.io/kernel-version.full": KERNEL},
+        )
         for index, name in enumerate(f"gpu-{number:02}" for number in range(NODES))
     ]
     return World(nodes, intent, fates={FAILING: Fate(driver_fails_on=NEW)}, seed=seed)
@@ -170,7 +182,7 @@ def _ending(world: World, story: Story, report: Report, wall_seconds: float) -> 
     acts = story.acts
     done, failed = counts["upgrade-done"], counts["upgrade-failed"]
     unavailable = f"{story.unavailable_max} of {NODES} nodes were unavailable at once (limit {limit})"
-    restarts = f"{acts['RestartDriverPod']} driver restarts"
+    restarts = f"{acts['RestartPod']} driver restarts"
     gpu_hours = story.lost_node_seconds / 3600 * GPUS_PER_NODE
     lines = [
         "",

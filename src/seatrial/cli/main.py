@@ -25,6 +25,7 @@ COMMANDS = {
     "demo": "watch an upgrade of 24 simulated nodes, one of them failing",
     "status": "show a rollout: who is where, who waits and why",
     "why": "say why a node is not moving, and what to do",
+    "node": "list nodes, look at one, retry it, leave it out",
     "controller": "move the nodes of a rollout",
     "manifests": "print what seatrial needs in a cluster",
     "testbed": "run a real control plane with simulated kubelets on this machine",

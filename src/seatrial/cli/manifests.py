@@ -17,9 +17,33 @@ EXITS: tuple[ExitCode, ...] = ()
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", choices=["crd", "rbac", "all"], default="all", help="which part")
+    parser.add_argument(
+        "--operator-namespace",
+        type=_namespace,
+        default=manifests.OPERATOR_NAMESPACE,
+        metavar="NAME",
+        help=f"where the driver's pods run, and may be deleted ({manifests.OPERATOR_NAMESPACE})",
+    )
+    parser.add_argument(
+        "--dra-namespace",
+        type=_namespace,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="where a DRA driver's plugins run, and may be deleted (nowhere); can be given several times",
+    )
+
+
+def _namespace(text: str) -> str:
+    try:
+        manifests.rbac(operator_namespace=text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
+    return text
 
 
 def run(args: argparse.Namespace) -> int:
-    parts = {"crd": [manifests.crd()], "rbac": [manifests.rbac()], "all": [manifests.crd(), manifests.rbac()]}
+    rbac = manifests.rbac(operator_namespace=args.operator_namespace, dra_namespaces=args.dra_namespace)
+    parts = {"crd": [manifests.crd()], "rbac": [rbac], "all": [manifests.crd(), rbac]}
     print("---\n".join(parts[args.what]), end="")
     return ExitCode.OK

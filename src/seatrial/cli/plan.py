@@ -2,6 +2,7 @@
 
   seatrial plan                        from the production entry to the canary's (or the planned one's)
   seatrial plan --to next_planned      to another entry
+  seatrial plan --impact               with what each step does to the workloads of a node
   seatrial plan matrix.yaml -o json    for scripts
 
 Without FILE: gpu-version-matrix.yaml here, or in the nearest folder above inside the repository.
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
     from seatrial.core.findings import Finding
     from seatrial.core.matrix import Entry, Matrix, Stack
     from seatrial.core.plan import Change, Plan, Refusal, Step
+    from seatrial.core.plan.impact import Impact
 
 WIDTH = 100
 _MARKS = {"closed": "one-way", "unknown": "with a way back to rehearse"}
 """How a step is marked by its way back."""
 _LABEL = 14
+_OUT = "●"
+"""Marks what happens while the node's GPUs are out of service."""
 
 
 class EntryMissing(SeatrialError):  # noqa: N818  the message says what to do
@@ -53,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--facts", metavar="FILE", action="append", default=[], help="facts to lay over the knowledge base; repeatable"
     )
+    parser.add_argument("--impact", action="store_true", help="add what each step does to the workloads of a node")
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
 
@@ -75,9 +80,9 @@ def run(args: argparse.Namespace) -> int:
     on = args.on or datetime.now().astimezone().date()
     answer = plans.make_plan(start.stack, goal.stack, facts, on, accept=(*start.accept, *goal.accept))
     if args.output == "json":
-        print(json.dumps(_as_data(answer, start, goal, on), indent=2, ensure_ascii=False))
+        print(json.dumps(_as_data(answer, start, goal, on, args.impact), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(_lines(answer, start, goal, facts, on)))
+        print("\n".join(_lines(answer, start, goal, facts, on, args.impact)))
     if isinstance(answer, plans.Refusal):
         return ExitCode.FINDINGS
     return ExitCode.INCONCLUSIVE if answer.has_unknowns else ExitCode.OK
@@ -118,19 +123,21 @@ def _complain(findings: Iterable[Finding]) -> None:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _lines(answer: Plan | Refusal, start: Entry, goal: Entry, facts: Facts, on: date) -> Iterator[str]:
+def _lines(
+    answer: Plan | Refusal, start: Entry, goal: Entry, facts: Facts, on: date, has_impact: bool
+) -> Iterator[str]:
     from seatrial.core import plan as plans
 
     names = f"{start.key or start.role.value} to {goal.key or goal.role.value}"
     if isinstance(answer, plans.Refusal):
         yield from _refusal(answer, names)
     else:
-        yield from _plan(answer, names)
+        yield from _plan(answer, names, has_impact)
     yield ""
     yield from _wrapped(f"Judged as of {on} by the knowledge base of {facts.built_on}.")
 
 
-def _plan(plan: Plan, names: str) -> Iterator[str]:
+def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
     if not plan.steps:
         yield from _wrapped(f"From {names}: nothing to do, what is wanted is what runs.")
     else:
@@ -145,7 +152,12 @@ def _plan(plan: Plan, names: str) -> Iterator[str]:
     for step in plan.steps:
         yield ""
         yield from _step(step, seen)
+        if has_impact:
+            yield from _impact(step)
         seen = {(finding.rule, finding.message) for finding in step.findings}
+    if has_impact and plan.steps:
+        yield ""
+        yield from _wrapped(f"{_OUT} while this lasts, the node's GPUs are out of service.")
 
 
 def _step(step: Step, seen: set[tuple[str, str]]) -> Iterator[str]:
@@ -176,6 +188,45 @@ def _way_back(step: Step) -> str:
 
 def _place(number: int) -> str:
     return f"step {number}" if number else "what runs today"
+
+
+def _impact(step: Step) -> Iterator[str]:
+    """What a node's users lose, and a table of how."""
+    from seatrial.core.plan.impact import impact_of
+
+    impact = impact_of(step)
+    lost = ", ".join(loss.value for loss in impact.loses) or "nothing"
+    yield from _labelled("node loses", f"{lost}{'; expect a reboot' if impact.is_reboot else ''}")
+    yield ""
+    yield from _table(impact)
+
+
+def _table(impact: Impact) -> Iterator[str]:
+    """The rows, each under the state of the node it happens in, if it has one."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    from seatrial.cli import terminal
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for heading, width in (("", 1), ("Component", 27), ("Action", 31), ("Impact on workloads", 31)):
+        table.add_column(heading, width=width)
+    phase = ""
+    for row in impact.rows:
+        if row.phase and row.phase != phase:
+            table.add_row("", Text(row.phase, style="cyan"))
+        phase = row.phase
+        indent = "  " if row.phase else ""
+        table.add_row(
+            Text(_OUT if row.is_capacity_lost else "", style="red"), f"{indent}{row.component}", row.action, row.impact
+        )
+    console = terminal.console()
+    console.width = WIDTH
+    with console.capture() as captured:
+        console.print(Padding(table, (0, 0, 0, 4)), soft_wrap=False)
+    for line in captured.get().splitlines():
+        yield line.rstrip()
 
 
 def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
@@ -246,7 +297,7 @@ def _plural(noun: str, things: Sequence[object]) -> str:
 # ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date) -> dict[str, Any]:
+def _as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date, has_impact: bool) -> dict[str, Any]:
     from seatrial.core import plan as plans
 
     ends: dict[str, Any] = {
@@ -257,10 +308,12 @@ def _as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date) -> dic
         "wanted": _versions(answer.wanted),
         "notes": list(answer.notes),
     }
-    return {**ends, **(_refusal_data(answer) if isinstance(answer, plans.Refusal) else _plan_data(answer))}
+    if isinstance(answer, plans.Refusal):
+        return {**ends, **_refusal_data(answer)}
+    return {**ends, **_plan_data(answer, has_impact)}
 
 
-def _plan_data(plan: Plan) -> dict[str, Any]:
+def _plan_data(plan: Plan, has_impact: bool) -> dict[str, Any]:
     return {
         "steps": [
             {
@@ -281,10 +334,33 @@ def _plan_data(plan: Plan) -> dict[str, Any]:
                     "farthestStep": step.rollback.farthest_step,
                     "sentence": step.rollback.sentence,
                 },
+                **({"impact": _impact_data(step)} if has_impact else {}),
             }
             for step in plan.steps
         ],
         "findings": [_finding(finding) for finding in plan.findings],
+    }
+
+
+def _impact_data(step: Step) -> dict[str, Any]:
+    from seatrial.core.plan.impact import impact_of
+
+    impact = impact_of(step)
+    return {
+        "rows": [
+            {
+                "phase": row.phase,
+                "component": row.component,
+                "action": row.action,
+                "impact": row.impact,
+                "capacityLost": row.is_capacity_lost,
+                "loses": [loss.value for loss in row.loses],
+            }
+            for row in impact.rows
+        ],
+        "loses": [loss.value for loss in impact.loses],
+        "reboot": impact.is_reboot,
+        "oneWay": impact.is_one_way,
     }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from seatrial.cli.look import Look
     from seatrial.core.holds import Hold
+    from seatrial.core.policy import Limits
 
 EXITS = (ExitCode.HELD,)
 NAMED_MAX = 4
@@ -121,11 +122,13 @@ def _print_table(found: Look) -> None:
         return
     seen, intent = found.sight.seen, found.sight.intent
     console.print(f"Rollout   {intent.rollout} to driver {intent.target}: {_state(found)}", style="bold")
-    limits = intent.limits
-    console.print(
-        f"Limits    {limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable, "
-        f"{limits.failed_max} failures"
-    )
+    failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
+    console.print(f"Limits    {_limits(intent.limits)}, {failures}")
+    for name, policy in sorted(intent.pools.items()):
+        console.print(f"          {_limits(policy.limits)} of NVIDIADriver {name}")
+    for domain in intent.domains:
+        share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
+        console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
     under_way = capacity.under_way(seen.rollout.admitted, seen.nodes)
     console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
     counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
@@ -134,6 +137,10 @@ def _print_table(found: Look) -> None:
         table.add_row(phase, str(count))
     console.print(table)
     _print_holds(found.decision.waits, console)
+
+
+def _limits(limits: Limits) -> str:
+    return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable"
 
 
 def _print_without_rollout(found: Look, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 from rich.console import Console
@@ -15,3 +16,11 @@ class _Console(Console):
 def console() -> Console:
     """Nothing is wrapped, so that commands can be copied, and no text of others is taken for markup."""
     return _Console(highlight=False, soft_wrap=True, markup=False)
+
+
+def columns(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as aligned columns, never cut or wrapped, so that scripts and narrow terminals get every word."""
+    table = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table)
+    return "\n".join(lines)

@@ -82,7 +82,7 @@ def _turned_down(found: Look, node: NodeSeen) -> list[str]:
 
     rebuffs = found.sight.seen.rebuffs if found.sight else {}
     names = {node.name: "a write to the node"}
-    names |= {pod.uid: f"{pod.namespace}/{pod.name}" for pod in node.facts.gpu_pods}
+    names |= {pod.uid: pod.full_name for pod in node.facts.pods}
     return [
         f"Refused   {name}, {explain.span(found.at - rebuffs[subject].at)} ago: {rebuffs[subject].detail}"
         for subject, name in names.items()
@@ -94,6 +94,10 @@ def _verb(kind: str) -> str:
     return {
         "Cordon": "cordon the node",
         "Uncordon": "uncordon the node",
-        "EvictPods": "evict its GPU pods",
-        "RestartDriverPod": "restart its driver pod",
+        "PauseClients": "ask DaemonSets that hold its GPUs to leave",
+        "AskCheckpoint": "ask jobs to save their work",
+        "EvictPods": "evict pods",
+        "RestartPod": "restart an operand of the driver",
+        "RequestMaintenance": "ask the maintenance operator to empty the node",
+        "ReleaseMaintenance": "tell the maintenance operator that the node is through",
     }.get(kind, "open the next state")

@@ -9,16 +9,16 @@ Tests: tests/core/test_decide.py
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import capacity, versions
+from seatrial.core import capacity, order, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
-from seatrial.core.node import Orders, Step, retry_at, step_node
+from seatrial.core.node import step_node
 from seatrial.core.snapshot import (
     Admission,
     Instant,
@@ -29,6 +29,7 @@ from seatrial.core.snapshot import (
     Snapshot,
     Summary,
 )
+from seatrial.core.steps import Orders, Step, retry_at
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -66,8 +67,8 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     stop = why_stopped(seen, intent, now)
     # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
     is_blind = why_blind(seen, intent, now) is not None
-    ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes)
-    budget = capacity.budget_of(seen.nodes, ledger, intent.limits)
+    ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)
+    budget = capacity.budget_of(seen.nodes, ledger, intent)
     orders = Orders(
         intent=intent,
         admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
@@ -76,8 +77,9 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
         attentive_since=seen.attentive_since,
     )
     steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
-    wishes = [_wish(seen.nodes[name]) for name, step in steps.items() if step.wants_admission]
-    admitted = capacity.admit(wishes, ledger, budget)
+    wishing = [seen.nodes[name] for name, step in steps.items() if step.wants_admission]
+    wishes = [_wish(node) for node in order.ordered(wishing, seen.nodes, intent)]
+    admitted = capacity.admit(wishes, ledger, budget, _coming(steps))
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
@@ -97,8 +99,9 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
-    if seen.operator.mode is Mode.DELEGATED:
-        return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=seen.operator.kind)
+    other = _other_mover(seen)
+    if other:
+        return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=other)
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
@@ -106,6 +109,16 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     if unpublished is not None:
         return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
     return None
+
+
+def _other_mover(seen: Snapshot) -> str:
+    """The resource under which NVIDIA's own controller moves members of this rollout; empty when there is none."""
+    operator = seen.operator
+    if not operator.pools:
+        return operator.kind if operator.mode is Mode.DELEGATED else ""
+    owners = {node.facts.owner for node in seen.nodes.values()}
+    names = sorted(pool.name for pool in operator.pools if pool.is_auto_upgrading and pool.name in owners)
+    return f"NVIDIADriver/{names[0]}" if names else ""
 
 
 def why_blind(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
@@ -145,7 +158,18 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now
 def _leads_to_disruption(action: Action) -> bool:
     opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
     # An attempt opened without a published target would only be released again.
-    return acts.is_disruptive(action) or opens in (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED)
+    starts = (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED)
+    return acts.is_disruptive(action) or opens in starts
+
+
+def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
+    """Who does not ask to start yet, but is about to: a unit waits for them."""
+    return frozenset(
+        name
+        for name, step in steps.items()
+        if (step.hold is not None and step.hold.code in (HoldCode.WRITE_IN_FLIGHT, HoldCode.WRITE_REFUSED))
+        or (isinstance(step.action, WriteNodeRecord) and step.action.record.phase is NodePhase.UPGRADE_REQUIRED)
+    )
 
 
 def _wish(node: NodeSeen) -> Admission:

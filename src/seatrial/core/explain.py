@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core import troubles
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.node import FailureCode
+from seatrial.core.phases import FailureCode
 from seatrial.core.snapshot import Instant
 
 
@@ -46,31 +47,47 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target.",
     ),
     HoldCode.PARALLEL_LIMIT: _says(
-        "{limit} nodes may be upgraded at once, and that many are under way: {nodes}",
-        "Its turn comes when one of them ends; raise spec.limits.maxParallelUpgrades to go faster.",
+        "{limit} nodes{scope_text} may be upgraded at once, and under way are {nodes}",
+        "Its turn comes when one of them ends; raise maxParallelUpgrades to go faster.",
     ),
     HoldCode.UNAVAILABLE_LIMIT: _says(
-        "{limit} nodes may be unavailable, and {taken} are: {nodes}",
-        "Bring an unavailable node back, or raise spec.limits.maxUnavailable.",
+        "{limit} nodes{scope_text} may be unavailable, and {taken} are: {nodes}",
+        "Bring an unavailable node back, or raise maxUnavailable.",
+    ),
+    HoldCode.UNIT_INCOMPLETE: _says(
+        "its domain is upgraded as one unit, and these are not ready to start yet: {nodes}", _BY_ITSELF
+    ),
+    HoldCode.UNIT_TOO_LARGE: _says(
+        "its domain is upgraded as one unit of {size} nodes, and the limits{scope_text} allow {limit} at once",
+        "Raise maxParallelUpgrades and maxUnavailable to the size of the unit, or take `unit` off the domain.",
     ),
     HoldCode.FAILURE_BUDGET: _says(
         "{failed} nodes have failed ({nodes}), {limit} may; no further node starts",
-        "Look at each with `seatrial why`; retry it by setting its label to upgrade-required.",
+        "Look at each with `seatrial why NODE`, mend it, then `seatrial node retry NODE`.",
     ),
     HoldCode.LEDGER_PENDING: _says("its place in the ledger is being written", _BY_ITSELF),
     HoldCode.PASS_FULL: _says("this pass already has its {limit} acts", _BY_ITSELF),
     HoldCode.SKIPPED: _says(
         "somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true",
-        "Remove the label to let the node be upgraded.",
+        "Let it be upgraded with `seatrial node unskip {subject}`.",
     ),
     HoldCode.NODE_NOT_READY: _says(
         "the node is NotReady, and an upgrade could not finish on it",
-        "Bring the node back, or mark it nvidia.com/gpu-driver-upgrade.skip=true.",
+        "Bring the node back, or leave it out with `seatrial node skip {subject}`.",
     ),
     HoldCode.DRIVER_POD_MISSING: _says(
         "the node has no driver pod",
         "Check that the driver DaemonSet selects the node: "
         "`kubectl get pods -A -o wide --field-selector spec.nodeName={subject}`.",
+    ),
+    HoldCode.DRIVER_ORPHANED: _says(
+        "driver pod {pod} belongs to nobody: its DaemonSet was taken away from over it",
+        "Let a ClusterPolicy or NVIDIADriver own the node's driver again, "
+        "or have the pod replaced with `seatrial node retry {subject} --again`.",
+    ),
+    HoldCode.OWNER_UNCLEAR: _says(
+        "it cannot be told which NVIDIADriver owns the node: {why}",
+        "Give the NVIDIADrivers node selectors that do not overlap.",
     ),
     HoldCode.REVISION_UNKNOWN: _says(
         "it is not known which revision the owner of driver pod {pod} wants",
@@ -82,7 +99,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.RECORD_EDITED: _says(
         "the state label says {found}, our record says {recorded}, and we do not guess who is right",
-        "Remove the label to restore the record; only a failed node is retried by setting it to upgrade-required.",
+        "Remove the label to restore the record; a retry of a failed or done node is asked for by upgrade-required.",
     ),
     HoldCode.WRITE_IN_FLIGHT: _says("a write of ours is not yet answered, or not yet to be seen", _BY_ITSELF),
     HoldCode.WRITE_REFUSED: _says(
@@ -93,11 +110,20 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "somebody uncordoned the node while it was being upgraded",
         "Cordon it again to let the upgrade go on (the cordon is then yours to lift); otherwise the node is given up.",
     ),
+    HoldCode.JOBS_RUNNING: _says(
+        "jobs it is to wait for still run: {count}, first {pod} (limit: {limit})",
+        "It goes on when they end; give waitForCompletion a timeoutSeconds to have them evicted after that.",
+    ),
+    HoldCode.CHECKPOINT_PENDING: _says(
+        "jobs asked to save their work have not answered: {count}, first {pod}",
+        "The job answers by the annotation seatrial.dev/checkpoint-saved={token} on its pod; "
+        "it is evicted without when the time is up.",
+    ),
     HoldCode.EVICTING: _says(
-        "GPU pods still on their way out: {count}, first {pod}", "Nothing to do unless a pod hangs in Terminating."
+        "pods still on their way out: {count}, first {pod}", "Nothing to do unless a pod hangs in Terminating."
     ),
     HoldCode.EVICTION_BLOCKED: _says(
-        "evictions of GPU pods turned down: {count}, first {pod}: {why}",
+        "evictions turned down: {count}, first {pod}: {why}",
         "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is tried again by itself.",
     ),
     HoldCode.POD_WITHOUT_CONTROLLER: _says(
@@ -107,6 +133,19 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.POD_WITH_EMPTY_DIR: _says(
         "pod {pod} keeps data in an emptyDir that eviction deletes",
         "Save the data and delete the pod yourself, or set spec.podDeletion.deleteEmptyDir.",
+    ),
+    HoldCode.DAEMON_SET_HOLDS_GPU: _says(
+        "pod {pod} of a DaemonSet holds a GPU, and its DaemonSet would put it back at once",
+        'Give the DaemonSet the nodeSelector nvidia.com/gpu.deploy.client: "true" (and the nodes that label), '
+        "so that it can be asked to leave.",
+    ),
+    HoldCode.STATIC_POD_HOLDS_GPU: _says(
+        "static pod {pod} holds a GPU, and only its kubelet can stop it",
+        "Take its manifest away on the node for the time of the upgrade.",
+    ),
+    HoldCode.MAINTENANCE_PENDING: _says(
+        "the maintenance operator has not emptied the node yet (NodeMaintenance {name})",
+        "See `kubectl describe nodemaintenance {name}`.",
     ),
     HoldCode.DRIVER_STOPPING: _says(
         "the old driver pod {pod} is stopping", "Nothing to do unless it hangs: then look at the node's kubelet."
@@ -118,6 +157,18 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.DRIVER_NOT_READY: _says(
         "driver pod {pod} is not ready{trouble_text}", "See `kubectl logs` and `kubectl describe pod` of {pod}."
     ),
+    HoldCode.LOADED_VERSION_UNKNOWN: _says(
+        "the node's labels still tell of driver {loaded}, from before {wanted} was loaded",
+        "GPU feature discovery writes them anew within a minute; see its pod on the node if it does not.",
+    ),
+    HoldCode.LOADED_VERSION_WRONG: _says(
+        "the driver pod is of version {wanted}, but the node has loaded {loaded}",
+        "The old module is still in use: look for what holds it (`lsof /dev/nvidia*` on the node), or reboot the node.",
+    ),
+    HoldCode.OPERANDS_PAUSED: _says(
+        "operands of the node are still paused: {labels}",
+        "The driver manager restores the labels when it ends; if it crashed, set them back to true.",
+    ),
     HoldCode.VALIDATOR_MISSING: _says(
         "the node has no running validator pod, and unproven is not proven",
         "Check the DaemonSet with app=nvidia-operator-validator.",
@@ -128,31 +179,80 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.VALIDATOR_STALE: _says(
         "the validator was Ready before the new driver, so it proves nothing about it",
-        "It normally restarts with the driver; delete the validator pod on the node to have it check again.",
+        "It normally restarts with the driver; after a minute it is restarted for you.",
+    ),
+    HoldCode.OFFER_REDUCED: _says(
+        "the node offers less than before the upgrade: {less}",
+        "See the device plugin's and MIG manager's pods on the node, and nvidia-smi. If the loss is to stay: "
+        "`seatrial node retry {subject} --accept-loss`.",
+    ),
+    HoldCode.MIG_NOT_SETTLED: _says(
+        "the MIG layout {config} is not in place: {state}", "See the MIG manager's pod on the node."
+    ),
+    HoldCode.RUNTIME_HANDLER_MISSING: _says(
+        "the container runtime lost the handler {handlers}, and GPU pods would not start (RuntimeHandlerNotFound)",
+        "See the container toolkit's pod on the node; restarting it writes the runtime's configuration again.",
+    ),
+    HoldCode.DRA_PLUGIN_MISSING: _says(
+        "the node had a DRA kubelet plugin before and has none now",
+        "See the plugin's DaemonSet (label nvidia-dra-driver-gpu-component=kubelet-plugin).",
+    ),
+    HoldCode.DRA_PLUGIN_NOT_READY: _says(
+        "DRA plugin {pod} is not ready", "See `kubectl logs` of {pod} if it takes longer than usual."
+    ),
+    HoldCode.DRA_PLUGIN_STALE: _says(
+        "DRA plugin {pod} started before the new driver and would hand out devices of the old one",
+        "It is restarted by itself once no pod with a claim is on its way out.",
+    ),
+    HoldCode.DRA_SLICES_MISSING: _says(
+        "the node published ResourceSlices before and publishes none now", "See `kubectl logs` of {pod}."
+    ),
+    HoldCode.DRA_VERSION_WRONG: _says(
+        "the node's ResourceSlices tell of driver {published}, but {wanted} runs",
+        "Delete the DRA plugin's pod on the node if this does not pass within a minute.",
     ),
     HoldCode.FAILED: _says(
         "the upgrade of this node failed: {why_text}",
-        "Mend the cause, then retry: "
-        "`kubectl label node {subject} seatrial.dev/gpu-driver-upgrade-state=upgrade-required --overwrite`.",
+        "{cure}then `seatrial node retry {subject}` "
+        "(or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required).",
     ),
 }
 
 FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; nothing was deleted by force",
+    FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; nothing was deleted by force",
+    FailureCode.MAINTENANCE_TIMEOUT: "the maintenance operator did not empty the node in time",
     FailureCode.DRIVER_CRASH_LOOP: "a container of the driver pod keeps crashing",
     FailureCode.DRIVER_TIMEOUT: "the driver pod did not become Ready in time",
-    FailureCode.VALIDATION_TIMEOUT: "the validator did not pass in time; the node stays cordoned",
+    FailureCode.VALIDATION_TIMEOUT: "the new driver was not proven in time; the node stays cordoned",
 }
 
 
 def why(held: Hold) -> str:
     """Why it waits, as the middle of a sentence."""
-    return _fill(EXPLANATIONS[held.code].why, held)
+    text = _fill(EXPLANATIONS[held.code].why, held)
+    cause = _diagnosis(held)
+    return f"{text}; {cause[0]}" if cause else text
 
 
 def next_step(held: Hold) -> str:
     """What somebody can do about it."""
+    cause = _diagnosis(held)
+    if cause is not None and held.code is not HoldCode.FAILED:
+        return cause[1]
     return _fill(EXPLANATIONS[held.code].next_step, held)
+
+
+def _diagnosis(held: Hold) -> tuple[str, str] | None:
+    """What a recognised trouble means, and what to do about it."""
+    params = dict(held.params)
+    if not params.get("diagnosis"):
+        return None
+    found = troubles.Diagnosis(trouble=troubles.Trouble(params["diagnosis"]), found=params.get("found", ""))
+    cause, cure = troubles.advice(
+        found, pod=params.get("pod", "the driver pod"), node=held.subject, kernel=params.get("kernel", "")
+    )
+    return cause.rstrip(". :"), cure
 
 
 def sentence(held: Hold, now: Instant) -> str:
@@ -176,8 +276,12 @@ def _fill(text: str, held: Hold) -> str:
     params["trouble_text"] = f" ({trouble})" if trouble else ""
     reason = params.get("why", "")
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
+    params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
+    cause = _diagnosis(held)
+    params["cure"] = f"{cause[1]} " if cause else "Mend the cause, "
     # What others say may end with a full stop of its own.
-    return text.format(**{key: value.rstrip(". ") for key, value in params.items()}, subject=held.subject)
+    texts = {key: value.rstrip(". ") for key, value in params.items()}
+    return text.format(**(texts | {"cure": params["cure"]}), subject=held.subject)
 
 
 def _times(held: Hold, now: Instant) -> str:

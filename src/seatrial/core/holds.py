@@ -5,6 +5,7 @@ Codes are documented like lint rules (docs/reference/holds.md is generated from 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,6 +23,8 @@ class HoldCode(StrEnum):
     # waiting for its turn
     PARALLEL_LIMIT = "parallel-limit"
     UNAVAILABLE_LIMIT = "unavailable-limit"
+    UNIT_INCOMPLETE = "unit-incomplete"
+    UNIT_TOO_LARGE = "unit-too-large"
     FAILURE_BUDGET = "failure-budget"
     LEDGER_PENDING = "ledger-pending"
     PASS_FULL = "pass-full"  # noqa: S105  no password, a full pass
@@ -29,6 +32,8 @@ class HoldCode(StrEnum):
     SKIPPED = "skipped"
     NODE_NOT_READY = "node-not-ready"
     DRIVER_POD_MISSING = "driver-pod-missing"
+    DRIVER_ORPHANED = "driver-orphaned"
+    OWNER_UNCLEAR = "owner-unclear"
     REVISION_UNKNOWN = "revision-unknown"
     RECORD_UNREADABLE = "record-unreadable"
     RECORD_EDITED = "record-edited"
@@ -36,16 +41,33 @@ class HoldCode(StrEnum):
     WRITE_IN_FLIGHT = "write-in-flight"
     WRITE_REFUSED = "write-refused"
     CORDON_LOST = "cordon-lost"
+    JOBS_RUNNING = "jobs-running"
+    CHECKPOINT_PENDING = "checkpoint-pending"
     EVICTING = "evicting"
     EVICTION_BLOCKED = "eviction-blocked"
     POD_WITHOUT_CONTROLLER = "pod-without-controller"
     POD_WITH_EMPTY_DIR = "pod-with-empty-dir"
+    DAEMON_SET_HOLDS_GPU = "daemon-set-holds-gpu"
+    STATIC_POD_HOLDS_GPU = "static-pod-holds-gpu"
+    MAINTENANCE_PENDING = "maintenance-pending"
     DRIVER_STOPPING = "driver-stopping"
     DRIVER_STARTING = "driver-starting"
+    # the new driver is not proven
     DRIVER_NOT_READY = "driver-not-ready"
+    LOADED_VERSION_UNKNOWN = "loaded-version-unknown"
+    LOADED_VERSION_WRONG = "loaded-version-wrong"
+    OPERANDS_PAUSED = "operands-paused"
     VALIDATOR_MISSING = "validator-missing"
     VALIDATOR_NOT_READY = "validator-not-ready"
     VALIDATOR_STALE = "validator-stale"
+    OFFER_REDUCED = "offer-reduced"
+    MIG_NOT_SETTLED = "mig-not-settled"
+    RUNTIME_HANDLER_MISSING = "runtime-handler-missing"
+    DRA_PLUGIN_MISSING = "dra-plugin-missing"
+    DRA_PLUGIN_NOT_READY = "dra-plugin-not-ready"
+    DRA_PLUGIN_STALE = "dra-plugin-stale"
+    DRA_SLICES_MISSING = "dra-slices-missing"
+    DRA_VERSION_WRONG = "dra-version-wrong"
     # the end of the road until somebody acts
     FAILED = "failed"
 
@@ -63,8 +85,14 @@ class Hold:
 
 
 def hold(
-    subject: str, code: HoldCode, *, since: Instant | None = None, until: Instant | None = None, **params: object
+    subject: str,
+    code: HoldCode,
+    params: Mapping[str, object] | None = None,
+    *,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    **more: object,
 ) -> Hold:
     """A Hold with its parameters as text, in a fixed order."""
-    texts = tuple(sorted((key, str(value)) for key, value in params.items()))
+    texts = tuple(sorted((key, str(value)) for key, value in {**(params or {}), **more}.items()))
     return Hold(subject=subject, code=code, params=texts, since=since, until=until)

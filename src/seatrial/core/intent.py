@@ -1,4 +1,4 @@
-"""What is wanted: the target and the limits of one rollout, as its resource says. Values only.
+"""What is wanted: the target, the limits and the ways of one rollout, as its resource says. Values only.
 
 Defaults are those of NVIDIA's upgradePolicy where it has the field, so that moving over changes nothing by surprise.
 
@@ -8,57 +8,69 @@ Tests: tests/core/test_intent.py
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from seatrial.core import versions
+from seatrial.core.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, policy_of
+
+if TYPE_CHECKING:
+    from seatrial.core.snapshot import NodeFacts, OperatorFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """A count of nodes, or a percentage of them."""
+class Domain:
+    """Nodes that fail together, by the value of a label: a rack, a zone, an NVLink clique.
 
-    amount: int
-    is_percent: bool = False
+    A floor keeps part of each domain available; a unit is upgraded as a whole or not at all.
+    """
 
-    def of(self, total: int) -> int:
-        """The count for a fleet of `total` nodes; a percentage is rounded up, as NVIDIA's controller does."""
-        return -(-self.amount * total // 100) if self.is_percent else self.amount
-
-    @classmethod
-    def parse(cls, text: int | str) -> Share:
-        """Read `3` or `"25%"`; anything else is a ValueError that says so."""
-        if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-            return cls(amount=text)
-        if isinstance(text, str) and text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
-            return cls(amount=int(text[:-1]), is_percent=True)
-        if isinstance(text, str) and text.isascii() and text.isdigit():
-            return cls(amount=int(text))
-        raise ValueError(f"maxUnavailable {text!r} is neither a count such as 3 nor a percentage such as 25%.")
-
-    def __str__(self) -> str:
-        return f"{self.amount}%" if self.is_percent else str(self.amount)
+    label: str
+    unavailable_max: Share | None = None
+    is_unit: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much of the fleet may be touched at once."""
+class Order(StrEnum):
+    """Who goes first among those who may."""
 
-    parallel_max: int = 1
-    """Nodes under way at once; 0 means no limit but the others."""
-    unavailable_max: Share = field(default_factory=lambda: Share(amount=25, is_percent=True))
-    failed_max: int = 1
-    """Failures tolerated; one more and no further node starts."""
+    NAME = "name"
+    IDLE_FIRST = "idle-first"
+    """Nodes with the fewest GPU pods first: what costs least is done before anybody is disturbed."""
+    DOMAIN_BY_DOMAIN = "domain-by-domain"
+    """One domain is finished before the next begins."""
+    PRIORITY = "priority"
+    """By the number in the node's label seatrial.dev/upgrade-priority, highest first."""
+
+
+PRIORITY_LABEL = "seatrial.dev/upgrade-priority"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Eviction:
-    """What may be done to GPU pods that stand in the way."""
+class Retries:
+    """How often a failed node is tried again by itself, and after which pause (doubling each time)."""
 
-    force: bool = False
-    """Also evict pods that nothing will recreate."""
-    delete_empty_dir: bool = False
-    """Also evict pods whose emptyDir data is lost with them."""
-    timeout_seconds: float = 300.0
+    count_max: int = 0
+    pause_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Jobs that offer it are asked to save their work before they are evicted, and get this long to do so."""
+
+    timeout_seconds: float = 600.0
+    webhook: str = ""
+    """Who is asked; empty asks the pod itself, by annotation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requestor:
+    """Where a maintenance operator empties the nodes: in whose name we ask it, and where."""
+
+    id: str
+    namespace: str = "default"
+    prefix: str = "nvidia-operator"
+    timeout_seconds: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +79,46 @@ class Intent:
 
     rollout: str
     target: versions.DriverVersion
-    limits: Limits = field(default_factory=Limits)
-    eviction: Eviction = field(default_factory=Eviction)
+    policy: Policy = field(default_factory=Policy)
+    """For every member; its limits are those of the rollout as a whole."""
+    pools: Mapping[str, Policy] = field(default_factory=dict)
+    """For the members that an NVIDIADriver owns, by its name: its own policy, and its own limits besides."""
+    failed_max: int = 1
+    """Failures tolerated; one more and no further node starts."""
+    domains: tuple[Domain, ...] = ()
+    order: Order = Order.NAME
+    retries: Retries = field(default_factory=Retries)
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    requestor: Requestor | None = None
     restart_timeout_seconds: float = 1800.0
     validation_timeout_seconds: float = 600.0
     is_paused: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        return self.policy.limits
+
+    def policy_for(self, facts: NodeFacts) -> Policy:
+        """The policy that holds for one node."""
+        return self.pools.get(facts.owner, self.policy)
+
+
+def policies(own: PolicyWish, operator: OperatorFacts) -> tuple[Policy, dict[str, Policy]]:
+    """The rollout's policy and those of its pools.
+
+    With NVIDIADrivers each pool has the limits of its own, and the rollout adds one over all only where it says so.
+    """
+    if not operator.pools:
+        return policy_of([own, operator.policy]), {}
+    pools = {pool.name: policy_of([_without_limits(own), pool.policy]) for pool in operator.pools}
+    policy = policy_of([own])
+    if own.says_limits:
+        return policy, pools
+    return Policy(limits=NO_LIMITS, jobs=policy.jobs, eviction=policy.eviction, drain=policy.drain), pools
+
+
+def _without_limits(wish: PolicyWish) -> PolicyWish:
+    return replace(wish, parallel_max=None, unavailable_max=None)
 
 
 def is_member(node: str, labels: Mapping[str, str], selector: Mapping[str, str], admitted: Container[str]) -> bool:

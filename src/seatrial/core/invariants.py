@@ -12,6 +12,7 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     bounded        no more than ACTIONS_MAX acts a pass
     table          every phase opened is one the table allows
     proven         no node takes work again unless its driver is proven
+    held_off       no driver is taken from under a pod that uses it
 
 Tests: tests/core/test_invariants.py
 """
@@ -23,11 +24,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import capacity
+from seatrial.core import capacity, clearing
 from seatrial.core.actions import (
+    AskCheckpoint,
     Cordon,
     EvictPods,
-    RestartDriverPod,
+    Operand,
+    PauseClients,
+    RequestMaintenance,
+    RestartPod,
     Uncordon,
     WriteNodeRecord,
     WriteRolloutRecord,
@@ -35,7 +40,8 @@ from seatrial.core.actions import (
 )
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.intent import Intent
-from seatrial.core.node import TRANSITIONS, is_under_way, why_not_validated
+from seatrial.core.phases import TRANSITIONS, is_under_way
+from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 
 
@@ -53,12 +59,19 @@ class Breach:
 
 Promise: TypeAlias = Callable[[Snapshot, Intent, Decision], Iterator[Breach]]
 
+_CLEARING: Final = frozenset(
+    {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}
+)
 ACTS_IN: Final = {
-    EvictPods: frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.POD_RESTART_REQUIRED}),
-    RestartDriverPod: frozenset({NodePhase.POD_RESTART_REQUIRED}),
-    Cordon: frozenset({NodePhase.CORDON_REQUIRED}),
+    AskCheckpoint: frozenset({NodePhase.POD_DELETION_REQUIRED}),
+    EvictPods: _CLEARING,
+    PauseClients: _CLEARING,
+    RequestMaintenance: frozenset({NodePhase.NODE_MAINTENANCE_REQUIRED}),
+    RestartPod: frozenset({NodePhase.POD_RESTART_REQUIRED}),
+    # Upgrade-required: where nothing that is loaded changes, a node is cordoned with its restart.
+    Cordon: frozenset({NodePhase.CORDON_REQUIRED, NodePhase.UPGRADE_REQUIRED}),
 }
-"""In which seen phase each disruptive act belongs."""
+"""In which phase each act that takes something away, or asks for it, may happen."""
 
 
 def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, ...]:
@@ -67,15 +80,13 @@ def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, 
 
 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """A node is admitted, and taken from the users, only while every limit holds."""
-    budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent.limits)
-    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, seen.nodes)}
+    """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
+    budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent)
+    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)}
     under_way = {name for name, node in seen.nodes.items() if is_under_way(node.record)}
     for action in decision.actions:
         if isinstance(action, Cordon):
-            taken = budget.unavailable | before | {action.node}
-            if action.node not in budget.unavailable and len(taken) > budget.unavailable_max:
-                yield _breach("capacity", action.node, f"{len(taken)} unavailable, limit {budget.unavailable_max}")
+            yield from _overdrawn(budget, action.node, before | {action.node}, {action.node})
         if not isinstance(action, WriteRolloutRecord):
             continue
         # Who is under way already is not let in but put back.
@@ -83,20 +94,36 @@ def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterato
         added = {admission.node for admission in new} - under_way
         if not added:
             continue
-        moving = budget.under_way | under_way | added
-        if len(moving) > budget.parallel_max:
-            yield _breach("capacity", action.record.name, f"{len(moving)} nodes under way, limit {budget.parallel_max}")
-        taken = budget.unavailable | {admission.node for admission in action.record.admitted}
-        if added - budget.unavailable and len(taken) > budget.unavailable_max:
-            yield _breach("capacity", action.record.name, f"{len(taken)} unavailable, limit {budget.unavailable_max}")
         if len(budget.failed) > budget.failed_max:
             yield _breach("capacity", action.record.name, f"{len(budget.failed)} failed, limit {budget.failed_max}")
+        for name, scope in budget.scopes.items():
+            inside = {node for node in added if name in budget.around(node)}
+            moving = scope.under_way | {node for node in under_way if name in budget.around(node)} | inside
+            if inside and len(moving) > scope.parallel_max:
+                detail = f"{len(moving)} nodes under way, limit {scope.parallel_max}{_in(name)}"
+                yield _breach("capacity", action.record.name, detail)
+        yield from _overdrawn(
+            budget, action.record.name, {admission.node for admission in action.record.admitted}, added
+        )
+
+
+def _overdrawn(budget: capacity.Budget, subject: str, taken: set[str], added: set[str]) -> Iterator[Breach]:
+    """Scopes in which those added make too many unavailable."""
+    for name, scope in budget.scopes.items():
+        new = {node for node in added if name in budget.around(node)} - scope.unavailable
+        gone = scope.unavailable | {node for node in taken if name in budget.around(node)}
+        if new and len(gone) > scope.unavailable_max:
+            yield _breach("capacity", subject, f"{len(gone)} unavailable, limit {scope.unavailable_max}{_in(name)}")
+
+
+def _in(scope: str) -> str:
+    return f" in {scope}" if scope else ""
 
 
 def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No disruptive act before its record has been seen."""
     for action in decision.actions:
-        if isinstance(action, WriteRolloutRecord) or not is_disruptive(action):
+        if isinstance(action, WriteRolloutRecord) or not (is_disruptive(action) or isinstance(action, AskCheckpoint)):
             continue
         record = seen.nodes[action.node].record
         if record is None or record.phase not in ACTS_IN[type(action)]:
@@ -110,9 +137,10 @@ def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
         if isinstance(action, WriteRolloutRecord):
             continue
         starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
-        attempt = action.record.attempt if isinstance(action, WriteNodeRecord) else action.attempt
-        if (starts or is_disruptive(action)) and Admission(node=action.node, attempt=attempt) not in ledger:
-            yield _breach("admitted", action.node, f"{type(action).__name__} of attempt {attempt} is not in the ledger")
+        admission = Admission(node=action.node, attempt=action.attempt)
+        if (starts or is_disruptive(action)) and admission not in ledger:
+            detail = f"{type(action).__name__} of attempt {action.attempt} is not in the ledger"
+            yield _breach("admitted", action.node, detail)
 
 
 def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -158,10 +186,12 @@ def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
             continue
         node = seen.nodes[action.node]
         before = node.record.phase if node.record else None
-        is_repair = node.record is not None and action.record in (
-            node.record,
-            replace(node.record, is_cordon_ours=False),
+        # A repair or a pause changes the notes of a phase, never the phase or when it was entered.
+        kept = replace(
+            action.record,
+            **{name: getattr(node.record, name) for name in ("is_cordon_ours", "paused")} if node.record else {},
         )
+        is_repair = kept == node.record
         if action.record.phase not in TRANSITIONS[before] and not is_repair:
             yield _breach("table", action.node, f"{before} → {action.record.phase}")
 
@@ -169,15 +199,28 @@ def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
 def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No node takes work again unless its driver is proven."""
     for action in decision.actions:
-        why_not = why_not_validated(seen.nodes[action.node].facts) if isinstance(action, Uncordon) else None
-        if why_not is not None:
-            yield _breach("proven", action.subject, f"uncordon in spite of {why_not}")
+        if not isinstance(action, Uncordon):
+            continue
+        node = seen.nodes[action.node]
+        lack = why_unproven(node.facts, node.record)
+        if lack is not None:
+            yield _breach("proven", action.subject, f"uncordon in spite of {lack.code}")
+
+
+def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No driver is taken from under a pod that uses it, unless nothing that is loaded changes."""
+    for action in decision.actions:
+        if not isinstance(action, RestartPod) or action.operand is not Operand.DRIVER:
+            continue
+        node = seen.nodes[action.node]
+        is_harmless = node.record is not None and node.record.is_restart_only and node.facts.is_restart_enough
+        if not is_harmless and clearing.users(node.facts):
+            yield _breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
 
 
 def _starts(seen: Snapshot, action: WriteNodeRecord) -> bool:
     before = seen.nodes[action.node].record
-    opens = action.record.phase is NodePhase.CORDON_REQUIRED
-    return opens and (before is None or before.phase is not NodePhase.CORDON_REQUIRED)
+    return is_under_way(action.record) and not is_under_way(before)
 
 
 PROMISES: Final[tuple[Promise, ...]] = (
@@ -190,6 +233,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     bounded,
     table,
     proven,
+    held_off,
 )
 
 

@@ -1,135 +1,57 @@
-"""The node machine: one node, one step. The table says which phases may follow which; code may only walk along it.
+"""The node machine: one node, one step. The table (phases.py) says which phases may follow which.
 
 Law of this file: a step either opens the next phase (a record), or acts within a phase whose record has been *seen*, or
 holds with a reason; never two of these at once. So a crash between any two writes loses nothing. A deadline is looked
-at only when there is nothing left for us to do but wait. The phases are NVIDIA's; where we differ from its controller,
-see docs/deviations.md.
+at only when there is nothing left for us to do but wait. Where we differ from NVIDIA's controller, see
+docs/deviations.md.
 
-    upgrade-required ─ admitted ─▶ cordon-required ─ cordon ─▶ wait-for-jobs-required ─▶ pod-deletion-required
-                                                                                             │ no GPU pod left
-    upgrade-done ◀─ uncordon ─ uncordon-required ◀─ validated ─ validation-required ◀─ Ready ─ pod-restart-required
+    here          who starts, restarts, is proven, fails         clearing.py   jobs, checkpoints, eviction, drain
+    readiness.py  what counts as proven                          steps.py      how a phase is opened
 
 A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays.
 
-Tests: tests/core/test_node.py
+Tests: tests/core/test_node.py, tests/core/test_upstream_scenarios.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Final
+from dataclasses import replace
+from typing import Final, assert_never
 
-from seatrial.core.actions import Action, Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
-from seatrial.core.errors import CoreBug
+from seatrial.core import clearing
+from seatrial.core.actions import Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
+from seatrial.core.clearing import Exit
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Intent
+from seatrial.core.phases import FailureCode, is_under_way
+from seatrial.core.readiness import is_running_wanted, why_unproven
 from seatrial.core.snapshot import (
-    GpuPod,
+    GpuOffer,
     Instant,
+    Maintenance,
     NodeFacts,
     NodePhase,
     NodeRecord,
     NodeSeen,
-    Rebuff,
     RecordFault,
 )
-
-TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
-    None: frozenset({NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE}),
-    NodePhase.UPGRADE_DONE: frozenset({NodePhase.UPGRADE_REQUIRED}),
-    NodePhase.UPGRADE_REQUIRED: frozenset(
-        {
-            NodePhase.CORDON_REQUIRED,
-            NodePhase.UPGRADE_DONE,  # the version was reverted before the node started: let it go
-            NodePhase.UPGRADE_REQUIRED,  # a new attempt: the admission is handed back
-        }
-    ),
-    NodePhase.CORDON_REQUIRED: frozenset(
-        {
-            NodePhase.WAIT_FOR_JOBS_REQUIRED,
-            NodePhase.UPGRADE_DONE,  # reverted before the cordon: let it go
-            NodePhase.UPGRADE_REQUIRED,  # the node, or the fleet, is no longer fit for it: the admission is handed back
-        }
-    ),
-    NodePhase.WAIT_FOR_JOBS_REQUIRED: frozenset(
-        {
-            NodePhase.POD_DELETION_REQUIRED,
-            NodePhase.UNCORDON_REQUIRED,  # reverted: nothing was taken from anybody yet
-        }
-    ),
-    NodePhase.POD_DELETION_REQUIRED: frozenset(
-        {NodePhase.POD_RESTART_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_FAILED}
-    ),
-    NodePhase.POD_RESTART_REQUIRED: frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UPGRADE_FAILED}),
-    NodePhase.VALIDATION_REQUIRED: frozenset(
-        {
-            NodePhase.UNCORDON_REQUIRED,
-            NodePhase.POD_RESTART_REQUIRED,  # the version changed again meanwhile
-            NodePhase.UPGRADE_FAILED,
-        }
-    ),
-    NodePhase.UNCORDON_REQUIRED: frozenset(
-        {
-            NodePhase.UPGRADE_DONE,
-            NodePhase.VALIDATION_REQUIRED,  # what was proven is no longer so
-        }
-    ),
-    NodePhase.UPGRADE_FAILED: frozenset(
-        {
-            NodePhase.UPGRADE_REQUIRED,  # retried by somebody, or another version is wanted
-            NodePhase.UPGRADE_DONE,  # driver and validator became well after all
-        }
-    ),
-}
-
-NOT_STARTED: Final = frozenset({None, NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE})
-ENDED: Final = frozenset({NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED})
+from seatrial.core.steps import (
+    NOTHING,
+    Orders,
+    Step,
+    deadline_of,
+    new_attempt,
+    open_phase,
+    record_of,
+    retry_at,
+    told,
+    wait,
+    write_again,
+)
 
 RESTARTS_MAX: Final = 10
 """A driver container restarted more often than this has failed (NVIDIA's threshold)."""
-RETRY_SECONDS: Final = 5.0
-RETRY_SECONDS_MAX: Final = 30.0
-
-
-class FailureCode(StrEnum):
-    """Why a node was given up."""
-
-    EVICTION_TIMEOUT = "eviction-timeout"
-    DRIVER_CRASH_LOOP = "driver-crash-loop"
-    DRIVER_TIMEOUT = "driver-timeout"
-    VALIDATION_TIMEOUT = "validation-timeout"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Orders:
-    """What a step has to know beyond its node."""
-
-    intent: Intent
-    admitted: Mapping[str, int]
-    """The ledger as seen: who may be disrupted, for which attempt."""
-    recalled: frozenset[str]
-    """Who was admitted but no longer fits the budget: it hands its admission back unless it has begun."""
-    rebuffs: Mapping[str, Rebuff]
-    attentive_since: Instant
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """What one node does next: one action, or a wish to start, or a hold, or (done) nothing."""
-
-    action: Action | None = None
-    hold: Hold | None = None
-    wants_admission: bool = False
-
-
-NOTHING: Final = Step()
-
-
-def retry_at(rebuff: Rebuff) -> Instant:
-    """When a write that was turned down may be tried again: 5 s, doubling to 30 s."""
-    return rebuff.at + min(RETRY_SECONDS * float(2 ** min(rebuff.count - 1, 8)), RETRY_SECONDS_MAX)
+VALIDATOR_SECONDS: Final = 60.0
+"""How long a validator older than the driver may take to start anew by itself before we restart it."""
 
 
 def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
@@ -143,7 +65,7 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
     repaired = _repaired(node)
     if repaired is not None:
-        return Step(action=WriteNodeRecord(node=node.name, record=repaired, expect=node.facts.resource_version))
+        return write_again(node, repaired)
     if is_under_way(node.record) and not _is_admitted(node, orders):
         # The ledger was lost or is older than the record: nothing more is done before it names the node again.
         return Step(hold=hold(node.name, HoldCode.LEDGER_PENDING))
@@ -156,22 +78,23 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         case NodePhase.CORDON_REQUIRED:
             return _step_cordoning(node, orders, now)
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
-            return _open(node, NodePhase.UNCORDON_REQUIRED if _is_well(node) else NodePhase.POD_DELETION_REQUIRED, now)
+            return _let_go(node, now) or clearing.step_waiting_for_jobs(node, orders, now)
         case NodePhase.POD_DELETION_REQUIRED:
-            return _step_evicting(node, orders, now)
+            return _let_go(node, now) or clearing.step_evicting(node, orders, now)
+        case NodePhase.DRAIN_REQUIRED:
+            return _let_go(node, now) or clearing.step_draining(node, orders, now)
+        case NodePhase.NODE_MAINTENANCE_REQUIRED:
+            return _let_go(node, now) or _step_under_maintenance(node, orders, now)
         case NodePhase.POD_RESTART_REQUIRED:
             return _step_restarting(node, orders, now)
         case NodePhase.VALIDATION_REQUIRED:
             return _step_validating(node, orders, now)
         case NodePhase.UNCORDON_REQUIRED:
-            return _open(node, NodePhase.UPGRADE_DONE if _is_well(node) else NodePhase.VALIDATION_REQUIRED, now)
+            return open_phase(node, NodePhase.UPGRADE_DONE if _is_well(node) else NodePhase.VALIDATION_REQUIRED, now)
         case NodePhase.UPGRADE_FAILED:
             return _step_failed(node, orders, now)
-
-
-def is_under_way(record: NodeRecord | None) -> bool:
-    """Whether the node has started and not ended."""
-    return record is not None and record.phase not in NOT_STARTED and record.phase not in ENDED
+        case _:
+            assert_never(phase)
 
 
 def _is_admitted(node: NodeSeen, orders: Orders) -> bool:
@@ -187,41 +110,80 @@ def _repaired(node: NodeSeen) -> NodeRecord | None:
     return record if node.is_label_lost else None
 
 
+def _is_well(node: NodeSeen) -> bool:
+    """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (any more)."""
+    return not _is_still_asked_for(node) and why_unproven(node.facts, node.record) is None
+
+
+def _is_still_asked_for(node: NodeSeen) -> bool:
+    """Whether somebody asked for this upgrade although the wanted revision runs, and has not got it yet."""
+    record, driver = node.record, node.facts.driver
+    is_old = record is not None and record.is_requested and driver is not None and driver.uid == record.old_pod
+    return is_old or node.facts.awaits_safe_load
+
+
+def _let_go(node: NodeSeen, now: Instant) -> Step | None:
+    """Reverted while its driver is untouched: there is nothing to do any more, and the cordon goes."""
+    return open_phase(node, NodePhase.UNCORDON_REQUIRED, now) if _is_well(node) else None
+
+
 # ── not started ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     facts = node.facts
+    ours = _our_maintenance(node, orders)
+    if node.record is not None and ours is not None:
+        return _release(node, orders, ours)
     if facts.driver is None:
         return Step(hold=hold(node.name, HoldCode.DRIVER_POD_MISSING))
+    if facts.is_requested or facts.awaits_safe_load or node.is_retry_asked:
+        return new_attempt(node, orders, now)
+    if facts.driver.is_orphaned:
+        # An owner that has it is going to put its own pod in place of this one; without one, nobody would.
+        if facts.owner:
+            return new_attempt(node, orders, now)
+        return Step(hold=hold(node.name, HoldCode.DRIVER_ORPHANED, pod=facts.driver.name))
     if facts.wanted is None:
         return Step(hold=hold(node.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name))
     if not facts.is_in_sync:
-        return _new_attempt(node, orders, now)
+        return new_attempt(node, orders, now)
     if node.record is not None:
         return NOTHING
     if not facts.driver.is_ready:
-        return Step(
-            hold=hold(node.name, HoldCode.DRIVER_NOT_READY, pod=facts.driver.name, trouble=facts.driver.trouble)
-        )
-    return _open(node, NodePhase.UPGRADE_DONE, now, attempt=orders.admitted.get(node.name, 0))
+        return Step(hold=hold(node.name, HoldCode.DRIVER_NOT_READY, told(facts)))
+    return open_phase(node, NodePhase.UPGRADE_DONE, now, attempt=orders.admitted.get(node.name, 0))
 
 
 def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    facts, record = node.facts, _record(node)
+    facts, record = node.facts, record_of(node)
+    if facts.is_requested:
+        return new_attempt(node, orders, now)  # which answers the request, so that it is not served twice
     # Nothing was taken from a node that never began, so nothing has to be proven about it; after a failure it has.
-    has_begun = record.is_cordon_ours or bool(record.failed_pod)
-    if _is_well(node) or (_is_running_wanted(facts) and not has_begun):
-        return _open(node, NodePhase.UPGRADE_DONE, now)
+    has_begun = record.is_cordon_ours or bool(record.old_pod)
+    if _is_well(node) or (is_running_wanted(facts) and not has_begun and not facts.awaits_safe_load):
+        return open_phase(node, NodePhase.UPGRADE_DONE, now)
     is_admitted = _is_admitted(node, orders)
     why_not = _why_not_startable(facts)
     if is_admitted and (why_not is not None or node.name in orders.recalled):
         # An admission is bound to an attempt: a new attempt hands it back, and only a write that the API server accepts
         # can do so. Releasing it from a view alone could release a node that has in truth started.
-        return _new_attempt(node, orders, now)
+        return new_attempt(node, orders, now)
+    ours = _our_maintenance(node, orders)
+    if ours is not None and not ours.is_deleting and not is_admitted and not has_begun:
+        # Asked for in an attempt that was handed back before the answer was seen: nobody else would take it back.
+        return _release(node, orders, ours)
     if why_not is not None:
         return Step(hold=why_not)
-    return _open(node, NodePhase.CORDON_REQUIRED, now) if is_admitted else Step(wants_admission=True)
+    if not is_admitted:
+        return Step(wants_admission=True)
+    before = record.before or _offer(facts)
+    if orders.intent.requestor is not None:
+        return open_phase(node, NodePhase.NODE_MAINTENANCE_REQUIRED, now, before=before)
+    if facts.is_restart_enough and not record.is_requested and not facts.awaits_safe_load and not record.old_pod:
+        # Nothing that is loaded changes. The cordon keeps new pods away until the driver is proven again.
+        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now, cordon=True, is_restart_only=True, before=before)
+    return open_phase(node, NodePhase.CORDON_REQUIRED, now)
 
 
 def _why_not_startable(facts: NodeFacts) -> Hold | None:
@@ -229,11 +191,18 @@ def _why_not_startable(facts: NodeFacts) -> Hold | None:
         return hold(facts.name, HoldCode.SKIPPED)
     if not facts.is_ready:
         return hold(facts.name, HoldCode.NODE_NOT_READY)
+    if facts.owner_conflict:
+        return hold(facts.name, HoldCode.OWNER_UNCLEAR, why=facts.owner_conflict)
     if facts.driver is None:
         return hold(facts.name, HoldCode.DRIVER_POD_MISSING)
-    if facts.wanted is None:
+    if facts.wanted is None and not facts.driver.is_orphaned:
         return hold(facts.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name)
     return None
+
+
+def _offer(facts: NodeFacts) -> GpuOffer:
+    """What the node offers now, as we want to find it afterwards."""
+    return replace(facts.offer, has_dra_plugin=facts.dra is not None, has_slices=bool(facts.published))
 
 
 # ── under way ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -242,235 +211,180 @@ def _why_not_startable(facts: NodeFacts) -> Hold | None:
 def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     """The last look before something is taken away: a pause may lie between the admission and this."""
     if _is_well(node):
-        return _open(node, NodePhase.UPGRADE_DONE, now)
+        return open_phase(node, NodePhase.UPGRADE_DONE, now)
     if node.name in orders.recalled or _why_not_startable(node.facts) is not None:
-        return _new_attempt(node, orders, now)
-    return _open(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True)
-
-
-def _step_evicting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    if _is_well(node):
-        return _open(node, NodePhase.UNCORDON_REQUIRED, now)
-    deadline = _deadline(_record(node), orders, orders.intent.eviction.timeout_seconds)
-    evicting = _evict(node, orders, deadline, now)
-    return evicting if evicting is not None else _open(node, NodePhase.POD_RESTART_REQUIRED, now)
-
-
-def _evict(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
-    """Move the GPU pods away; None when there are none."""
-    facts, record = node.facts, _record(node)
-    if not facts.gpu_pods:
-        return None
-    if not facts.is_cordoned:
-        return _wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.EVICTION_TIMEOUT, now)
-    staying = [pod for pod in facts.gpu_pods if not pod.is_terminating]
-    for pod in staying:
-        protected = _why_protected(pod, orders)
-        if protected is not None:
-            return _wait(node, protected, deadline, FailureCode.EVICTION_TIMEOUT, now, pod=_full_name(pod))
-    due = tuple(pod for pod in staying if pod.uid not in orders.rebuffs or now >= retry_at(orders.rebuffs[pod.uid]))
-    if due and now < deadline:
-        return Step(action=EvictPods(node=node.name, attempt=record.attempt, pods=due))
-    blocked = [(pod, orders.rebuffs[pod.uid]) for pod in staying if pod.uid in orders.rebuffs]
-    if blocked:
-        pod, rebuff = min(blocked, key=lambda pair: (retry_at(pair[1]), pair[0].uid))
-        return _wait(
-            node,
-            HoldCode.EVICTION_BLOCKED,
-            deadline,
-            FailureCode.EVICTION_TIMEOUT,
-            now,
-            look_again_at=retry_at(rebuff),
-            pod=_full_name(pod),
-            why=rebuff.detail,
-            count=len(blocked),
-        )
-    leaving = facts.gpu_pods[0]
-    return _wait(
-        node,
-        HoldCode.EVICTING,
-        deadline,
-        FailureCode.EVICTION_TIMEOUT,
-        now,
-        pod=_full_name(leaving),
-        count=len(facts.gpu_pods),
-    )
-
-
-def _why_protected(pod: GpuPod, orders: Orders) -> HoldCode | None:
-    if not pod.has_controller and not orders.intent.eviction.force:
-        return HoldCode.POD_WITHOUT_CONTROLLER
-    if pod.has_empty_dir and not orders.intent.eviction.delete_empty_dir:
-        return HoldCode.POD_WITH_EMPTY_DIR
-    return None
+        return new_attempt(node, orders, now)
+    before = record_of(node).before or _offer(node.facts)
+    return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True, before=before)
 
 
 def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    facts, record, driver = node.facts, _record(node), node.facts.driver
-    deadline = _deadline(record, orders, orders.intent.restart_timeout_seconds)
+    facts, record, driver = node.facts, record_of(node), node.facts.driver
+    deadline = deadline_of(record, orders, orders.intent.restart_timeout_seconds)
     timeout = FailureCode.DRIVER_TIMEOUT
     if driver is None:
-        return _wait(node, HoldCode.DRIVER_POD_MISSING, deadline, timeout, now)
+        return wait(node, HoldCode.DRIVER_POD_MISSING, deadline, timeout, now)
     if driver.is_terminating:
-        return _wait(node, HoldCode.DRIVER_STOPPING, deadline, timeout, now, pod=driver.name)
-    if facts.wanted is None:
-        return _wait(node, HoldCode.REVISION_UNKNOWN, deadline, timeout, now, pod=driver.name)
-    if not facts.is_in_sync or driver.uid == record.failed_pod:
-        # Facts before records: a GPU pod that came back, or a cordon that was lifted, is dealt with first.
-        evicting = _evict(node, orders, deadline, now)
-        if evicting is not None:
-            return evicting
-        if not facts.is_cordoned:
-            return _wait(node, HoldCode.CORDON_LOST, deadline, timeout, now)
-        return Step(
-            action=RestartDriverPod(
-                node=node.name, attempt=record.attempt, namespace=driver.namespace, pod=driver.name, uid=driver.uid
-            )
-        )
+        return wait(node, HoldCode.DRIVER_STOPPING, deadline, timeout, now, pod=driver.name)
+    if facts.wanted is None and not driver.is_orphaned:
+        return wait(node, HoldCode.REVISION_UNKNOWN, deadline, timeout, now, pod=driver.name)
+    if not facts.is_in_sync or driver.is_orphaned or driver.uid == record.old_pod:
+        return _step_replacing(node, orders, deadline, now)
+    if facts.awaits_safe_load:
+        return write_again(node, record, Request.SAFE_LOAD)
     if driver.is_ready:
-        return _open(node, NodePhase.VALIDATION_REQUIRED, now)
+        return open_phase(node, NodePhase.VALIDATION_REQUIRED, now)
     if driver.restart_count > RESTARTS_MAX:
-        return _open(node, NodePhase.UPGRADE_FAILED, now, reason=FailureCode.DRIVER_CRASH_LOOP)
-    return _wait(node, HoldCode.DRIVER_STARTING, deadline, timeout, now, pod=driver.name, trouble=driver.trouble)
+        return open_phase(node, NodePhase.UPGRADE_FAILED, now, reason=FailureCode.DRIVER_CRASH_LOOP)
+    return wait(node, HoldCode.DRIVER_STARTING, deadline, timeout, now, params=told(facts))
+
+
+def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step:
+    """Delete the driver pod once nobody uses it. Facts before records: whoever came back is dealt with first."""
+    facts, record, driver = node.facts, record_of(node), node.facts.driver
+    if record.is_restart_only and not facts.is_restart_enough:
+        return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, is_restart_only=False)
+    pods = () if record.is_restart_only else clearing.users(facts)
+    if pods:
+        leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT)
+        return clearing.evict(node, pods, leave, orders, now)
+    if not facts.is_cordoned or driver is None:
+        return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
+    return Step(
+        action=RestartPod(
+            node=node.name,
+            attempt=record.attempt,
+            operand=Operand.DRIVER,
+            namespace=driver.namespace,
+            pod=driver.name,
+            uid=driver.uid,
+        )
+    )
 
 
 def _step_validating(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    facts, record = node.facts, _record(node)
+    facts, record = node.facts, record_of(node)
     if facts.driver is not None and facts.wanted is not None and not facts.is_in_sync:
-        return _open(node, NodePhase.POD_RESTART_REQUIRED, now)
-    why_not = why_not_validated(facts)
-    if why_not is None:
-        return _open(node, NodePhase.UNCORDON_REQUIRED, now)
-    deadline = _deadline(record, orders, orders.intent.validation_timeout_seconds)
-    pod, trouble = (facts.driver.name, facts.driver.trouble) if facts.driver else ("", "")
-    return _wait(node, why_not, deadline, FailureCode.VALIDATION_TIMEOUT, now, pod=pod, trouble=trouble)
+        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
+    if facts.awaits_safe_load:
+        return write_again(node, record, Request.SAFE_LOAD)
+    lack = why_unproven(facts, record)
+    if lack is None:
+        return open_phase(node, NodePhase.UNCORDON_REQUIRED, now)
+    deadline = deadline_of(record, orders, orders.intent.validation_timeout_seconds)
+    if now < deadline:
+        freshening = _step_freshening(node, lack.code, now)
+        if freshening is not None:
+            return freshening
+    params = lack.params | (told(facts) if lack.code is HoldCode.DRIVER_NOT_READY else {})
+    look_again_at = record.entered_at + VALIDATOR_SECONDS if lack.code is HoldCode.VALIDATOR_STALE else None
+    if look_again_at is not None and look_again_at <= now:
+        look_again_at = None
+    return wait(
+        node, lack.code, deadline, FailureCode.VALIDATION_TIMEOUT, now, look_again_at=look_again_at, params=params
+    )
 
 
-def why_not_validated(facts: NodeFacts) -> HoldCode | None:
-    """Why the node's driver is not proven to work; None when it is.
-
-    The validator's checks run when its pod starts, so one that was Ready before the driver proves nothing about it.
-    """
-    if not facts.is_ready:
-        return HoldCode.NODE_NOT_READY  # its kubelet is silent, so what is seen of its pods is from before
-    if facts.driver is None:
-        return HoldCode.DRIVER_POD_MISSING
-    if facts.wanted is None:
-        return HoldCode.REVISION_UNKNOWN
-    if not facts.is_in_sync or not facts.driver.is_ready or facts.driver.is_terminating:
-        return HoldCode.DRIVER_NOT_READY
-    if facts.validator is None or facts.validator.is_terminating:
-        return HoldCode.VALIDATOR_MISSING
-    if not facts.validator.is_ready:
-        return HoldCode.VALIDATOR_NOT_READY
-    if facts.validator.ready_since is None or facts.driver.ready_since is None:
-        return HoldCode.VALIDATOR_STALE
-    return HoldCode.VALIDATOR_STALE if facts.validator.ready_since < facts.driver.ready_since else None
+def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | None:
+    """Restart what outlived the old driver; None when that is not what is missing."""
+    facts, record = node.facts, record_of(node)
+    if code is HoldCode.VALIDATOR_STALE and facts.validator is not None and facts.validator.uid:
+        if now < record.entered_at + VALIDATOR_SECONDS:
+            return None
+        operand, pod = Operand.VALIDATOR, (facts.validator.namespace, facts.validator.name, facts.validator.uid)
+    elif code is HoldCode.DRA_PLUGIN_STALE and facts.dra is not None and not _is_unpreparing(facts):
+        operand, pod = Operand.DRA_PLUGIN, (facts.dra.namespace, facts.dra.name, facts.dra.uid)
+    else:
+        return None
+    namespace, name, uid = pod
+    return Step(
+        action=RestartPod(
+            node=node.name, attempt=record.attempt, operand=operand, namespace=namespace, pod=name, uid=uid
+        )
+    )
 
 
-def _is_well(node: NodeSeen) -> bool:
-    """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (any more)."""
-    return why_not_validated(node.facts) is None
-
-
-def _is_running_wanted(facts: NodeFacts) -> bool:
-    return facts.is_in_sync and facts.driver is not None and facts.driver.is_ready and not facts.driver.is_terminating
+def _is_unpreparing(facts: NodeFacts) -> bool:
+    """Whether a pod is on its way out that may need the DRA plugin for that: without it, it would never be gone."""
+    return any(pod.is_terminating and pod.holds_claim for pod in facts.pods)
 
 
 def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    record, wanted = _record(node), node.facts.wanted
+    record, wanted = record_of(node), node.facts.wanted
     if node.is_retry_asked or (wanted is not None and wanted.hash != record.failed_revision):
-        return _new_attempt(node, orders, now)
+        return new_attempt(node, orders, now)
     if _is_well(node):
         # Straight to done: the node has no admission any more, and giving capacity back needs none.
-        return _open(node, NodePhase.UPGRADE_DONE, now)
-    return Step(hold=hold(node.name, HoldCode.FAILED, since=record.entered_at, why=record.reason))
+        return open_phase(node, NodePhase.UPGRADE_DONE, now)
+    retries = orders.intent.retries
+    again_at = None
+    failures = max(record.failures, 1)  # records of an earlier release do not count them
+    if failures <= retries.count_max:
+        pause_seconds = retries.pause_seconds * float(2 ** (failures - 1))
+        again_at = deadline_of(record, orders, pause_seconds)
+        if now >= again_at:
+            return new_attempt(node, orders, now)
+    params: dict[str, object] = {"why": record.reason, "diagnosis": record.trouble}
+    return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))
 
 
-# ── writing records ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── where a maintenance operator empties the nodes ───────────────────────────────────────────────────────────────────
 
 
-def _open(
-    node: NodeSeen,
-    phase: NodePhase,
-    now: Instant,
-    *,
-    cordon: bool = False,
-    reason: FailureCode | None = None,
-    attempt: int = 0,
-) -> Step:
-    """Open a phase; cordon and uncordon ride in the same PATCH as the record, so they are atomic with it."""
-    facts, before = node.facts, node.record
-    if phase not in TRANSITIONS[before.phase if before else None]:
-        raise CoreBug(f"{node.name}: {before} may not be followed by {phase}; see TRANSITIONS in core/node.py.")
-    was_ours = before is not None and before.is_cordon_ours
-    is_done, has_failed = phase is NodePhase.UPGRADE_DONE, phase is NodePhase.UPGRADE_FAILED
-    record = NodeRecord(
-        phase=phase,
-        attempt=before.attempt if before else attempt,
-        entered_at=now,
-        # The resourceVersion we expect ties this answer to the very object we looked at: a cordon found there that is
-        # not ours already is somebody else's, because ours is only ever set by this same write.
-        is_cordon_ours=not is_done and (was_ours or (cordon and not facts.is_cordoned)),
-        reason=reason or "",
-        failed_revision=facts.wanted.hash if has_failed and facts.wanted else _kept(before, "failed_revision", phase),
-        failed_pod=facts.driver.uid if has_failed and facts.driver else _kept(before, "failed_pod", phase),
+def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    requestor, record = orders.intent.requestor, record_of(node)
+    if requestor is None:
+        # The way was changed under a node that had not begun: it begins anew, on the other way.
+        return new_attempt(node, orders, now)
+    ours = _our_maintenance(node, orders)
+    if ours is None and (node.name in orders.recalled or _why_not_startable(node.facts) is not None):
+        return new_attempt(node, orders, now)
+    deadline = deadline_of(record, orders, requestor.timeout_seconds)
+    if ours is not None and ours.is_ready and not ours.is_deleting:
+        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
+    name = f"{requestor.prefix}-{node.name}"
+    # Somebody else's object is joined where it has the name ours would have: that is how NVIDIA's operators share one.
+    theirs = node.facts.maintenance
+    is_shared = theirs is not None and (theirs.namespace, theirs.name) == (requestor.namespace, name)
+    joined = theirs if is_shared else None
+    if ours is None and (joined is None or not joined.is_deleting) and now < deadline:
+        return Step(
+            action=RequestMaintenance(
+                node=node.name,
+                attempt=record.attempt,
+                namespace=requestor.namespace,
+                name=name,
+                requestor=requestor.id,
+                policy=orders.policy(node),
+                joins=joined.resource_version if joined else "",
+            )
+        )
+    return wait(node, HoldCode.MAINTENANCE_PENDING, deadline, FailureCode.MAINTENANCE_TIMEOUT, now, name=name)
+
+
+def _our_maintenance(node: NodeSeen, orders: Orders) -> Maintenance | None:
+    requestor, found = orders.intent.requestor, node.facts.maintenance
+    return found if requestor is not None and found is not None and found.is_wanted_by(requestor.id) else None
+
+
+def _release(node: NodeSeen, orders: Orders, found: Maintenance) -> Step:
+    requestor = orders.intent.requestor
+    if requestor is None or found.is_deleting:
+        return NOTHING
+    return Step(
+        action=ReleaseMaintenance(
+            node=node.name,
+            attempt=record_of(node).attempt,
+            namespace=found.namespace,
+            name=found.name,
+            requestor=requestor.id,
+            uid=found.uid,
+            resource_version=found.resource_version,
+            is_ours=found.requestor == requestor.id,  # it goes for good once the others have left, too
+            stay=tuple(other for other in found.others if other != requestor.id),
+        )
     )
-    writing = WriteNodeRecord
-    if cordon and not facts.is_cordoned:
-        writing = Cordon
-    elif is_done and was_ours and facts.is_cordoned:
-        writing = Uncordon
-    return Step(action=writing(node=node.name, record=record, expect=facts.resource_version))
-
-
-def _kept(before: NodeRecord | None, name: str, phase: NodePhase) -> str:
-    """What a failure left behind is remembered until the node is done."""
-    return "" if before is None or phase is NodePhase.UPGRADE_DONE else str(getattr(before, name))
-
-
-def _new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
-    before = node.record
-    record = NodeRecord(
-        phase=NodePhase.UPGRADE_REQUIRED,
-        # Above the ledger too: a record that somebody removed must not come back under an old admission.
-        attempt=max(before.attempt if before else 0, orders.admitted.get(node.name, 0)) + 1,
-        entered_at=now,
-        is_cordon_ours=before is not None and before.is_cordon_ours,
-        failed_pod=before.failed_pod if before else "",
-    )
-    return Step(action=WriteNodeRecord(node=node.name, record=record, expect=node.facts.resource_version))
-
-
-def _wait(
-    node: NodeSeen,
-    code: HoldCode,
-    deadline: Instant,
-    failure: FailureCode,
-    now: Instant,
-    look_again_at: Instant | None = None,
-    **params: object,
-) -> Step:
-    """Hold until the deadline, then give the node up."""
-    if now >= deadline:
-        return _open(node, NodePhase.UPGRADE_FAILED, now, reason=failure)
-    until = deadline if look_again_at is None else min(deadline, look_again_at)
-    return Step(hold=hold(node.name, code, since=_record(node).entered_at, until=until, **params))
-
-
-def _deadline(record: NodeRecord, orders: Orders, timeout_seconds: float) -> Instant:
-    return max(record.entered_at, orders.attentive_since) + timeout_seconds
-
-
-def _record(node: NodeSeen) -> NodeRecord:
-    if node.record is None:
-        raise CoreBug(f"{node.name}: a phase without a record.")
-    return node.record
 
 
 def _phase_text(node: NodeSeen) -> str:
     return node.record.phase if node.record else "nothing"
-
-
-def _full_name(pod: GpuPod) -> str:
-    return f"{pod.namespace}/{pod.name}"

@@ -18,6 +18,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from seatrial.core.consumers import GpuUse
+from seatrial.core.owners import DriverClaim
+from seatrial.core.policy import PolicyWish
+from seatrial.core.troubles import Symptom
+
 Instant: TypeAlias = float
 """Seconds since the epoch on *our* clock, unless a name says otherwise."""
 
@@ -32,6 +37,8 @@ class NodePhase(StrEnum):
     CORDON_REQUIRED = "cordon-required"
     WAIT_FOR_JOBS_REQUIRED = "wait-for-jobs-required"
     POD_DELETION_REQUIRED = "pod-deletion-required"
+    DRAIN_REQUIRED = "drain-required"
+    NODE_MAINTENANCE_REQUIRED = "node-maintenance-required"
     POD_RESTART_REQUIRED = "pod-restart-required"
     VALIDATION_REQUIRED = "validation-required"
     UNCORDON_REQUIRED = "uncordon-required"
@@ -46,16 +53,43 @@ class Mode(StrEnum):
     DELEGATED = "delegated"
 
 
+class Keeper(StrEnum):
+    """Who puts a pod back when it goes."""
+
+    CONTROLLER = "controller"
+    """A ReplicaSet, a Job and their like: somewhere, when there is room."""
+    DAEMON_SET = "daemon-set"
+    """On the same node, at once."""
+    KUBELET = "kubelet"
+    """A static pod: what the API server shows is a mirror, and evicting it moves nothing."""
+    NOBODY = "nobody"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuPod:
-    """A pod that holds a GPU of the node and would have to leave before the driver does."""
+class Pod:
+    """A pod on a node that is no operand of the driver: perhaps a user of its GPUs, perhaps a job to wait for."""
 
     namespace: str
     name: str
     uid: str
+    labels: tuple[tuple[str, str], ...] = ()
+    gpu: GpuUse | None = None
+    """How it holds a GPU, if it does; then it has to leave before the driver does."""
+    holds_claim: bool = False
+    """Whether the kubelet needs the DRA plugin to let it go, be it only a monitor."""
     is_terminating: bool = False
-    has_controller: bool = True
+    keeper: Keeper = Keeper.CONTROLLER
     has_empty_dir: bool = False
+    deploy_label: str = ""
+    """For a DaemonSet's pod: the node label (nvidia.com/gpu.deploy.…) by which its DaemonSet chooses nodes."""
+    offers_checkpoint: bool = False
+    checkpoint_asked: str = ""
+    """Which attempt has asked it to save its work, and which one it has saved it for."""
+    checkpoint_saved: str = ""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +99,8 @@ class DriverRevision:
     hash: str
     version: str
     """Driver version read from the image tag; empty when the tag does not say (a digest, a precompiled image)."""
+    digest: str = ""
+    """DRIVER_CONFIG_DIGEST: equal digests mean that the loaded modules may stay as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +112,25 @@ class DriverPod:
     uid: str
     revision: str
     version: str = ""
+    digest: str = ""
+    is_orphaned: bool = False
+    """Nobody owns it any more: its DaemonSet was taken away from over it."""
     is_ready: bool = False
     ready_since: ApiInstant | None = None
+    started_at: ApiInstant | None = None
+    """When the driver's container started, which a restart in place moves without a new pod."""
     is_terminating: bool = False
     restart_count: int = 0
     trouble: str = ""
     """Why a container waits, in the kubelet's word (ImagePullBackOff, CrashLoopBackOff); empty when none says so."""
+    symptoms: tuple[Symptom, ...] = ()
+
+    @property
+    def loaded_at(self) -> ApiInstant | None:
+        """Since when the driver that runs now has been usable; None while it is not known to be."""
+        if self.ready_since is None:
+            return None
+        return max(self.ready_since, self.started_at or self.ready_since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,26 +138,108 @@ class ValidatorPod:
     """The validator pod of a node; its checks run when it starts, so *when* it became ready is what counts."""
 
     name: str
+    namespace: str = ""
+    uid: str = ""
     is_ready: bool = False
     ready_since: ApiInstant | None = None
     is_terminating: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DraPlugin:
+    """The DRA kubelet plugin of a node: it keeps the driver's library open, so it must be younger than the driver."""
+
+    namespace: str
+    name: str
+    uid: str
+    is_ready: bool = False
+    started_at: ApiInstant | None = None
+    """When the first of its containers started; None while none runs."""
+    is_terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The driver version a node says it has loaded (feature discovery's label), and when it looked."""
+
+    version: str
+    seen_at: ApiInstant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """A NodeMaintenance of the maintenance operator: who asked for it, and whether the node is free for the work."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    requestor: str
+    others: tuple[str, ...] = ()
+    is_ready: bool = False
+    is_deleting: bool = False
+
+    def is_wanted_by(self, requestor: str) -> bool:
+        return requestor == self.requestor or requestor in self.others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuOffer:
+    """What a node offers the users of its GPUs. Remembered before the work, so that afterwards nothing is less."""
+
+    resources: tuple[tuple[str, int], ...] = ()
+    """Allocatable nvidia.com/… resources and their counts: whole GPUs and MIG slices."""
+    mig_config: str = ""
+    runtime_handlers: tuple[str, ...] = ()
+    """NVIDIA's handlers of the container runtime, where the kubelet tells of them."""
+    has_dra_plugin: bool = False
+    has_slices: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What can be observed of one node, joined from nodes, pods and revisions."""
+    """What can be observed of one node, joined from nodes, pods, revisions, claims and the operator's resources."""
 
     name: str
     resource_version: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    """Not compared: whoever changes a label changes the resource version."""
     is_cordoned: bool = False
     is_ready: bool = True
     is_skipped: bool = False
+    is_requested: bool = False
+    """Somebody asked for an upgrade of this node by annotation, needed or not."""
+    awaits_safe_load: bool = False
+    """The driver's init container waits for us to say that the node is safe to load on."""
+    is_loss_accepted: bool = False
+    """Somebody accepts that the node offers less than before."""
     nvidia_state: str = ""
     """The value under NVIDIA's own key; ours only where no GPU Operator runs."""
+    owner: str = ""
+    """The NVIDIADriver that owns the node's driver; empty where there is none."""
+    owner_conflict: str = ""
+    """Why it cannot be told who owns the node's driver."""
     wanted: DriverRevision | None = None
     driver: DriverPod | None = None
     validator: ValidatorPod | None = None
-    gpu_pods: tuple[GpuPod, ...] = ()
+    dra: DraPlugin | None = None
+    published: tuple[str, ...] = ()
+    """The driver versions that the node's ResourceSlices carry."""
+    loaded: Loaded | None = None
+    pods: tuple[Pod, ...] = ()
+    offer: GpuOffer = field(default_factory=GpuOffer)
+    mig_state: str = ""
+    """How the MIG manager fares: success, pending, failed, …; empty where there is none."""
+    paused_labels: tuple[str, ...] = ()
+    """Deploy labels that say paused: somebody is at work on the driver, or left them so."""
+    maintenance: Maintenance | None = None
+    symptoms: tuple[Symptom, ...] = ()
+    """What the node's own conditions complain of."""
+
+    @property
+    def gpu_pods(self) -> tuple[Pod, ...]:
+        """The pods that hold a GPU of the node."""
+        return tuple(pod for pod in self.pods if pod.gpu is not None)
 
     @property
     def is_unavailable(self) -> bool:
@@ -119,6 +250,13 @@ class NodeFacts:
     def is_in_sync(self) -> bool:
         """Whether the running driver pod is of the revision its DaemonSet wants."""
         return self.wanted is not None and self.driver is not None and self.driver.revision == self.wanted.hash
+
+    @property
+    def is_restart_enough(self) -> bool:
+        """Whether the wanted driver differs from the running one in nothing that is loaded."""
+        if self.driver is None or self.wanted is None or self.driver.is_orphaned:
+            return False
+        return bool(self.driver.digest) and self.driver.digest == self.wanted.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +269,25 @@ class NodeRecord:
     is_cordon_ours: bool = False
     reason: str = ""
     """Why the node failed: a FailureCode's text; empty otherwise."""
+    trouble: str = ""
+    """Which of the known troubles it had then, where one was recognised."""
     failed_revision: str = ""
     """The revision wanted when the node last failed: another one is worth a new attempt by itself."""
-    failed_pod: str = ""
-    """The uid of the driver pod the node last failed with: a retry starts with a fresh one."""
+    failures: int = 0
+    """How often the node has failed on its way to this revision."""
+    old_pod: str = ""
+    """The uid of a driver pod that must not outlive this attempt, whatever its revision: the one the node last failed
+    with, or the one it ran when somebody asked for the upgrade."""
+    is_requested: bool = False
+    """The attempt was asked for by annotation, so running the wanted revision already is no reason to stop."""
+    is_restart_only: bool = False
+    """Nothing that is loaded changes: the driver pod is restarted under its users."""
+    is_saving: bool = False
+    """Somebody on the node offered to save their work, so evictions get that much longer."""
+    before: GpuOffer | None = None
+    """What the node offered when we cordoned it."""
+    paused: tuple[tuple[str, str], ...] = ()
+    """Deploy labels we paused, with the values to give back."""
 
 
 class RecordFault(StrEnum):
@@ -216,6 +369,17 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """One NVIDIADriver: the nodes it claims, and what it says about their upgrade."""
+
+    name: str
+    claim: DriverClaim
+    is_auto_upgrading: bool = True
+    driver_version: str = ""
+    policy: PolicyWish = field(default_factory=PolicyWish)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorFacts:
     """What is seen of NVIDIA's GPU Operator."""
 
@@ -224,6 +388,9 @@ class OperatorFacts:
     is_auto_upgrading: bool = False
     driver_version: str = ""
     state: str = ""
+    policy: PolicyWish = field(default_factory=PolicyWish)
+    """What its ClusterPolicy says about upgrades; each NVIDIADriver has its own, see `pools`."""
+    pools: tuple[Pool, ...] = ()
 
     @property
     def mode(self) -> Mode:

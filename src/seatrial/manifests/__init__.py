@@ -1,15 +1,44 @@
-"""The manifests seatrial needs in a cluster, as text: its resource definition and the controller's rights."""
+"""The manifests seatrial needs in a cluster, as text: its resource definition and the controller's rights.
+
+Tests: tests/test_manifests.py, and tests/e2e run under exactly these rights.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from importlib import resources
+from typing import Final
+
+OPERATOR_NAMESPACE: Final = "gpu-operator"
+DRA_NAMESPACE: Final = "nvidia-dra-driver-gpu"
+"""What the namespaces are called in the files; both are replaced by the names asked for."""
+
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def crd() -> str:
     """The CustomResourceDefinition of GPURollout."""
-    return resources.files(__name__).joinpath("crd.yaml").read_text(encoding="utf-8")
+    return _read("crd.yaml")
 
 
-def rbac() -> str:
-    """The controller's ServiceAccount and exactly the rights it needs."""
-    return resources.files(__name__).joinpath("rbac.yaml").read_text(encoding="utf-8")
+def rbac(*, operator_namespace: str = OPERATOR_NAMESPACE, dra_namespaces: Iterable[str] = ()) -> str:
+    """The controller's ServiceAccount and exactly the rights it needs.
+
+    The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
+    name that cannot be a namespace's is a ValueError.
+    """
+    parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
+    dra = _read("rbac-dra.yaml")
+    parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in sorted(set(dra_namespaces))]
+    return "---\n".join(parts)
+
+
+def _read(name: str) -> str:
+    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _in_namespace(text: str, written: str, wanted: str) -> str:
+    if not _NAMESPACE.fullmatch(wanted):
+        raise ValueError(f"{wanted!r} cannot be the name of a namespace.")
+    return re.sub(rf"^(  namespace: ){re.escape(written)}$", rf"\g<1>{wanted}", text, flags=re.MULTILINE)

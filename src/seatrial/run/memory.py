@@ -12,8 +12,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions import EvictPods, RestartDriverPod, WriteNodeRecord, WriteRolloutRecord, rollout_subject
-from seatrial.core.snapshot import Instant, Rebuff, Snapshot
+from seatrial.core.actions import (
+    AskCheckpoint,
+    EvictPods,
+    Operand,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+    rollout_subject,
+)
+from seatrial.core.snapshot import Instant, NodeFacts, Pod, Rebuff, Snapshot
 from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0
@@ -86,7 +96,7 @@ class Memory:
             for subject, (outcome, until) in self._unseen.items()
             if now < until and _looks_untouched(outcome, seen)
         }
-        alive = {pod.uid for node in seen.nodes.values() for pod in node.facts.gpu_pods}
+        alive = {pod.uid for node in seen.nodes.values() for pod in node.facts.pods}
         alive |= {*seen.nodes, rollout_subject(seen.rollout.name)}
         self._rebuffs = {subject: rebuff for subject, rebuff in self._rebuffs.items() if subject in alive}
 
@@ -99,14 +109,36 @@ def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
     node = seen.nodes.get(action.node)
     if node is None:
         return False
+    facts = node.facts
     match action:
         case WriteNodeRecord(expect=expect):
-            return node.facts.resource_version == expect
-        case RestartDriverPod(uid=uid):
-            driver = node.facts.driver
-            return driver is not None and driver.uid == uid and not driver.is_terminating
-        case EvictPods(pods=pods):
-            granted = {pod.uid for pod in pods} - {uid for uid, _ in outcome.blocked}
-            return any(pod.uid in granted and not pod.is_terminating for pod in node.facts.gpu_pods)
+            return facts.resource_version == expect
+        case RestartPod(operand=operand, uid=uid):
+            return _is_running(facts, operand, uid)
+        case EvictPods():
+            granted = _granted(action.pods, outcome)
+            return any(pod.uid in granted and not pod.is_terminating for pod in facts.pods)
+        case AskCheckpoint(token=token, webhook=webhook):
+            granted = _granted(action.pods, outcome)
+            # A pod shows that it was asked; a webhook that has answered leaves only the saved work to see.
+            told = [
+                pod.checkpoint_saved if webhook else pod.checkpoint_asked for pod in facts.pods if pod.uid in granted
+            ]
+            return any(text != token for text in told)
+        case RequestMaintenance(joins=joins):
+            return (facts.maintenance.resource_version if facts.maintenance else "") == joins
+        case ReleaseMaintenance(uid=uid, resource_version=version):
+            found = facts.maintenance
+            return found is not None and (found.uid, found.resource_version) == (uid, version)
         case _:
             assert_never(action)
+
+
+def _is_running(facts: NodeFacts, operand: Operand, uid: str) -> bool:
+    pods = {Operand.DRIVER: facts.driver, Operand.VALIDATOR: facts.validator, Operand.DRA_PLUGIN: facts.dra}
+    pod = pods[operand]
+    return pod is not None and pod.uid == uid and not pod.is_terminating
+
+
+def _granted(pods: Iterable[Pod], outcome: Outcome) -> set[str]:
+    return {pod.uid for pod in pods} - {uid for uid, _ in outcome.blocked}

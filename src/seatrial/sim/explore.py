@@ -16,16 +16,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar, assert_never
 
-from seatrial.core import capacity, invariants
-from seatrial.core.actions import Action, Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
+from seatrial.core import capacity, clearing, invariants
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    PauseClients,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    Uncordon,
+    WriteNodeRecord,
+)
 from seatrial.core.actions import WriteRolloutRecord as WriteLedger
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
-from seatrial.core.node import is_under_way
-from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.phases import NOT_STARTED, is_under_way
+from seatrial.core.policy import Limits
+from seatrial.core.snapshot import Admission, NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
 from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Refused, apply
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
@@ -34,15 +46,27 @@ State: TypeAlias = tuple[int, ...]
 """Numbers: the nodes, the ledger, the same as the controller sees them, and how often it may yet start again."""
 Move: TypeAlias = tuple[str, State]
 
-RESTING: Final = frozenset(
+UNDECIDED: Final = frozenset(
     {
-        HoldCode.FAILED,
-        HoldCode.FAILURE_BUDGET,
-        HoldCode.UNAVAILABLE_LIMIT,
-        HoldCode.SKIPPED,
-        HoldCode.NODE_NOT_READY,
+        HoldCode.POD_WITHOUT_CONTROLLER,
+        HoldCode.POD_WITH_EMPTY_DIR,
+        HoldCode.DAEMON_SET_HOLDS_GPU,
+        HoldCode.STATIC_POD_HOLDS_GPU,
+        HoldCode.OFFER_REDUCED,
     }
 )
+"""What keeps a node that is under way until somebody decides, of a pod or of a loss; or until its time is up."""
+
+RESTING: Final = UNDECIDED | {
+    HoldCode.FAILED,
+    HoldCode.FAILURE_BUDGET,
+    HoldCode.UNAVAILABLE_LIMIT,
+    HoldCode.UNIT_TOO_LARGE,
+    HoldCode.SKIPPED,
+    HoldCode.NODE_NOT_READY,
+    HoldCode.OWNER_UNCLEAR,
+    HoldCode.DRIVER_ORPHANED,
+}
 """What a node may wait for when nothing moves any more: somebody's decision. Waiting for us would be a deadlock."""
 
 
@@ -133,14 +157,32 @@ def why_overspent(nodes: tuple[NodeSeen, ...], intent: Intent, external: frozens
 
     Nodes that others made unavailable are `external`: what nobody had seen yet cannot be held against us.
     """
+    return next((why for scope in _scopes(nodes, intent) if (why := _why_overspent_in(*scope, external))), None)
+
+
+def _scopes(nodes: tuple[NodeSeen, ...], intent: Intent) -> Iterator[tuple[str, tuple[NodeSeen, ...], Limits]]:
+    """Every set of nodes with limits: the fleet, pools, domains. Worked out anew, so that core's own cannot mislead."""
+    yield "", nodes, intent.limits
+    for owner, policy in intent.pools.items():
+        yield f" in pool {owner}", tuple(node for node in nodes if node.facts.owner == owner), policy.limits
+    for domain in intent.domains:
+        if domain.unavailable_max is None:
+            continue
+        limits = Limits(parallel_max=0, unavailable_max=domain.unavailable_max)
+        for value in sorted({node.facts.labels[domain.label] for node in nodes if domain.label in node.facts.labels}):
+            inside = tuple(node for node in nodes if node.facts.labels.get(domain.label) == value)
+            yield f" in {domain.label} {value}", inside, limits
+
+
+def _why_overspent_in(where: str, nodes: tuple[NodeSeen, ...], limits: Limits, external: frozenset[str]) -> str | None:
     under_way = {node.name for node in nodes if is_under_way(node.record)}
     taken = (under_way | {node.name for node in nodes if node.facts.is_unavailable}) - external
-    parallel_max = intent.limits.parallel_max or len(nodes)
+    parallel_max = limits.parallel_max or len(nodes)
     if len(under_way) > parallel_max:
-        return f"{len(under_way)} nodes under way at a limit of {parallel_max}: {', '.join(sorted(under_way))}"
-    unavailable_max = intent.limits.unavailable_max.of(len(nodes))
+        return f"{len(under_way)} nodes under way at a limit of {parallel_max}{where}: {', '.join(sorted(under_way))}"
+    unavailable_max = limits.unavailable_max.of(len(nodes))
     if under_way and len(taken) > unavailable_max:
-        return f"{len(taken)} nodes unavailable at a limit of {unavailable_max}: {', '.join(sorted(taken))}"
+        return f"{len(taken)} nodes unavailable at a limit of {unavailable_max}{where}: {', '.join(sorted(taken))}"
     return None
 
 
@@ -152,9 +194,44 @@ def why_exposed(node: NodeSeen) -> str | None:
     if not facts.is_unavailable and (driver.is_terminating or not driver.is_ready):
         return f"{node.name} takes work while its driver is being replaced"
     phase = node.record.phase if node.record else None
-    if driver.is_terminating and phase is not NodePhase.POD_RESTART_REQUIRED:
+    if not driver.is_terminating:
+        return None
+    if phase is not NodePhase.POD_RESTART_REQUIRED:
         return f"the driver of {node.name} is stopped, but its record says {phase}"
+    users = clearing.users(facts)
+    if users and not _is_restart_harmless(node):
+        return f"the driver of {node.name} is stopped under {users[0].full_name}"
     return None
+
+
+def _is_restart_harmless(node: NodeSeen) -> bool:
+    """Whether a driver may be stopped under its users: nothing that is loaded changes, and nobody new comes."""
+    is_meant = node.record is not None and node.record.is_restart_only
+    return is_meant and node.facts.is_restart_enough and node.facts.is_cordoned
+
+
+def why_split(nodes: tuple[NodeSeen, ...], admitted: tuple[Admission, ...], intent: Intent) -> str | None:
+    """What the truth says about units: who begins, begins with all of its unit.
+
+    For worlds in which no member fails or is taken out: those go on alone, as they must.
+    """
+    units = [domain.label for domain in intent.domains if domain.is_unit]
+    named = {admission.node for admission in admitted}
+    for label in units:
+        begun = {_unit(node.facts, label): node.name for node in nodes if _has_begun(node)}
+        for node in nodes:
+            ahead = begun.get(_unit(node.facts, label))
+            if ahead is not None and not _has_begun(node) and node.name not in named:
+                return f"{ahead} was let in without {node.name}, and both are {_unit(node.facts, label)}"
+    return None
+
+
+def _unit(facts: NodeFacts, label: str) -> str:
+    return capacity.domain_of(facts, label) or facts.name
+
+
+def _has_begun(node: NodeSeen) -> bool:
+    return node.facts.is_in_sync or (node.record is not None and node.record.phase not in NOT_STARTED)
 
 
 # ── the small world ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -263,10 +340,11 @@ class _Model:
         seen = Snapshot(nodes=nodes, rollout=self._ledgers.values[view[-1]])
         decision = self._decider(seen, self._intent, 0.0)
         breaches = (breach for promise in self._promises for breach in promise(seen, self._intent, decision))
+        stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
         return _Pass(
             acts=tuple((_line(action), self._place(action), self._acts.of(action)) for action in decision.actions),
             breach=next((str(breach) for breach in breaches), None),
-            is_at_rest=not capacity.under_way(seen.rollout.admitted, seen.nodes)
+            is_at_rest=capacity.under_way(seen.rollout.admitted, seen.nodes) <= stuck
             and all(held.code in RESTING for held in decision.holds),
         )
 
@@ -300,8 +378,8 @@ class _Model:
 
     def _new_reactions(self, place: int, number: int) -> Iterator[tuple[str, int]]:
         node = self._nodes.values[number]
-        # The generation of the driver pod serves as the time: it orders what has to be ordered, and stays finite.
-        at = float(node.facts.driver.uid.rpartition("-")[2]) if node.facts.driver else 0.0
+        # Generations of pods serve as the time: they order what has to be ordered, and stay finite.
+        at = float(sum(int(pod.uid.rpartition("-")[2]) for pod in (node.facts.driver, node.facts.dra) if pod))
         for what, reaction in REACTIONS.items():
             facts = reaction(node.facts, self._fates[place], at)
             if facts is not None:
@@ -312,7 +390,8 @@ class _Model:
         exposed = next((why for why in map(why_exposed, nodes) if why), None)
         lifted = next((n.name for n in nodes if n.name in self._cordoned and not n.facts.is_cordoned), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
-        return why_overspent(nodes, self._intent) or exposed or taken
+        split = why_split(nodes, self._ledgers.values[truth[-1]].admitted, self._intent)
+        return why_overspent(nodes, self._intent) or exposed or taken or split
 
 
 def _line(action: Action) -> str:
@@ -325,12 +404,22 @@ def _line(action: Action) -> str:
             return f"{node} is cordoned, and {record.phase} written"
         case Uncordon(node=node, record=record):
             return f"{node} is uncordoned, and {record.phase} written"
+        case PauseClients(node=node, labels=labels):
+            return f"{node}: {', '.join(key for key, _ in labels)} is paused"
         case WriteNodeRecord(node=node, record=record):
             return f"{node}: {record.phase} is written (attempt {record.attempt})"
         case EvictPods(node=node, pods=pods):
-            return f"{node}: {len(pods)} GPU pods are asked to leave"
-        case RestartDriverPod(node=node, uid=uid):
-            return f"{node}: driver pod {uid} is deleted"
+            return f"{node}: {len(pods)} pods are asked to leave"
+        case AskCheckpoint(node=node, pods=pods):
+            return f"{node}: {len(pods)} pods are asked to save their work"
+        case RestartPod(node=node, operand=operand, uid=uid):
+            return f"{node}: {operand} pod {uid} is deleted"
+        case RequestMaintenance(node=node):
+            return f"{node}: the maintenance operator is asked for the node"
+        case ReleaseMaintenance(node=node):
+            return f"{node}: the maintenance operator is told that the node is free"
+        case _:
+            assert_never(action)
 
 
 def _story(number: int, parents: list[tuple[int, str]]) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from seatrial.core.actions import Action, WriteRolloutRecord
+from seatrial.core.actions import Action, AskCheckpoint, EvictPods, NodeAct, WriteRolloutRecord
 from seatrial.core.intent import Intent
-from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, Pod, RolloutRecord, Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply
 
@@ -31,12 +31,24 @@ class Delay:
 
 
 DELAYS: Final[Mapping[str, Delay]] = {
-    "gpu pods leave": Delay(seconds=30, jitter_seconds=30),
+    "pods leave": Delay(seconds=30, jitter_seconds=30),
+    "job finishes": Delay(seconds=900, jitter_seconds=900),
+    "work is saved": Delay(seconds=60, jitter_seconds=60),
+    "paused clients leave": Delay(seconds=5, jitter_seconds=5),
+    "clients come back": Delay(seconds=5, jitter_seconds=5),
     "driver pod replaced": Delay(seconds=2, jitter_seconds=1),
     "driver gets ready": Delay(seconds=180, jitter_seconds=60),
     "driver crash loops": Delay(seconds=600, jitter_seconds=60),
+    "GPUs offered": Delay(seconds=10, jitter_seconds=10),
+    "features discovered": Delay(seconds=5, jitter_seconds=60),
     "validator restarts": Delay(seconds=2, jitter_seconds=1),
+    "validator replaced": Delay(seconds=2, jitter_seconds=1),
     "validator passes": Delay(seconds=25, jitter_seconds=10),
+    "DRA plugin replaced": Delay(seconds=2, jitter_seconds=1),
+    "DRA plugin starts": Delay(seconds=5, jitter_seconds=5),
+    "maintenance begins": Delay(seconds=5, jitter_seconds=5),
+    "maintenance gets ready": Delay(seconds=5, jitter_seconds=5),
+    "maintenance ends": Delay(seconds=5, jitter_seconds=5),
 }
 """A driver of 3 to 4 minutes, as the vendor's own example of one node shows it."""
 
@@ -147,7 +159,7 @@ class World:
         if isinstance(answer, Refused):
             if answer.is_stale:
                 return Outcome(action=action, result=Result.STALE, detail=answer.why)
-            blocked = tuple((pod.uid, answer.why) for pod in node.facts.gpu_pods)
+            blocked = tuple((pod.uid, answer.why) for pod in _asked(action))
             return Outcome(action=action, result=Result.BLOCKED, detail=answer.why, blocked=blocked)
         self._set(answer)
         return Outcome(action=action, result=Result.DONE)
@@ -186,6 +198,11 @@ class World:
     def _push(self, instant: Instant, happening: Callable[[], None]) -> None:
         self._event_count += 1
         heapq.heappush(self._events, (instant, self._event_count, happening))
+
+
+def _asked(action: NodeAct) -> tuple[Pod, ...]:
+    """The pods an act asks something of."""
+    return action.pods if isinstance(action, EvictPods | AskCheckpoint) else ()
 
 
 def _driver_uid(node: NodeSeen) -> str:

@@ -14,6 +14,9 @@ Command = list[str | Path]
 QUERIES_PER_SECOND: Final = 5000
 QUERIES_BURST: Final = 10000
 
+EXTENDED_RESOURCES: Final = "DRAExtendedResource=true"
+"""Off by default in this release: claims that the scheduler makes for a plain request of an extended resource."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
@@ -75,7 +78,7 @@ def api_server(
         "--audit-log-maxsize=100000",  # MB: never rotated away under a reader
         # etcd 3.5.1 cannot announce progress, without which a streamed list never ends: clients would try it, wait, and
         # only then list. Told so by the server they list at once.
-        "--feature-gates=WatchList=false",
+        f"--feature-gates=WatchList=false,{EXTENDED_RESOURCES}",
         "--profiling=false",
         "--v=1",
     ]
@@ -96,12 +99,14 @@ def controller_manager(program: Path, *, kubeconfig: Path, ports: Ports, made: c
         # Pod addresses come from kwok; nobody routes them.
         "--allocate-node-cidrs=false",
         "--controllers=*,-cloud-node-lifecycle,-service-lb-controller,-node-route-controller",
+        f"--feature-gates={EXTENDED_RESOURCES}",
     ]
 
 
 def scheduler(program: Path, *, kubeconfig: Path, ports: Ports, made: credentials.Credentials) -> Command:
     """Return how to start the scheduler."""
-    return [program, *_beside_the_api_server(kubeconfig=kubeconfig, port=ports.scheduler, made=made)]
+    gates = f"--feature-gates={EXTENDED_RESOURCES}"
+    return [program, *_beside_the_api_server(kubeconfig=kubeconfig, port=ports.scheduler, made=made), gates]
 
 
 def kwok(program: Path, *, kubeconfig: Path, settings: Path) -> Command:

@@ -12,14 +12,15 @@ from typing import Any, Self
 import yaml
 
 from seatrial import manifests
-from seatrial.testbed import control_plane
+from seatrial.testbed import control_plane, dra
 
 ROLES = ("ClusterRole", "Role")
 
 
 def controller_rules() -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """The rules of the shipped manifests: those for the whole cluster, and those per namespace."""
-    objects = [item for item in yaml.safe_load_all(manifests.rbac()) if item and item["kind"] in ROLES]
+    rights = manifests.rbac(dra_namespaces=[dra.NAMESPACE])
+    objects = [item for item in yaml.safe_load_all(rights) if item and item["kind"] in ROLES]
     cluster = [rule for item in objects if item["kind"] == "ClusterRole" for rule in item["rules"]]
     by_namespace: dict[str, list[dict[str, Any]]] = {}
     for item in objects:
@@ -31,7 +32,7 @@ def controller_rules() -> tuple[list[dict[str, Any]], dict[str, list[dict[str, A
 def install(plane: control_plane.ControlPlane) -> None:
     """Install our resource definition and the namespaces the rights are about."""
     plane.define(yaml.safe_load_all(manifests.crd()))
-    names = ("seatrial", "gpu-operator")
+    names = ("seatrial", manifests.OPERATOR_NAMESPACE, dra.NAMESPACE)
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
 
 
@@ -44,13 +45,17 @@ def identity(plane: control_plane.ControlPlane, name: str) -> Path:
 class ControllerProcess:
     """`seatrial controller --forever`; killed or stopped with its context."""
 
-    def __init__(self, kubeconfig: Path, rollout: str, folder: Path, *, lease_seconds: int = 15) -> None:
+    def __init__(
+        self, kubeconfig: Path, rollout: str, folder: Path, *, lease_seconds: int = 15, pages: str = ""
+    ) -> None:
+        """Serves no pages unless told where: many controllers share one machine here."""
         self.journal = folder / f"{rollout}.jsonl"
         self.log = folder / f"{rollout}.log"
         self._command = [
             *(sys.executable, "-m", "seatrial", "controller", "--forever"),
             *("--kubeconfig", str(kubeconfig), "--rollout", rollout),
             *("--journal", str(self.journal), "--lease-seconds", str(lease_seconds)),
+            *("--metrics-bind-address", pages),
         ]
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -4,6 +4,7 @@ Names, labels and images are those of the GPU Operator, so that everything which
 """
 
 import uuid
+from collections.abc import Mapping
 from typing import Any, Final
 
 from seatrial.testbed import stages
@@ -13,7 +14,13 @@ Object = dict[str, Any]
 FLEET_LABEL: Final = f"{stages.GROUP}/fleet"
 DRIVER_APP: Final = "nvidia-driver-daemonset"
 VALIDATOR_APP: Final = "nvidia-operator-validator"
+DEVICE_PLUGIN_APP: Final = "nvidia-device-plugin-daemonset"
+FEATURE_DISCOVERY_APP: Final = "gpu-feature-discovery"
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
+RUNTIME_CLASS: Final = "nvidia"
+# What operands.py plays for the pods that bear it.
+OPERAND_LABEL: Final = f"{stages.GROUP}/operand"
+DEPLOY: Final = "nvidia.com/gpu.deploy"
 KERNEL: Final = "5.15.0-151-generic"
 NODES_PER_RACK: Final = 8
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
@@ -23,8 +30,8 @@ CUDA_RUNTIME: Final = ("12", "8")
 _TOLERATE_EVERYTHING: Final = [{"operator": "Exists"}]
 
 
-def node(prefix: str, position: int, *, gpus_per_node: int, driver_version: str) -> Object:
-    """Return the node at a position of a fleet."""
+def node(prefix: str, position: int, *, gpus_per_node: int, driver_version: str = "") -> Object:
+    """Return the node at a position of a fleet; with the labels of a driver version only where one is given."""
     name = node_name(prefix, position)
     rack = position // NODES_PER_RACK
     return {
@@ -49,9 +56,9 @@ def node(prefix: str, position: int, *, gpus_per_node: int, driver_version: str)
                 "nvidia.com/gpu.memory": "81559",
                 "nvidia.com/gpu.count": str(gpus_per_node),
                 "nvidia.com/gpu.clique": f"{uuid.uuid5(uuid.NAMESPACE_DNS, prefix)}.{rack}",
-                "nvidia.com/gpu.deploy.driver": "true",
-                "nvidia.com/gpu.deploy.operator-validator": "true",
-                **_driver_labels(driver_version),
+                f"{DEPLOY}.driver": "true",
+                f"{DEPLOY}.operator-validator": "true",
+                **(driver_labels(driver_version) if driver_version else {}),
             },
         },
     }
@@ -94,6 +101,45 @@ def validator_daemon_set(prefix: str, namespace: str, *, validator_seconds: floa
     return _daemon_set(validator_daemon_set_name(prefix), namespace, prefix, labels, pacing, spec, "RollingUpdate")
 
 
+def device_plugin_daemon_set(prefix: str, namespace: str, *, ready_seconds: float) -> Object:
+    """Return the DaemonSet whose pods tell the kubelet of their node how many GPUs there are."""
+    return _operand(prefix, namespace, "device-plugin", DEVICE_PLUGIN_APP, "nvidia-device-plugin", ready_seconds)
+
+
+def feature_discovery_daemon_set(prefix: str, namespace: str, *, ready_seconds: float) -> Object:
+    """Return the DaemonSet whose pods label their node with the driver that is loaded."""
+    app = FEATURE_DISCOVERY_APP
+    return _operand(prefix, namespace, app, app, app, ready_seconds)
+
+
+def moved_driver_daemon_set(daemon_set: Object, name: str) -> Object:
+    """Return the DaemonSet that takes over from one whose pods were orphaned, as the one of an NVIDIADriver does.
+
+    Its selector is its own, or it would adopt the orphans; its pods wait until the orphan of their node is gone.
+    """
+    prefix = daemon_set["metadata"]["labels"][FLEET_LABEL]
+    template = daemon_set["spec"]["template"]
+    labels = template["metadata"]["labels"] | {"app": name}
+    apart = {
+        "labelSelector": {"matchLabels": dict(stages.DRIVER_LABELS)},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": daemon_set["metadata"]["namespace"], "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": {"app": name, FLEET_LABEL: prefix}},
+            "updateStrategy": {"type": "OnDelete"},
+            "template": {
+                "metadata": {"labels": labels, "annotations": template["metadata"].get("annotations", {})},
+                "spec": template["spec"] | {"affinity": affinity},
+            },
+        },
+    }
+
+
 def driver_daemon_set_name(prefix: str) -> str:
     """Return the name of a fleet's driver DaemonSet."""
     return f"{DRIVER_APP}-{prefix}"
@@ -109,9 +155,67 @@ def driver_image(version: str) -> str:
     return f"nvcr.io/nvidia/driver:{version}-ubuntu22.04"
 
 
-def namespace(name: str, prefix: str) -> Object:
-    """Return a namespace."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {FLEET_LABEL: prefix}}}
+def driver_version(image: str) -> str:
+    """Return the driver version that an image holds."""
+    return image.rpartition(":")[2].partition("-")[0]
+
+
+def driver_labels(version: str) -> dict[str, str]:
+    """Return the labels that gpu-feature-discovery derives from a driver version, newer and older names."""
+    major, minor, revision = [*version.split("."), "", ""][:3]
+    return {
+        "nvidia.com/cuda.driver-version.full": version,
+        "nvidia.com/cuda.driver-version.major": major,
+        "nvidia.com/cuda.driver-version.minor": minor,
+        "nvidia.com/cuda.driver-version.revision": revision,
+        "nvidia.com/cuda.driver.major": major,
+        "nvidia.com/cuda.driver.minor": minor,
+        "nvidia.com/cuda.driver.rev": revision,
+        "nvidia.com/cuda.runtime.major": CUDA_RUNTIME[0],
+        "nvidia.com/cuda.runtime.minor": CUDA_RUNTIME[1],
+    }
+
+
+def runtime_class() -> Object:
+    """Return the RuntimeClass that the container toolkit sets up; shared by all fleets."""
+    return {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": RUNTIME_CLASS},
+        "handler": stages.RUNTIME_HANDLER,
+    }
+
+
+def namespace(name: str, prefix: str, *, labels: Mapping[str, str] | None = None) -> Object:
+    """Return a namespace of a fleet."""
+    whole = {FLEET_LABEL: prefix, **(labels or {})}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": whole}}
+
+
+def event(pod: Object, *, name: str, reason: str, message: str, at: str, count: int) -> Object:
+    """Return a Warning that the kubelet of a pod's node gives about it."""
+    about = pod["metadata"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": about["namespace"]},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": about["namespace"],
+            "name": about["name"],
+            "uid": about["uid"],
+        },
+        "type": "Warning",
+        "reason": reason,
+        "message": message,
+        "count": count,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "source": {"component": "kubelet", "host": pod["spec"].get("nodeName", "")},
+        "reportingComponent": "kubelet",
+        "reportingInstance": pod["spec"].get("nodeName", ""),
+    }
 
 
 def service_account(name: str, where: str) -> Object:
@@ -167,6 +271,18 @@ def job(
     }
 
 
+def _operand(prefix: str, where: str, deploy: str, app: str, container: str, ready_seconds: float) -> Object:
+    """Return the DaemonSet of an operand that runs on nodes where its deploy label says so."""
+    labels = {"app": app, "app.kubernetes.io/part-of": "gpu-operator", OPERAND_LABEL: deploy}
+    pod = {
+        "runtimeClassName": RUNTIME_CLASS,
+        "nodeSelector": {FLEET_LABEL: prefix, f"{DEPLOY}.{deploy}": "true"},
+        "containers": [{"name": container, "image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.3"}],
+    }
+    pacing = {stages.READY_AFTER: _seconds(ready_seconds)}
+    return _daemon_set(f"{app}-{prefix}", where, prefix, labels, pacing, pod, "RollingUpdate")
+
+
 def _daemon_set(
     name: str, where: str, prefix: str, labels: Object, pacing: Object, pod: Object, update_strategy: str
 ) -> Object:
@@ -200,18 +316,6 @@ def _gpu_pod(name: str, node_selector: Object, gpus: int, termination_seconds: f
         "nodeSelector": node_selector,
         "terminationGracePeriodSeconds": max(30, int(termination_seconds) + 1),
         "containers": [{"name": "main", "image": "registry.example/workload:1", "resources": resources}],
-    }
-
-
-def _driver_labels(version: str) -> dict[str, str]:
-    major, minor, revision = [*version.split("."), "", ""][:3]
-    return {
-        "nvidia.com/cuda.driver.major": major,
-        "nvidia.com/cuda.driver.minor": minor,
-        "nvidia.com/cuda.driver.rev": revision,
-        "nvidia.com/cuda.driver-version.full": version,
-        "nvidia.com/cuda.runtime.major": CUDA_RUNTIME[0],
-        "nvidia.com/cuda.runtime.minor": CUDA_RUNTIME[1],
     }
 
 

@@ -1,4 +1,4 @@
-"""The chart of the GPU Operator, rendered by the real helm: ClusterPolicy, rights and settings as its users get them.
+"""The chart of the GPU Operator, rendered by the real helm: resources, rights and settings as its users get them.
 
 Running the operator is in operator.py. Tests: tests/testbed/test_operator.py.
 """
@@ -21,6 +21,8 @@ Object = dict[str, Any]
 RELEASE: Final = "gpu-operator"
 HELM_TIMEOUT_SECONDS: Final = 60.0
 TEMPLATES: Final = ("clusterpolicy", "clusterrole", "role", "operator")
+# Empty unless drivers are left to NVIDIADrivers, and helm takes an empty one for a mistake.
+DRIVER_TEMPLATE: Final = "nvidiadriver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,8 @@ class Chart:
     cluster_rules: tuple[Object, ...]
     namespaced_rules: tuple[Object, ...]
     environment: Mapping[str, str]
+    # The chart's own NVIDIADriver; None where the ClusterPolicy has the driver.
+    nvidia_driver: Object | None
 
 
 def render(module: Path, *, namespace: str, values: Mapping[str, Any]) -> Chart:
@@ -43,6 +47,7 @@ def render(module: Path, *, namespace: str, values: Mapping[str, Any]) -> Chart:
         namespaced_rules=tuple(by_kind["Role"]["rules"]),
         # The namespace comes from the pod itself and has no value here.
         environment={each["name"]: each["value"] for each in container["env"] if "value" in each},
+        nvidia_driver=by_kind.get("NVIDIADriver"),
     )
 
 
@@ -59,6 +64,8 @@ def find_helm() -> Path:
 def _template(module: Path, *, namespace: str, values: Mapping[str, Any]) -> list[Object]:
     # Nodes of the testbed bear the labels of node-feature-discovery from the start, so nobody need discover them.
     given = json.dumps({**values, "nfd": {"enabled": False}})
+    by_pool = values.get("driver", {}).get("nvidiaDriverCRD", {}).get("enabled", False)
+    templates = (*TEMPLATES, DRIVER_TEMPLATE) if by_pool else TEMPLATES
     command: list[str | Path] = [
         find_helm(),
         "template",
@@ -67,7 +74,7 @@ def _template(module: Path, *, namespace: str, values: Mapping[str, Any]) -> lis
         f"--namespace={namespace}",
         f"--kube-version={build.KUBERNETES.version}",
         "--values=-",
-        *(f"--show-only=templates/{each}.yaml" for each in TEMPLATES),
+        *(f"--show-only=templates/{each}.yaml" for each in templates),
     ]
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=HELM_TIMEOUT_SECONDS)
     if done.returncode != 0:

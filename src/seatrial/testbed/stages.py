@@ -6,10 +6,15 @@ Stages are our own; kwok's defaults are not loaded. A pod says in annotations ho
     testbed.seatrial.dev/ready-at-most    upper end of the jitter; kwok draws between the two
     testbed.seatrial.dev/done-after       from Ready to Succeeded; without it the pod runs on
     testbed.seatrial.dev/gone-after       from deletion to gone; without it at once
+    testbed.seatrial.dev/stays            a deleted pod stays Terminating, whatever its grace, until this is taken away
+
+A node's resources and runtime handlers are written once, when its kubelet first reports. Afterwards they belong to
+whoever changes them (operands.py, fleet.py): a node that turns Ready again keeps what it had.
 
 Ordinary stages exclude each other and weigh 0. A fault weighs 1: kwok then ignores every matching stage that weighs 0.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
@@ -23,15 +28,24 @@ READY_AFTER: Final = f"{GROUP}/ready-after"
 READY_AT_MOST: Final = f"{GROUP}/ready-at-most"
 DONE_AFTER: Final = f"{GROUP}/done-after"
 GONE_AFTER: Final = f"{GROUP}/gone-after"
+STAYS: Final = f"{GROUP}/stays"
 GPU_COUNT: Final = f"{GROUP}/gpu-count"
 NOT_READY: Final = f"{GROUP}/not-ready"
 KERNEL_LABEL: Final = "feature.node.kubernetes.io/kernel-version.full"
 DRIVER_LABELS: Final = {"app.kubernetes.io/component": "nvidia-driver"}
 
 RESTART_EVERY_SECONDS: Final = 1.0
+PULL_EVERY_SECONDS: Final = 0.3
+GPU: Final = "nvidia.com/gpu"
+RUNTIME_HANDLER: Final = "nvidia"
+# As a kubelet of 1.30 or later reports them; the empty name is the default handler.
+RUNTIME_HANDLERS: Final = ("", "runc", RUNTIME_HANDLER)
+
+# What kubelets say when nobody gives them other words.
+MODULE_MESSAGE: Final = "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module, or unknown parameter"
+PULL_MESSAGE: Final = "rpc error: code = NotFound desc = the registry holds no such tag: not found"
 
 _READY: Final = '.status.conditions.[] | select( .type == "Ready" ) | .status'
-_WAITING_FOR: Final = ".status.containerStatuses.[] | .state.waiting.reason"
 
 
 def ordinary(kubelet_version: str) -> list[Object]:
@@ -66,26 +80,31 @@ def ordinary(kubelet_version: str) -> list[Object]:
         _stage(
             "pod-gone",
             "Pod",
-            [_present(".metadata.deletionTimestamp")],
+            [_present(".metadata.deletionTimestamp"), _absent(_annotation(STAYS))],
             steps=[{"delete": True}],
             delay=_delay(GONE_AFTER),
         ),
     ]
 
 
-def fault(node: str, how: Fault) -> Object:
-    """Return the stage that breaks the driver pod of one node."""
+def fault(node: str, how: Fault, *, message: str = "", restart_count: int = 1) -> Object:
+    """Return the stage that breaks the driver pod of one node; `restart_count` is what its first failure shows."""
     on_node = _in(".spec.nodeName", node)
     starting = [on_node, _lives(), _present(".status.startTime"), _not_in(_READY, "True")]
     match how:
         case "module-load":
-            selector, steps = starting, [_status(_CRASHING)]
-            delay = {"durationMilliseconds": int(RESTART_EVERY_SECONDS * 1000)}
+            told = _CRASHING.replace("@MESSAGE@", json.dumps(message or MODULE_MESSAGE))
+            selector, steps = starting, [_status(told.replace("@COUNT@", str(restart_count)))]
+            delay = _every(RESTART_EVERY_SECONDS)
         case "image-pull":
-            selector, steps, delay = [*starting, _not_in(_WAITING_FOR, "ImagePullBackOff")], [_status(_NO_IMAGE)], {}
+            told = _NO_IMAGE.replace("@MESSAGE@", json.dumps(message or PULL_MESSAGE))
+            # It goes on matching: otherwise the ordinary stages would take over and start the pod after all.
+            selector, steps = starting, [_status(told)]
+            delay = _every(PULL_EVERY_SECONDS)
         case "stuck-terminating":
             selector, delay = [on_node, _present(".metadata.deletionTimestamp")], {}
-            steps = [{"event": {"type": "Warning", "reason": "FailedKillPod", "message": "the driver is still in use"}}]
+            said = message or "the driver is still in use"
+            steps = [{"event": {"type": "Warning", "reason": "FailedKillPod", "message": said}}]
     return _stage(fault_name(node, how), "Pod", selector, steps=steps, delay=delay, weight=1, labels=DRIVER_LABELS)
 
 
@@ -160,6 +179,10 @@ def _delay(after: str, at_most: str | None = None) -> Object:
     if at_most:
         delay["jitterDurationFrom"] = {"jq": {"expression": _annotation(at_most)}}
     return delay
+
+
+def _every(seconds: float) -> Object:
+    return {"durationMilliseconds": int(seconds * 1000)}
 
 
 def _annotation(key: str) -> str:
@@ -298,16 +321,22 @@ containerStatuses:
   imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
   ready: false
   started: false
-  restartCount: {{ add .restartCount 1 }}
+  restartCount: {{ max ( add .restartCount 1 ) @COUNT@ }}
   state:
     waiting:
       reason: CrashLoopBackOff
       message: {{ printf "back-off restarting failed container %s" .name | Quote }}
   lastState:
-    terminated: { exitCode: 1, reason: Error, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }
+    terminated:
+      exitCode: 1
+      reason: Error
+      message: @MESSAGE@
+      startedAt: {{ $now | Quote }}
+      finishedAt: {{ $now | Quote }}
 {{ end }}
 """
 
+# A kubelet says once that a pull failed and from then on that it waits before the next.
 _NO_IMAGE: Final = """
 phase: Pending
 containerStatuses:
@@ -320,12 +349,20 @@ containerStatuses:
   restartCount: {{ .restartCount }}
   state:
     waiting:
+      {{ if has ( .state.waiting.reason | default "" ) ( list "ErrImagePull" "ImagePullBackOff" ) }}
       reason: ImagePullBackOff
-      message: {{ printf "back-off pulling image %s: not found" .image | Quote }}
+      message: {{ printf "back-off pulling image %s: %s" .image @MESSAGE@ | Quote }}
+      {{ else }}
+      reason: ErrImagePull
+      message: {{ printf "failed to pull image %s: %s" .image @MESSAGE@ | Quote }}
+      {{ end }}
 {{ end }}
 """
 
-_NODE_READY: Final = """
+_HANDLERS: Final = json.dumps([{"name": name} for name in RUNTIME_HANDLERS])
+
+_NODE_READY: Final = (
+    """
 {{ $now := Now }}
 {{ $gpus := index .metadata.annotations "@GPU_COUNT@" | default "0" }}
 phase: Running
@@ -342,8 +379,13 @@ addresses:
 {{ with NodeIP }}
 - { type: InternalIP, address: {{ . | Quote }} }
 {{ end }}
+{{ if not .status.capacity }}
 {{ range list "capacity" "allocatable" }}
 {{ . }}: { cpu: "224", memory: 2Ti, ephemeral-storage: 7Ti, pods: "250", nvidia.com/gpu: {{ $gpus | Quote }} }
+{{ end }}
+{{ end }}
+{{ if not .status.runtimeHandlers }}
+runtimeHandlers: @HANDLERS@
 {{ end }}
 nodeInfo:
   architecture: amd64
@@ -356,7 +398,10 @@ nodeInfo:
   operatingSystem: linux
   osImage: Ubuntu 22.04.5 LTS
   systemUUID: {{ .metadata.uid | Quote }}
-""".replace("@GPU_COUNT@", GPU_COUNT).replace("@KERNEL@", KERNEL_LABEL)
+""".replace("@GPU_COUNT@", GPU_COUNT)
+    .replace("@KERNEL@", KERNEL_LABEL)
+    .replace("@HANDLERS@", _HANDLERS)
+)
 
 _NODE_NOT_READY: Final = """
 conditions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -11,15 +11,55 @@ import pytest
 from seatrial.adapters.kube import keys, models, records
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.execute import KubeExecutor
-from seatrial.core.actions import Action, Cordon, EvictPods, RestartDriverPod, Uncordon, WriteNodeRecord
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    Operand,
+    PauseClients,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    Uncordon,
+    WriteNodeRecord,
+)
 from seatrial.core.actions import WriteRolloutRecord as WriteLedger
-from seatrial.core.snapshot import Admission, GpuPod, NodePhase, NodeRecord, RolloutRecord, Summary
+from seatrial.core.policy import Drain, Eviction, JobWait, Policy
+from seatrial.core.selectors import Selector, drain_selector
+from seatrial.core.snapshot import Admission, NodePhase, NodeRecord, Pod, RolloutRecord, Summary
 from seatrial.ports import Outcome, Result
 from tests.adapters.kube import objects, standin
 
 RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, attempt=1, entered_at=1000.0, is_cordon_ours=True)
 CORDON = Cordon(node="n1", record=RECORD, expect="7")
-RESTART = RestartDriverPod(node="n1", attempt=1, namespace="gpu-operator", pod="driver-n1", uid="uid-driver")
+RESTART = RestartPod(
+    node="n1", attempt=1, operand=Operand.DRIVER, namespace="gpu-operator", pod="driver-n1", uid="uid-driver"
+)
+WEBHOOK = "https://saver.example/save"
+REQUEST = RequestMaintenance(
+    node="n1",
+    attempt=1,
+    namespace="ops",
+    name="nvidia-operator-n1",
+    requestor="seatrial.dev",
+    policy=Policy(
+        jobs=JobWait(selector=Selector.parse("kind=job"), timeout_seconds=30.0), eviction=Eviction(force=True)
+    ),
+)
+JOIN = replace(REQUEST, joins="12")
+RELEASE = ReleaseMaintenance(
+    node="n1",
+    attempt=1,
+    namespace="ops",
+    name="nvidia-operator-n1",
+    requestor="seatrial.dev",
+    uid="uid-nm",
+    resource_version="13",
+    is_ours=True,
+)
+LEAVE = replace(RELEASE, is_ours=False, stay=("nvidia.network.operator",))
+MAINTENANCES = "/apis/maintenance.nvidia.com/v1alpha1/namespaces/ops/nodemaintenances"
 LEDGER = WriteLedger(
     record=RolloutRecord(
         name="spring",
@@ -54,12 +94,30 @@ class Reader:
         return self.has_operator
 
 
-def a_pod(number: int = 0) -> GpuPod:
-    return GpuPod(namespace="jobs", name=f"train-{number}", uid=f"uid-{number}")
+def a_pod(number: int = 0) -> Pod:
+    return Pod(namespace="jobs", name=f"train-{number}", uid=f"uid-{number}")
 
 
 def evicting(*numbers: int) -> EvictPods:
     return EvictPods(node="n1", attempt=1, pods=tuple(a_pod(number) for number in numbers))
+
+
+def asking(*numbers: int, webhook: str = "") -> AskCheckpoint:
+    pods = tuple(a_pod(number) for number in numbers)
+    return AskCheckpoint(node="n1", attempt=1, pods=pods, token="spring.n1.1", webhook=webhook)
+
+
+@dataclass(slots=True)
+class Webhook:
+    """Answers every question alike, and remembers it."""
+
+    status: int = 200
+    text: str = ""
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+
+    async def post(self, url: str, body: bytes) -> tuple[int, str]:
+        self.asked.append((url, json.loads(body)))
+        return self.status, self.text
 
 
 def blocked_by_budget() -> standin.Reply:
@@ -71,7 +129,11 @@ def blocked_by_budget() -> standin.Reply:
 
 async def try_out(client: Client, action: Action, reader: Reader | None = None, **options: Any) -> Outcome:
     """Do one act and wait for its answer."""
-    settings: dict[str, Any] = {"is_leader": lambda: True, "on_phase": lambda *_: None} | options
+    settings: dict[str, Any] = {
+        "is_leader": lambda: True,
+        "on_outcome": lambda *_: None,
+        "post": Webhook(text="nobody is to be asked").post,
+    } | options
     executor = KubeExecutor(client, reader or Reader(), **settings)
     executor.submit(action)
     assert executor.in_flight() == {action.subject}
@@ -85,17 +147,19 @@ async def try_out(client: Client, action: Action, reader: Reader | None = None, 
 # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("kind", [WriteNodeRecord, Cordon, Uncordon])
+@pytest.mark.parametrize("kind", [WriteNodeRecord, Cordon, Uncordon, PauseClients])
 @pytest.mark.parametrize("has_operator", [True, False])
 async def test_a_record_is_one_patch_of_the_node(
     server: standin.StandIn, to_server: Client, kind: type[WriteNodeRecord], has_operator: bool
 ) -> None:
     server.will(standin.gives(objects.a_node("n1", version="8")))
     action = kind(node="n1", record=RECORD, expect="7")
-    told: list[tuple[WriteNodeRecord, str]] = []
+    told: list[tuple[Action, Outcome, str]] = []
     reader = Reader(has_operator=has_operator)
 
-    outcome = await try_out(to_server, action, reader, on_phase=lambda act, node: told.append((act, node.metadata.uid)))
+    outcome = await try_out(
+        to_server, action, reader, on_outcome=lambda act, how, node: told.append((act, how, node.metadata.uid))
+    )
 
     assert outcome == Outcome(action=action, result=Result.DONE)
     (request,) = server.seen
@@ -105,15 +169,17 @@ async def test_a_record_is_one_patch_of_the_node(
     assert json.loads(request.body) == records.node_patch(action, mirror=not has_operator)
     assert json.loads(request.body)["metadata"]["resourceVersion"] == "7"
     assert [node.metadata.resource_version for node in reader.nodes] == ["8"]
-    assert told == [(action, "uid-n1")]
+    assert told == [(action, outcome, "uid-n1")]
     assert reader.poke_count == 1
 
 
-async def test_the_driver_pod_is_deleted_only_if_it_is_the_one_we_looked_at(
-    server: standin.StandIn, to_server: Client
+@pytest.mark.parametrize("operand", Operand)
+async def test_an_operands_pod_is_deleted_only_if_it_is_the_one_we_looked_at(
+    server: standin.StandIn, to_server: Client, operand: Operand
 ) -> None:
     server.will(standin.gives({}))
-    assert await try_out(to_server, RESTART) == Outcome(action=RESTART, result=Result.DONE)
+    action = replace(RESTART, operand=operand)
+    assert await try_out(to_server, action) == Outcome(action=action, result=Result.DONE)
     (request,) = server.seen
     assert (request.verb, request.path) == ("DELETE", "/api/v1/namespaces/gpu-operator/pods/driver-n1")
     assert json.loads(request.body) == {
@@ -144,7 +210,144 @@ async def test_the_ledger_is_replaced_at_the_version_we_looked_at(server: standi
     assert [rollout.metadata.resource_version for rollout in reader.rollouts] == ["41"]
 
 
-@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0)])
+async def test_each_pod_is_asked_to_save_its_work_if_it_is_the_one_we_looked_at(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.gives({}))
+    assert await try_out(to_server, asking(0, 1)) == Outcome(action=asking(0, 1), result=Result.DONE)
+    assert sorted(
+        (request.verb, request.path, json.loads(request.body)["metadata"]["uid"]) for request in server.seen
+    ) == [
+        ("PATCH", "/api/v1/namespaces/jobs/pods/train-0", "uid-0"),
+        ("PATCH", "/api/v1/namespaces/jobs/pods/train-1", "uid-1"),
+    ]
+    for request in server.seen:
+        assert request.headers["Content-Type"] == "application/merge-patch+json"
+        annotations = json.loads(request.body)["metadata"]["annotations"]
+        assert annotations == {"seatrial.dev/checkpoint-requested": "spring.n1.1"}
+
+
+async def test_a_webhooks_yes_is_written_on_the_pods(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({}))
+    webhook, action = Webhook(), asking(0, webhook=WEBHOOK)
+    assert await try_out(to_server, action, post=webhook.post) == Outcome(action=action, result=Result.DONE)
+    pods = [{"namespace": "jobs", "name": "train-0", "uid": "uid-0"}]
+    assert webhook.asked == [(WEBHOOK, {"node": "n1", "token": "spring.n1.1", "pods": pods})]
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("PATCH", "/api/v1/namespaces/jobs/pods/train-0")
+    assert json.loads(request.body) == {
+        "metadata": {"uid": "uid-0", "annotations": {"seatrial.dev/checkpoint-saved": "spring.n1.1"}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("webhook", "why"),
+    [
+        (Webhook(status=202), "the webhook says the work is still being saved"),
+        (Webhook(status=404), "the webhook says 404"),
+        (Webhook(status=500, text="disk full"), "the webhook says 500 disk full"),
+        (Webhook(status=302, text="elsewhere"), "the webhook says 302 elsewhere"),
+        (Webhook(status=0, text="the webhook was not reached"), "the webhook was not reached"),
+    ],
+)
+async def test_any_other_answer_of_a_webhook_blocks_every_pod_in_its_words(
+    server: standin.StandIn, to_server: Client, webhook: Webhook, why: str
+) -> None:
+    server.will(standin.gives({}))
+    action = asking(0, 1, webhook=WEBHOOK)
+    assert await try_out(to_server, action, post=webhook.post) == Outcome(
+        action=action, result=Result.BLOCKED, detail=why, blocked=(("uid-0", why), ("uid-1", why))
+    )
+    assert len(webhook.asked) == 1
+    assert server.seen == []
+
+
+async def test_who_lost_the_lead_while_a_webhook_answered_writes_nothing(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.gives({}))
+    webhook, action = Webhook(), asking(0, webhook=WEBHOOK)
+    outcome = await try_out(to_server, action, post=webhook.post, is_leader=lambda: not webhook.asked)
+    assert outcome == Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
+    assert server.seen == []
+
+
+async def test_a_maintenance_of_our_own_says_what_our_policy_says(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({}, code=201))
+    assert await try_out(to_server, REQUEST) == Outcome(action=REQUEST, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("POST", MAINTENANCES)
+    assert json.loads(request.body) == {
+        "apiVersion": "maintenance.nvidia.com/v1alpha1",
+        "kind": "NodeMaintenance",
+        "metadata": {"name": "nvidia-operator-n1", "namespace": "ops"},
+        "spec": {
+            "requestorID": "seatrial.dev",
+            "nodeName": "n1",
+            "cordon": True,
+            "waitForPodCompletion": {"podSelector": "kind=job", "timeoutSeconds": 30},
+            "drainSpec": {
+                "force": True,
+                "deleteEmptyDir": False,
+                "timeoutSeconds": 300,
+                "podEvictionFilters": [
+                    {"byResourceNameRegex": r"^nvidia\.com/gpu(\..+)?$"},
+                    {"byResourceNameRegex": r"^nvidia\.com/mig-.+$"},
+                ],
+            },
+        },
+    }
+
+
+async def test_where_a_drain_is_allowed_the_maintenance_is_one(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({}, code=201))
+    drain = Drain(is_enabled=True, selector=drain_selector("tier=web"), rules=Eviction(timeout_seconds=60.0))
+    await try_out(to_server, replace(REQUEST, policy=Policy(drain=drain)))
+    assert json.loads(server.seen[0].body)["spec"] == {
+        "requestorID": "seatrial.dev",
+        "nodeName": "n1",
+        "cordon": True,
+        "drainSpec": {
+            "force": False,
+            "deleteEmptyDir": False,
+            "timeoutSeconds": 60,
+            "podSelector": str(drain_selector("tier=web")),
+        },
+    }
+
+
+@pytest.mark.parametrize(("code", "kind"), [(404, ""), (404, "namespaces")])
+async def test_a_maintenance_nobody_could_make_is_a_failure(
+    server: standin.StandIn, to_server: Client, code: int, kind: str
+) -> None:
+    server.will(standin.refuses(code, "NotFound", "there is no such thing", kind=kind))
+    outcome = await try_out(to_server, REQUEST)
+    assert outcome.result is Result.FAILED
+    assert "there is no such thing" in outcome.detail
+
+
+async def test_our_own_maintenance_is_deleted_only_if_it_is_the_one_we_looked_at(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.gives({}))
+    assert await try_out(to_server, RELEASE) == Outcome(action=RELEASE, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("DELETE", f"{MAINTENANCES}/nvidia-operator-n1")
+    assert json.loads(request.body)["preconditions"] == {"uid": "uid-nm"}
+
+
+async def test_of_somebody_elses_maintenance_only_our_name_goes(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({}))
+    assert await try_out(to_server, LEAVE) == Outcome(action=LEAVE, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("PATCH", f"{MAINTENANCES}/nvidia-operator-n1")
+    assert json.loads(request.body) == [
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": "13"},
+        {"op": "add", "path": "/spec/additionalRequestors", "value": ["nvidia.network.operator"]},
+    ]
+
+
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0), asking(0), REQUEST, RELEASE])
 async def test_who_does_not_lead_sends_nothing(server: standin.StandIn, to_server: Client, action: Action) -> None:
     server.will(standin.gives({}))
     outcome = await try_out(to_server, action, is_leader=lambda: False)
@@ -155,7 +358,7 @@ async def test_who_does_not_lead_sends_nothing(server: standin.StandIn, to_serve
 # ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER])
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, JOIN, RELEASE, LEAVE])
 @pytest.mark.parametrize(("code", "reason"), [(409, "Conflict"), (404, "NotFound")])
 async def test_a_world_that_moved_on_makes_an_act_stale(
     server: standin.StandIn, to_server: Client, action: Action, code: int, reason: str
@@ -166,7 +369,16 @@ async def test_a_world_that_moved_on_makes_an_act_stale(
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0)])
+async def test_a_maintenance_somebody_made_meanwhile_makes_our_request_stale(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.refuses(409, "AlreadyExists", "it is there already"))
+    assert await try_out(to_server, REQUEST) == Outcome(
+        action=REQUEST, result=Result.STALE, detail="it is there already"
+    )
+
+
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0), asking(0), REQUEST, JOIN, RELEASE, LEAVE])
 @pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (429, "TooManyRequests"), (500, ""), (503, "")])
 async def test_a_refusal_is_reported_with_its_words_and_not_tried_again(
     server: standin.StandIn, to_server: Client, action: Action, code: int, reason: str
@@ -179,7 +391,7 @@ async def test_a_refusal_is_reported_with_its_words_and_not_tried_again(
     assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0)])
+@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0), asking(0), REQUEST])
 async def test_an_answer_that_does_not_come_in_time_is_a_failure(server: standin.StandIn, action: Action) -> None:
     server.will(standin.waits(server))
     async with Client(server.config(), user_agent="seatrial/test", request_timeout_seconds=0.2) as impatient:
@@ -211,6 +423,38 @@ async def test_a_pod_that_is_gone_needs_no_eviction(
     assert (await try_out(to_server, evicting(0))).result is Result.DONE
 
 
+@pytest.mark.parametrize(
+    ("code", "reason", "details"),
+    [
+        (404, "NotFound", {}),
+        (409, "Conflict", {}),
+        (422, "Invalid", {"causes": [{"reason": "FieldValueInvalid", "field": "metadata.uid"}]}),
+    ],
+)
+async def test_a_pod_that_is_gone_has_nothing_left_to_save(
+    server: standin.StandIn, to_server: Client, code: int, reason: str, details: dict[str, Any]
+) -> None:
+    server.will(standin.refuses(code, reason, "it is another one by now", **details))
+    assert (await try_out(to_server, asking(0))).result is Result.DONE
+
+
+async def test_a_question_the_server_calls_invalid_for_another_reason_is_a_failure(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.refuses(422, "Invalid", "no", causes=[{"field": "metadata.annotations"}]))
+    assert (await try_out(to_server, asking(0))).result is Result.FAILED
+
+
+async def test_whoever_waits_for_an_outcome_is_told_of_every_kind(server: standin.StandIn, to_server: Client) -> None:
+    told: list[tuple[Result, models.Node | None]] = []
+    for code in (403, 409):
+        server.will(standin.refuses(code))
+        await try_out(to_server, CORDON, on_outcome=lambda _, how, node: told.append((how.result, node)))
+    server.will(blocked_by_budget())
+    await try_out(to_server, evicting(0), on_outcome=lambda _, how, node: told.append((how.result, node)))
+    assert told == [(Result.FAILED, None), (Result.STALE, None), (Result.BLOCKED, None)]
+
+
 async def test_each_pod_of_a_node_gets_its_own_answer(server: standin.StandIn, to_server: Client) -> None:
     async def answer(request: Any) -> Any:
         reply = blocked_by_budget() if "train-1" in request.path else standin.gives({}, code=201)
@@ -239,7 +483,9 @@ async def test_acts_are_answered_in_the_order_they_end_and_collected_once(
     server: standin.StandIn, to_server: Client
 ) -> None:
     server.will(standin.gives(objects.a_node("n1", version="8")))
-    executor = KubeExecutor(to_server, Reader(), is_leader=lambda: True, on_phase=lambda *_: None)
+    executor = KubeExecutor(
+        to_server, Reader(), is_leader=lambda: True, on_outcome=lambda *_: None, post=Webhook().post
+    )
     for number in range(120):  # more than are sent at once
         executor.submit(WriteNodeRecord(node=f"n{number}", record=RECORD, expect="7"))
     assert len(executor.in_flight()) == 120
@@ -249,7 +495,13 @@ async def test_acts_are_answered_in_the_order_they_end_and_collected_once(
 
 async def test_a_bug_of_ours_is_raised_where_outcomes_are_collected(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.gives(objects.a_node("n1", version="8")))
-    executor = KubeExecutor(to_server, Reader(), is_leader=lambda: True, on_phase=lambda *_: 1 / 0)  # type: ignore[arg-type]
+    executor = KubeExecutor(
+        to_server,
+        Reader(),
+        is_leader=lambda: True,
+        on_outcome=lambda *_: 1 / 0,  # type: ignore[arg-type]
+        post=Webhook().post,
+    )
     executor.submit(CORDON)
     await executor.drain(5)
     with pytest.raises(ZeroDivisionError):

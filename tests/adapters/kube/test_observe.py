@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,14 +17,62 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from seatrial.adapters.kube import errors, keys, models, project
+from seatrial.adapters.kube import errors, items, keys, models, project
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
-from seatrial.core.snapshot import DriverRevision, Mode, NodePhase, RecordFault, Snapshot
+from seatrial.core.consumers import GpuUse
+from seatrial.core.owners import OWNER_LABEL
+from seatrial.core.snapshot import DriverRevision, Mode, NodeFacts, NodePhase, RecordFault, Snapshot
 from tests.adapters.kube import objects, standin
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
+EVENTS = keys.events_path(objects.NAMESPACE)
 FLEET = ("n1", "n2", "n3")
+GPUS = ({"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"},)
+
+
+def a_claimant(claim: str, **fields: Any) -> dict[str, Any]:
+    """A pod that names a claim."""
+    spec = {"resourceClaims": [{"name": "gpu", "resourceClaimName": claim}]}
+    return objects.a_pod(f"pod-{claim}", spec={"nodeName": fields["node"]} | spec, **fields)
+
+
+def a_claim(name: str, *results: dict[str, Any], version: str = "9") -> dict[str, Any]:
+    """A claim, allocated when there are results."""
+    metadata = {"name": name, "namespace": "jobs", "uid": f"uid-{name}", "resourceVersion": version}
+    return {"metadata": metadata, "status": {"allocation": {"devices": {"results": results}}} if results else {}}
+
+
+def a_slice(node: str, driver_version: str, *, version: str = "9") -> dict[str, Any]:
+    """What a DRA plugin publishes about its node."""
+    metadata = {"name": f"slice-{node}", "uid": f"uid-slice-{node}", "resourceVersion": version}
+    devices = [{"name": "gpu-0", "attributes": {"driverVersion": {"version": driver_version}}}]
+    return {"metadata": metadata, "spec": {"driver": "gpu.nvidia.com", "nodeName": node, "devices": devices}}
+
+
+def a_maintenance(name: str, *, requestor: str = "network", version: str = "9") -> dict[str, Any]:
+    """A maintenance of n2."""
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": version}
+    return {"metadata": metadata, "spec": {"nodeName": "n2", "requestorID": requestor}}
+
+
+def a_warning(pod: str, reason: str, message: str, *, version: str = "9") -> dict[str, Any]:
+    """An event about a pod of the operator."""
+    name = f"{pod}.{message}"
+    metadata = {"name": name, "namespace": objects.NAMESPACE, "uid": f"uid-{name}", "resourceVersion": version}
+    about = {"kind": "Pod", "name": pod, "namespace": objects.NAMESPACE, "uid": f"uid-{pod}"}
+    return {"metadata": metadata, "involvedObject": about, "type": "Warning", "reason": reason, "message": message}
+
+
+def uses(seen: Snapshot) -> dict[str, list[GpuUse | None]]:
+    """How the pods of each node hold its GPUs."""
+    return {name: [pod.gpu for pod in node.facts.pods] for name, node in seen.nodes.items()}
+
+
+def said(seen: Snapshot, node: str) -> list[str]:
+    """What is said about a node's driver pod."""
+    driver = seen.nodes[node].facts.driver
+    return [symptom.message for symptom in driver.symptoms] if driver else []
 
 
 class Kinds:
@@ -40,15 +89,21 @@ class Kinds:
             keys.ROLLOUTS: [objects.a_rollout()],
         }
         self.changes: dict[str, asyncio.Queue[bytes]] = defaultdict(asyncio.Queue)
+        self.forbidden: set[str] = set()
+        self.asked: dict[str, dict[str, str]] = {}
+        """By path: what the last list asked for."""
 
     def tell(self, kind: str, path: str, thing: dict[str, Any]) -> None:
         """Let the watch of a path tell of a change."""
         self.changes[path].put_nowait(json.dumps({"type": kind, "object": thing}).encode() + b"\n")
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.path in self.forbidden:
+            return await standin.refuses(403, "Forbidden", "not for you")(request)
         if request.path not in self.lists:
             return await standin.refuses(404, "NotFound", "the server could not find it")(request)
         if request.query.get("watch") != "true":
+            self.asked[request.path] = dict(request.query)
             listing = {"metadata": {"resourceVersion": "100"}, "items": self.lists[request.path]}
             return await standin.gives(listing)(request)
         response = web.StreamResponse()
@@ -109,6 +164,9 @@ async def test_nodes_pods_and_revisions_are_joined() -> None:
         "gpurollouts",
         "clusterpolicies",
         "nvidiadrivers",
+        "resourceclaims",
+        "resourceslices",
+        "nodemaintenances",
     ]
 
 
@@ -122,6 +180,164 @@ async def test_one_change_costs_one_node() -> None:
         kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod(node="n3", version="102"))
         last = await until(observer, lambda seen: bool(seen.nodes["n3"].facts.gpu_pods))
         assert changed(after, last) == {"n3"}
+
+
+async def test_a_change_of_a_claim_costs_the_node_of_the_pod_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS] += [a_claimant("a", node="n1"), a_claimant("b", node="n2"), a_claimant("c", node="n3")]
+    kinds.lists[keys.RESOURCE_CLAIMS] = [a_claim("a"), a_claim("b"), a_claim("c", *GPUS)]
+    built: list[str] = []
+    join = project.node_facts
+
+    def counted(item: items.NodeItem, *rest: Any) -> NodeFacts:
+        built.append(item.metadata.name)
+        return join(item, *rest)
+
+    monkeypatch.setattr(project, "node_facts", counted)
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        assert sorted(built) == list(FLEET)
+        assert uses(before) == {"n1": [None], "n2": [None], "n3": [GpuUse.CLAIM]}
+        kinds.tell("MODIFIED", keys.RESOURCE_CLAIMS, a_claim("b", *GPUS, version="101"))
+        after = await until(observer, lambda seen: uses(seen)["n2"] == [GpuUse.CLAIM])
+        assert changed(before, after) == {"n2"}
+        kinds.tell("DELETED", keys.RESOURCE_CLAIMS, a_claim("c", *GPUS, version="102"))
+        last = await until(observer, lambda seen: uses(seen)["n3"] == [GpuUse.CLAIM_UNREADABLE])
+        assert changed(after, last) == {"n3"}
+        assert built[3:] == ["n2", "n3"]
+
+
+async def test_a_claim_that_nobody_names_and_a_claim_that_says_the_same_cost_nothing() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS].append(a_claimant("a", node="n1"))
+    kinds.lists[keys.RESOURCE_CLAIMS] = [a_claim("a", *GPUS)]
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS, a_claim("spare", *GPUS, version="101"))
+        kinds.tell("MODIFIED", keys.RESOURCE_CLAIMS, a_claim("a", *GPUS, version="102"))
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS, a_claim("b", version="103"))
+        kinds.tell("ADDED", keys.PODS, a_claimant("b", node="n2", version="104"))
+        after = await until(observer, lambda seen: uses(seen)["n2"] == [None])
+        assert changed(before, after) == {"n2"}
+
+
+async def test_claims_are_found_for_pods_that_came_before_them_and_forgotten_with_them() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.RESOURCE_CLAIMS] = []
+    async with observing(kinds) as observer:
+        kinds.tell("ADDED", keys.PODS, a_claimant("a", node="n1", version="101"))
+        await until(observer, lambda seen: uses(seen)["n1"] == [GpuUse.CLAIM_UNREADABLE])
+        kinds.tell("ADDED", keys.RESOURCE_CLAIMS, a_claim("a", *GPUS, version="102"))
+        await until(observer, lambda seen: uses(seen)["n1"] == [GpuUse.CLAIM])
+        kinds.tell("DELETED", keys.PODS, a_claimant("a", node="n1", version="103"))
+        gone = await until(observer, lambda seen: uses(seen)["n1"] == [])
+        kinds.tell("DELETED", keys.RESOURCE_CLAIMS, a_claim("a", *GPUS, version="104"))
+        kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod(node="n2", version="105"))
+        last = await until(observer, lambda seen: bool(uses(seen)["n2"]))
+        assert changed(gone, last) == {"n2"}
+
+
+async def test_a_change_that_tells_us_nothing_costs_nothing() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS].append(objects.a_gpu_pod(node="n1"))
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        probed = objects.a_gpu_pod(node="n1", version="101", status={"containerStatuses": [{"restartCount": 1}]})
+        kinds.tell("MODIFIED", keys.PODS, probed)
+        kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod("train-9", node="n2", version="102"))
+        after = await until(observer, lambda seen: bool(seen.nodes["n2"].facts.gpu_pods))
+        assert changed(before, after) == {"n2"}
+
+
+async def test_43_one_node_without_a_driver_pod_stops_no_other() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS] = [objects.a_driver_pod("n1"), objects.a_driver_pod("", phase="Pending")]
+    async with observing(kinds) as observer:
+        seen = seen_by(observer)
+    assert [name for name, node in seen.nodes.items() if node.facts.driver is None] == ["n2", "n3"]
+    assert all(stream.is_synced for stream in seen.freshness)
+
+
+# ── what else is told of a node ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_slices_tell_what_a_node_publishes_until_they_are_gone() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.RESOURCE_SLICES] = [a_slice("n1", "570.124.6")]
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        assert before.nodes["n1"].facts.published == ("570.124.6",)
+        kinds.tell("MODIFIED", keys.RESOURCE_SLICES, a_slice("n1", "580.105.8", version="101"))
+        after = await until(observer, lambda seen: seen.nodes["n1"].facts.published == ("580.105.8",))
+        kinds.tell("DELETED", keys.RESOURCE_SLICES, a_slice("n1", "580.105.8", version="102"))
+        last = await until(observer, lambda seen: seen.nodes["n1"].facts.published == ())
+        assert changed(before, after) == changed(after, last) == {"n1"}
+
+
+async def test_a_maintenance_is_told_with_its_node() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.NODE_MAINTENANCES] = []
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        kinds.tell("ADDED", keys.NODE_MAINTENANCES, a_maintenance("a", version="101"))
+        after = await until(observer, lambda seen: seen.nodes["n2"].facts.maintenance is not None)
+        assert changed(before, after) == {"n2"}
+        kinds.tell("DELETED", keys.NODE_MAINTENANCES, a_maintenance("a", version="102"))
+        await until(observer, lambda seen: seen.nodes["n2"].facts.maintenance is None)
+
+
+async def test_of_several_maintenances_the_rollouts_own_counts_also_when_it_changes_its_name() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.NODE_MAINTENANCES] = [a_maintenance("a"), a_maintenance("b", requestor="seatrial")]
+    async with observing(kinds) as observer:
+        found = seen_by(observer).nodes["n2"].facts.maintenance
+        assert found is not None
+        assert found.name == "a"
+        kinds.tell("MODIFIED", keys.ROLLOUTS, objects.a_rollout(version="101", maintenance={"requestorID": "seatrial"}))
+        await until(observer, lambda seen: getattr(seen.nodes["n2"].facts.maintenance, "name", "") == "b")
+
+
+async def test_a_warning_about_a_driver_pod_is_told_with_its_node_and_no_other() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.PODS][1] = objects.a_driver_pod("n2", phase="Pending")
+    kinds.lists[EVENTS] = [a_warning("driver-n2", "Failed", "first"), a_warning("validator-n1", "BackOff", "x")]
+    async with observing(kinds) as observer:
+        before = await until(observer, lambda seen: said(seen, "n2") == ["first"])
+        kinds.tell("ADDED", EVENTS, a_warning("validator-n1", "BackOff", "again", version="101"))
+        kinds.tell("ADDED", EVENTS, a_warning("driver-n2", "Failed", "second", version="102"))
+        after = await until(observer, lambda seen: said(seen, "n2") == ["second"])
+        assert changed(before, after) == {"n2"}
+        kinds.tell("DELETED", EVENTS, a_warning("driver-n2", "Failed", "first", version="103"))  # an hour old
+        kinds.tell("ADDED", EVENTS, a_warning("driver-n2", "BackOff", "third", version="104"))
+        await until(observer, lambda seen: said(seen, "n2") == ["third", "second"])
+        kinds.tell("DELETED", EVENTS, a_warning("driver-n2", "BackOff", "third", version="105"))
+        await until(observer, lambda seen: said(seen, "n2") == ["second"])
+
+
+async def test_only_warnings_about_pods_are_asked_for() -> None:
+    kinds = Kinds()
+    kinds.lists[EVENTS] = []
+    async with observing(kinds) as observer, asyncio.timeout(5):
+        while EVENTS not in kinds.asked:
+            await observer.wait(time.time() + 0.05)
+    assert kinds.asked[EVENTS].get("fieldSelector") == "type=Warning,involvedObject.kind=Pod"
+    assert "fieldSelector" not in kinds.asked[keys.PODS]
+
+
+async def test_events_that_cannot_be_read_stop_nobody() -> None:
+    kinds = Kinds()
+    kinds.forbidden.add(EVENTS)
+    async with observing(kinds) as observer:
+        seen = seen_by(observer)
+    assert "events" not in [stream.source for stream in seen.freshness]
+
+
+async def test_an_optional_kind_that_is_forbidden_is_not_taken_for_absent() -> None:
+    kinds = Kinds()
+    kinds.forbidden.add(keys.RESOURCE_CLAIMS)
+    with pytest.raises(errors.Forbidden):
+        async with observing(kinds):
+            pass
 
 
 async def test_nothing_is_built_anew_when_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +505,49 @@ async def test_the_operators_resources_say_who_moves_the_nodes() -> None:
             "DELETED", keys.CLUSTER_POLICIES, policy | {"metadata": policy["metadata"] | {"resourceVersion": "101"}}
         )
         await until(observer, lambda seen: seen.operator.mode is Mode.DIRECT)
+
+
+async def test_the_first_owner_label_changes_the_rules_and_the_last_one_changes_them_back() -> None:
+    kinds = Kinds()
+    policy = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": True, "upgradePolicy": {"autoUpgrade": False}})
+    kinds.lists[keys.CLUSTER_POLICIES] = [policy]
+    kinds.lists[keys.NVIDIA_DRIVERS] = [
+        {"metadata": {"name": "fleet", "uid": "uid-fleet", "resourceVersion": "5"}, "spec": {"default": True}}
+    ]
+    async with observing(kinds) as observer:
+        before = seen_by(observer)
+        assert (before.operator.kind, before.operator.pools) == ("ClusterPolicy/cluster-policy", ())
+        assert {node.facts.owner for node in before.nodes.values()} == {"fleet"}
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="101", labels={OWNER_LABEL: "fleet"}))
+        after = await until(observer, lambda seen: bool(seen.operator.pools))
+        assert (after.operator.kind, after.operator.mode) == ("NVIDIADriver/fleet", Mode.DELEGATED)
+        kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="102"))
+        await until(observer, lambda seen: seen.operator.kind == "ClusterPolicy/cluster-policy")
+
+
+async def test_a_changed_nvidia_driver_changes_who_owns_the_nodes() -> None:
+    kinds = Kinds()
+    driver = {"metadata": {"name": "fleet", "uid": "uid-fleet", "resourceVersion": "5"}, "spec": {"nodeSelector": {}}}
+    kinds.lists[keys.NVIDIA_DRIVERS] = [driver]
+    kinds.lists[keys.NODES][0] = objects.a_node("n1", labels={"pool": "canary"})
+    async with observing(kinds) as observer:
+        assert {node.facts.owner for node in seen_by(observer).nodes.values()} == {"fleet"}
+        metadata = {"name": "fleet", "uid": "uid-fleet", "resourceVersion": "101"}
+        changed_driver = {"metadata": metadata, "spec": {"nodeSelector": {"pool": "canary"}}}
+        kinds.tell("MODIFIED", keys.NVIDIA_DRIVERS, changed_driver)
+        await until(observer, lambda seen: [node.facts.owner for node in seen.nodes.values()] == ["fleet", "", ""])
+
+
+async def test_a_limit_of_the_operator_that_cannot_be_read_is_told_once_and_stops_nobody() -> None:
+    kinds = Kinds()
+    policy = objects.a_cluster_policy(driver={"upgradePolicy": {"maxUnavailable": "many"}})
+    kinds.lists[keys.CLUSTER_POLICIES] = [policy]
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        assert seen_by(observer).operator.policy.unavailable_max is None
+        seen_by(observer)
+    assert len(faults) == 1
+    assert faults[0].startswith("ClusterPolicy/cluster-policy: maxUnavailable 'many'")
 
 
 async def test_our_own_kind_must_be_there() -> None:

@@ -1,14 +1,35 @@
-"""From objects as the API server stores them to facts: what counts as a driver, a validator, a holder of GPUs."""
+"""From objects as the API server stores them to facts: what counts as a driver, a validator, a holder of GPUs.
+
+Numbers in names are those of the conformance scenarios about the snapshot.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import tracemalloc
+from typing import Any, Final
 
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import models, project
-from seatrial.core.snapshot import DriverPod, DriverRevision, GpuPod, NodeFacts, OperatorFacts, ValidatorPod
+from seatrial.adapters.kube import items, models, operator_items, pod_items, project
+from seatrial.core.consumers import Claim, GpuUse
+from seatrial.core.owners import OWNER_LABEL, DriverClaim
+from seatrial.core.policy import PolicyWish, Share
+from seatrial.core.snapshot import (
+    DraPlugin,
+    DriverPod,
+    DriverRevision,
+    GpuOffer,
+    Keeper,
+    Loaded,
+    Maintenance,
+    NodeFacts,
+    OperatorFacts,
+    Pod,
+    Pool,
+    ValidatorPod,
+)
+from seatrial.core.troubles import Symptom, Trouble, diagnose
 from tests.adapters.kube import objects
 
 AT = 1767323045.0
@@ -16,23 +37,43 @@ AT = 1767323045.0
 WANTED = {"ds-1": DriverRevision(hash="new", version=objects.NEW)}
 
 
-def item_of(pod: dict[str, Any]) -> project.PodItem | None:
-    return project.pod_item(msgspec.convert(pod, models.Pod), objects.NAMESPACE)
+def item_of(pod: dict[str, Any]) -> items.PodItem | None:
+    return pod_items.pod_item(msgspec.convert(pod, models.Pod), objects.NAMESPACE)
 
 
-def facts_of(pod: dict[str, Any]) -> DriverPod | ValidatorPod | GpuPod | None:
+def facts_of(pod: dict[str, Any]) -> items.PodFacts | None:
     item = item_of(pod)
     return item.facts if item else None
 
 
-def node_item(**fields: Any) -> project.NodeItem:
-    return project.node_item(msgspec.convert(objects.a_node(**fields), models.Node))
+def driver_of(pod: dict[str, Any]) -> DriverPod:
+    found = facts_of(pod)
+    assert isinstance(found, DriverPod)
+    return found
 
 
-def joined(*pods: dict[str, Any], **node: Any) -> NodeFacts:
+def user_of(pod: dict[str, Any]) -> Pod:
+    found = facts_of(pod)
+    assert isinstance(found, Pod)
+    return found
+
+
+def node_item(**fields: Any) -> items.NodeItem:
+    return items.node_item(msgspec.convert(objects.a_node(**fields), models.Node))
+
+
+def joined(*pods: dict[str, Any], around: project.Around | None = None, **node: Any) -> NodeFacts:
     """A node with these pods, as facts."""
     kept = [item for item in map(item_of, pods) if item is not None]
-    return project.node_facts(node_item(**node), kept, WANTED)
+    return project.node_facts(node_item(**node), kept, around or project.Around(wanted=WANTED))
+
+
+def seen_with(*, status: dict[str, Any] | None = None, annotations: dict[str, str] | None = None) -> NodeFacts:
+    """A bare node with this laid over its status and its annotations."""
+    node = objects.a_node()
+    node["status"] |= status or {}
+    node["metadata"]["annotations"] = annotations or {}
+    return project.node_facts(items.node_item(msgspec.convert(node, models.Node)), (), project.Around(wanted=WANTED))
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -58,7 +99,127 @@ def test_only_true_skips_a_node() -> None:
 )
 def test_a_node_is_ready_only_when_it_says_so(conditions: list[dict[str, str]]) -> None:
     node = objects.a_node() | {"status": {"conditions": conditions}}
-    assert not project.node_item(msgspec.convert(node, models.Node)).is_ready
+    assert not items.node_item(msgspec.convert(node, models.Node)).is_ready
+
+
+@pytest.mark.parametrize(("value", "is_active"), [("true", True), ("false", False), ("True", False), ("", False)])
+def test_an_upgrade_is_requested_by_exactly_true(value: str, is_active: bool) -> None:
+    assert seen_with(annotations={"nvidia.com/gpu-driver-upgrade-requested": value}).is_requested is is_active
+    assert seen_with(annotations={"seatrial.dev/accept-loss": value}).is_loss_accepted is is_active
+
+
+@pytest.mark.parametrize(("value", "is_active"), [("true", True), ("false", True), ("", False)])
+def test_a_driver_waits_for_a_safe_load_whatever_the_annotation_says(value: str, is_active: bool) -> None:
+    key = "nvidia.com/gpu-driver-upgrade.driver-wait-for-safe-load"
+    assert seen_with(annotations={key: value}).awaits_safe_load is is_active
+
+
+def test_a_nodes_labels_are_kept_without_a_copy() -> None:
+    item = node_item(labels={"rack": "r7"})
+    facts = project.node_facts(item, (), project.Around(wanted=WANTED))
+    assert facts.labels is item.labels
+    assert facts.labels["rack"] == "r7"
+
+
+def test_what_a_node_offers_is_counted() -> None:
+    allocatable = {
+        "cpu": "64",
+        "nvidia.com/mig-1g.10gb": "7",
+        "nvidia.com/gpu": 8,
+        "nvidia.com/gpumem": "640k",
+        "nvidia.com/gpu.shared": "0",
+        "amd.com/gpu": "4",
+    }
+    handlers = [{"name": ""}, {"name": "runc"}, {"name": "nvidia-cdi"}, {"name": "nvidia"}]
+    assert seen_with(status={"allocatable": allocatable, "runtimeHandlers": handlers}).offer == GpuOffer(
+        resources=(("nvidia.com/gpu", 8), ("nvidia.com/gpumem", 640_000), ("nvidia.com/mig-1g.10gb", 7)),
+        runtime_handlers=("nvidia", "nvidia-cdi"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("quantity", "count"),
+    [
+        ("8", 8),
+        (8, 8),
+        (8.0, 8),
+        ("10k", 10_000),
+        ("1Ki", 1024),
+        ("2M", 2_000_000),
+        ("1e3", 1000),
+        ("5000m", 5),
+        ("many", 0),
+        ("1.2.3", 0),
+        ("-1", 0),
+        ("9e999", 0),
+    ],
+)
+def test_a_quantity_is_counted_however_it_is_written(quantity: str | float, count: int) -> None:
+    offered = dict(seen_with(status={"allocatable": {"nvidia.com/gpu": quantity}}).offer.resources)
+    assert offered.get("nvidia.com/gpu", 0) == count
+
+
+def test_the_layout_of_slices_and_the_managers_progress_are_facts() -> None:
+    facts = joined(labels={"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "pending"})
+    assert (facts.offer.mig_config, facts.mig_state) == ("all-1g.10gb", "pending")
+
+
+LEGACY: Final = {
+    "nvidia.com/cuda.driver.major": "580",
+    "nvidia.com/cuda.driver.minor": "105",
+    "nvidia.com/cuda.driver.rev": "8",
+}
+
+
+@pytest.mark.parametrize(
+    ("labels", "loaded"),
+    [
+        ({}, None),
+        ({"nvidia.com/gfd.timestamp": "1767323045"}, None),
+        ({"nvidia.com/cuda.driver-version.full": "580.105.08"}, Loaded(version="580.105.08")),
+        (
+            {"nvidia.com/cuda.driver-version.full": "580.105.08", "nvidia.com/gfd.timestamp": "1767323045"},
+            Loaded(version="580.105.08", seen_at=AT),
+        ),
+        (
+            {"nvidia.com/cuda.driver-version.full": "570.1", "nvidia.com/gfd.timestamp": "soon"},
+            Loaded(version="570.1"),
+        ),
+        (LEGACY, Loaded(version="580.105.8")),
+        (LEGACY | {"nvidia.com/cuda.driver.rev": ""}, Loaded(version="580.105")),
+        ({"nvidia.com/cuda.driver.minor": "105"}, None),
+        (LEGACY | {"nvidia.com/cuda.driver-version.full": "590.10.01"}, Loaded(version="590.10.01")),
+    ],
+)
+def test_the_loaded_version_is_what_feature_discovery_says(labels: dict[str, str], loaded: Loaded | None) -> None:
+    assert joined(labels=labels).loaded == loaded
+
+
+def test_paused_operands_are_seen() -> None:
+    labels = {
+        "nvidia.com/gpu.deploy.device-plugin": "paused-for-driver-upgrade",
+        "nvidia.com/gpu.deploy.dcgm": "custom_paused-for-driver-upgrade",
+        "nvidia.com/gpu.deploy.mig-manager": "true",
+        "note": "paused-for-driver-upgrade",
+    }
+    assert joined(labels=labels).paused_labels == (
+        "nvidia.com/gpu.deploy.dcgm",
+        "nvidia.com/gpu.deploy.device-plugin",
+    )
+
+
+def test_only_conditions_that_hold_and_are_bad_are_symptoms() -> None:
+    conditions = [
+        {"type": "DiskPressure", "status": "True", "reason": "KubeletHasDiskPressure", "message": "disk is full"},
+        {"type": "MemoryPressure", "status": "False", "message": "plenty"},
+        {"type": "GpuHot", "status": "True"},
+        {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting."},
+    ]
+    assert seen_with(status={"conditions": conditions}).symptoms == (
+        Symptom(source="node", reason="DiskPressure", message="disk is full"),
+        Symptom(source="node", reason="NodeStatusUnknown", message="Kubelet stopped posting."),
+    )
+    assert joined().symptoms == ()
 
 
 def test_a_whole_node_is_joined_from_its_pods() -> None:
@@ -82,66 +243,412 @@ def test_a_whole_node_is_joined_from_its_pods() -> None:
             is_ready=True,
             ready_since=AT,
         ),
-        validator=ValidatorPod(name="validator-n1", is_ready=True, ready_since=AT),
-        gpu_pods=(
-            GpuPod(namespace="jobs", name="train-0", uid="uid-train-0"),
-            GpuPod(namespace="jobs", name="train-1", uid="uid-train-1"),
+        validator=ValidatorPod(
+            namespace="gpu-operator", name="validator-n1", uid="uid-validator-n1", is_ready=True, ready_since=AT
+        ),
+        pods=(
+            Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE),
+            Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE),
+            Pod(namespace="jobs", name="web", uid="uid-web", keeper=Keeper.NOBODY),
         ),
     )
 
 
-# ── GPU pods ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_40_a_driver_pod_on_its_node_is_one_nodes_driver() -> None:
+    driver = joined(objects.a_driver_pod()).driver
+    assert driver is not None
+    assert driver.name == "driver-n1"
 
 
-@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb"])
+def test_41_a_driver_pod_that_waits_for_a_node_is_left_out() -> None:
+    assert item_of(objects.a_driver_pod(node="", phase="Pending")) is None
+
+
+# ── pods that may have to leave ──────────────────────────────────────────────────────────────────────────────────────
+
+DAEMON_SET: Final = {"kind": "DaemonSet", "name": "monitor", "uid": "ds-7", "controller": True}
+STATIC: Final = {"kind": "Node", "name": "n1", "uid": "uid-n1", "controller": True}
+
+
+@pytest.mark.parametrize(
+    ("resource", "use"),
+    [
+        ("nvidia.com/gpu", GpuUse.RESOURCE),
+        ("nvidia.com/gpu.shared", GpuUse.RESOURCE),
+        ("nvidia.com/mig-1g.10gb", GpuUse.MIG),
+    ],
+)
 @pytest.mark.parametrize("place", ["containers", "initContainers"])
 @pytest.mark.parametrize("kind", ["limits", "requests"])
-def test_a_pod_that_asks_for_a_gpu_in_any_way_holds_one(resource: str, place: str, kind: str) -> None:
+def test_a_pod_that_asks_for_a_gpu_in_any_way_holds_one(resource: str, use: GpuUse, place: str, kind: str) -> None:
     asking = {place: [{"name": "main", "resources": {kind: {resource: "1"}}}]}
-    assert isinstance(facts_of(objects.a_gpu_pod(containers=[{"name": "other"}], spec=asking)), GpuPod)
+    assert user_of(objects.a_gpu_pod(containers=[{"name": "other"}], spec=asking)).gpu is use
 
 
 @pytest.mark.parametrize("resource", ["cpu", "nvidia.com/cpu", "amd.com/gpu"])
 def test_other_resources_are_no_gpus(resource: str) -> None:
-    assert item_of(objects.a_gpu_pod(resource=resource)) is None
+    assert user_of(objects.a_gpu_pod(resource=resource)).gpu is None
 
 
 def test_a_bare_number_is_a_quantity_too() -> None:
     asking = [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1, "cpu": 0.5}}}]
-    assert isinstance(facts_of(objects.a_gpu_pod(containers=asking)), GpuPod)
-
-
-@pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
-def test_a_pod_that_eviction_cannot_move_is_no_gpu_pod(kind: str) -> None:
-    assert item_of(objects.a_gpu_pod(owner={"kind": kind, "uid": "u", "controller": True})) is None
+    assert user_of(objects.a_gpu_pod(containers=asking)).gpu is GpuUse.RESOURCE
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_finished_pod_holds_nothing(phase: str) -> None:
+def test_a_finished_pod_is_not_kept(phase: str) -> None:
     assert item_of(objects.a_gpu_pod(phase=phase)) is None
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Unknown"])
 def test_a_pod_bound_to_a_node_holds_its_gpu_before_it_runs(phase: str) -> None:
-    assert isinstance(facts_of(objects.a_gpu_pod(phase=phase)), GpuPod)
+    assert user_of(objects.a_gpu_pod(phase=phase)).gpu is GpuUse.RESOURCE
 
 
 def test_a_pod_without_a_node_is_nobodys() -> None:
     assert item_of(objects.a_gpu_pod(node="")) is None
 
 
+def test_a_pod_without_a_gpu_is_kept_for_jobs_to_wait_for_and_drains() -> None:
+    job = {"kind": "Job", "name": "prepare", "uid": "job-2", "controller": True}
+    pod = objects.a_pod("prepare-0", owner=job, labels={"b": "2", "a": "1"})
+    assert user_of(pod) == Pod(namespace="jobs", name="prepare-0", uid="uid-prepare-0", labels=(("a", "1"), ("b", "2")))
+
+
+def test_pods_with_equal_labels_share_them() -> None:
+    labels = {"job": "train", "team": "vision"}
+    first, second = (user_of(objects.a_gpu_pod(name, labels=dict(labels))) for name in ("train-0", "train-1"))
+    assert first.labels is second.labels
+
+
 def test_what_eviction_would_cost_is_known() -> None:
     pod = objects.a_gpu_pod(
         owner=None, metadata={"deletionTimestamp": objects.AT}, spec={"volumes": [{"name": "v"}, {"emptyDir": {}}]}
     )
-    assert facts_of(pod) == GpuPod(
+    assert user_of(pod) == Pod(
         namespace="jobs",
         name="train-0",
         uid="uid-train-0",
+        gpu=GpuUse.RESOURCE,
         is_terminating=True,
-        has_controller=False,
+        keeper=Keeper.NOBODY,
         has_empty_dir=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("owner", "annotations", "keeper"),
+    [
+        ({"kind": "Job", "uid": "u", "controller": True}, {}, Keeper.CONTROLLER),
+        (DAEMON_SET, {}, Keeper.DAEMON_SET),
+        (STATIC, {}, Keeper.KUBELET),
+        (None, {"kubernetes.io/config.mirror": "0123"}, Keeper.KUBELET),
+        ({"kind": "Job", "uid": "u"}, {}, Keeper.NOBODY),
+        (None, {}, Keeper.NOBODY),
+    ],
+)
+def test_who_puts_a_pod_back_is_known(
+    owner: dict[str, Any] | None, annotations: dict[str, str], keeper: Keeper
+) -> None:
+    assert user_of(objects.a_gpu_pod(owner=owner, metadata={"annotations": annotations})).keeper is keeper
+
+
+@pytest.mark.parametrize("owner", [DAEMON_SET, STATIC])
+def test_a_pod_that_stays_on_its_node_anyway_is_kept_only_for_its_gpu(owner: dict[str, Any]) -> None:
+    assert item_of(objects.a_pod("logs", owner=owner)) is None
+    assert user_of(objects.a_gpu_pod(owner=owner)).gpu is GpuUse.RESOURCE
+
+
+def test_a_daemon_set_that_chooses_nodes_by_a_deploy_label_can_be_asked_to_leave() -> None:
+    chosen = {"nodeSelector": {"zone": "a", "nvidia.com/gpu.deploy.client": "true"}}
+    assert user_of(objects.a_gpu_pod(owner=DAEMON_SET, spec=chosen)).deploy_label == "nvidia.com/gpu.deploy.client"
+    assert user_of(objects.a_gpu_pod(spec=chosen)).deploy_label == ""
+
+
+def test_the_runtime_class_is_a_sign_unless_a_daemon_set_has_it() -> None:
+    classed = {"runtimeClassName": "nvidia"}
+    assert user_of(objects.a_pod("notebook", spec=classed)).gpu is GpuUse.RUNTIME_CLASS
+    assert item_of(objects.a_pod("exporter", owner=DAEMON_SET, spec=classed)) is None
+
+
+def test_the_operators_own_daemon_sets_are_no_users_even_with_a_gpu() -> None:
+    assert item_of(objects.a_gpu_pod(namespace=objects.NAMESPACE, owner=DAEMON_SET)) is None
+    assert user_of(objects.a_pod("gpu-operator", namespace=objects.NAMESPACE)).gpu is None
+
+
+def test_a_job_that_saves_its_work_when_asked_says_so() -> None:
+    notes = {
+        "seatrial.dev/checkpoint": "true",
+        "seatrial.dev/checkpoint-requested": "spring.n1.2",
+        "seatrial.dev/checkpoint-saved": "spring.n1.1",
+        "kubectl.kubernetes.io/last-applied-configuration": "long",
+    }
+    pod = user_of(objects.a_gpu_pod(metadata={"annotations": notes}))
+    assert (pod.offers_checkpoint, pod.checkpoint_asked, pod.checkpoint_saved) == (True, "spring.n1.2", "spring.n1.1")
+    assert not user_of(
+        objects.a_gpu_pod(metadata={"annotations": {"seatrial.dev/checkpoint": "yes"}})
+    ).offers_checkpoint
+
+
+def test_forty_thousand_pods_stay_within_tens_of_mebibytes() -> None:
+    count = 4_000
+    raw = [msgspec.json.encode(objects.a_gpu_pod(f"train-{number}", uid=f"{number:036d}")) for number in range(count)]
+    decoder = msgspec.json.Decoder(models.Pod)
+    tracemalloc.start()
+    try:
+        kept = [pod_items.pod_item(decoder.decode(each), objects.NAMESPACE) for each in raw]
+        per_pod = tracemalloc.get_traced_memory()[0] / count
+    finally:
+        tracemalloc.stop()
+    assert len(kept) == count
+    assert per_pod * 40_000 < 40 * 2**20
+
+
+# ── claims ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def a_claim(name: str, *results: dict[str, Any], namespace: str = "jobs", version: str = "9") -> dict[str, Any]:
+    """A ResourceClaim; without results it is not allocated."""
+    status = {"allocation": {"devices": {"results": list(results)}}} if results else {}
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": version}
+    return {"metadata": metadata, "spec": {"devices": {}}, "status": status}
+
+
+def claims_of(*claims: dict[str, Any]) -> project.Around:
+    kept = [items.claim_item(msgspec.convert(each, models.ResourceClaim)) for each in claims]
+    by_name = {(item.metadata.namespace, item.metadata.name): item.claim for item in kept}
+    return project.Around(wanted=WANTED, claim=lambda namespace, name: by_name.get((namespace, name)))
+
+
+GPU: Final = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"}
+MONITOR: Final = GPU | {"adminAccess": True}
+CLAIMING: Final = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "train"}]}
+
+
+def claimant(name: str = "train-0", **fields: Any) -> dict[str, Any]:
+    job = {"kind": "Job", "name": "train", "uid": "job-1", "controller": True}
+    own: dict[str, Any] = {"owner": job, "spec": CLAIMING}
+    return objects.a_pod(name, **(own | fields))
+
+
+def test_a_claim_is_read_as_what_was_allocated_for_it() -> None:
+    item = items.claim_item(msgspec.convert(a_claim("train", GPU, GPU, MONITOR), models.ResourceClaim))
+    assert item.claim == Claim(
+        name="train", is_allocated=True, results=(("gpu.nvidia.com", False), ("gpu.nvidia.com", True))
+    )
+    unallocated = items.claim_item(msgspec.convert(a_claim("train"), models.ResourceClaim))
+    assert unallocated.claim == Claim(name="train")
+
+
+@pytest.mark.parametrize(
+    ("claims", "gpu", "holds"),
+    [
+        ((a_claim("train", GPU),), GpuUse.CLAIM, True),
+        ((a_claim("train", MONITOR),), None, True),
+        ((a_claim("train", GPU | {"driver": "net.example.com"}),), None, False),
+        ((a_claim("train"),), None, False),
+        ((), GpuUse.CLAIM_UNREADABLE, True),
+        ((a_claim("train", GPU, namespace="others"),), GpuUse.CLAIM_UNREADABLE, True),
+    ],
+)
+def test_a_pod_holds_what_its_claims_say(claims: tuple[dict[str, Any], ...], gpu: GpuUse | None, holds: bool) -> None:
+    pod = joined(claimant(), around=claims_of(*claims)).pods[0]
+    assert (pod.gpu, pod.holds_claim) == (gpu, holds)
+
+
+def test_claims_made_from_a_template_or_for_an_extended_resource_count_by_their_real_names() -> None:
+    spec = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}, {"name": "later"}]}
+    status = {
+        "resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "train-0-gpu-x7"}],
+        "extendedResourceClaimStatus": {"resourceClaimName": "train-0-extended-y2"},
+    }
+    item = item_of(claimant(spec=spec, status=status))
+    assert item is not None
+    assert item.claims == (("jobs", "train-0-gpu-x7"), ("jobs", "train-0-extended-y2"))
+
+
+def test_a_finished_pod_that_is_being_deleted_may_still_need_the_dra_plugin() -> None:
+    leaving = claimant(phase="Succeeded", metadata={"deletionTimestamp": objects.AT})
+    pod = joined(leaving, around=claims_of(a_claim("train", MONITOR))).pods[0]
+    assert (pod.gpu, pod.holds_claim, pod.is_terminating) == (None, True, True)
+    assert joined(leaving, around=claims_of(a_claim("train"))).pods == ()
+    assert item_of(claimant(phase="Succeeded")) is None
+
+
+def test_a_monitor_of_a_daemon_set_is_kept_for_its_claim_alone() -> None:
+    monitor = claimant(owner=DAEMON_SET)
+    assert [pod.holds_claim for pod in joined(monitor, around=claims_of(a_claim("train", MONITOR))).pods] == [True]
+    assert joined(monitor, around=claims_of(a_claim("train"))).pods == ()
+
+
+def test_an_operand_with_a_claim_is_never_evicted_but_outlived_by_the_dra_plugin() -> None:
+    operand = claimant(namespace=objects.NAMESPACE, owner=DAEMON_SET)
+    pod = joined(operand, around=claims_of(a_claim("train", GPU, namespace=objects.NAMESPACE))).pods[0]
+    assert (pod.gpu, pod.holds_claim) == (None, True)
+
+
+# ── the DRA plugin and its slices ────────────────────────────────────────────────────────────────────────────────────
+
+LATER: Final = "2026-01-02T03:05:05Z"
+
+
+def a_dra_plugin(*, states: dict[str, dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    """A kubelet plugin's pod with the states of its containers."""
+    own: dict[str, Any] = {
+        "namespace": "nvidia-dra-driver-gpu",
+        "labels": {"nvidia-dra-driver-gpu-component": "kubelet-plugin"},
+        "owner": DAEMON_SET,
+        "containers": [{"name": name} for name in states],
+        "status": {"containerStatuses": [{"name": name, "ready": True, "state": states[name]} for name in states]},
+    }
+    return objects.a_pod("plugin-n1", **(own | fields))
+
+
+RUNNING: Final = {"running": {"startedAt": objects.AT}}
+RUNNING_LATER: Final = {"running": {"startedAt": LATER}}
+SERVING: Final = {"compute-domains": RUNNING_LATER, "gpus": RUNNING}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"nvidia-dra-driver-gpu-component": "kubelet-plugin"},
+        {"app": "nvidia-dra-driver-kubelet-plugin"},
+        {"app.kubernetes.io/name": "dra-driver-nvidia-gpu", "my-release-component": "kubelet-plugin"},
+        {"app.kubernetes.io/name": "nvidia-dra-driver-gpu", "my-release-component": "kubelet-plugin"},
+    ],
+)
+def test_a_dra_plugin_is_known_by_any_of_its_labels(labels: dict[str, str]) -> None:
+    assert joined(a_dra_plugin(states=SERVING, labels=labels)).dra == DraPlugin(
+        namespace="nvidia-dra-driver-gpu", name="plugin-n1", uid="uid-plugin-n1", is_ready=True, started_at=AT
+    )
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"app.kubernetes.io/name": "other", "my-release-component": "kubelet-plugin"},
+        {"app.kubernetes.io/name": "dra-driver-nvidia-gpu", "my-release-component": "controller"},
+    ],
+)
+def test_other_plugins_are_not_nvidias(labels: dict[str, str]) -> None:
+    assert item_of(a_dra_plugin(states=SERVING, labels=labels)) is None
+
+
+def test_a_job_cannot_call_itself_a_dra_plugin_and_stay() -> None:
+    labels = {"nvidia-dra-driver-gpu-component": "kubelet-plugin"}
+    assert user_of(objects.a_gpu_pod(labels=labels)).gpu is GpuUse.RESOURCE
+
+
+@pytest.mark.parametrize(
+    ("states", "started_at"),
+    [
+        (SERVING, AT),
+        ({"gpus": RUNNING_LATER, "helper": RUNNING}, AT + 60),
+        ({"only": RUNNING_LATER}, AT + 60),
+        ({"gpus": RUNNING, "compute-domains": {"waiting": {"reason": "CrashLoopBackOff"}}}, None),
+        ({"gpus": {"waiting": {"reason": "PodInitializing"}}}, None),
+    ],
+)
+def test_a_dra_plugin_is_as_old_as_the_oldest_container_that_serves(
+    states: dict[str, dict[str, Any]], started_at: float | None
+) -> None:
+    plugin = joined(a_dra_plugin(states=states)).dra
+    assert plugin is not None
+    assert plugin.started_at == started_at
+
+
+def test_a_container_without_a_state_does_not_run_yet() -> None:
+    plugin = joined(a_dra_plugin(states=SERVING, status={"containerStatuses": []})).dra
+    assert plugin is not None
+    assert (plugin.is_ready, plugin.started_at) == (False, None)
+
+
+def a_slice(*versions: str, driver: str = "gpu.nvidia.com", node: str = "n1", **fields: Any) -> dict[str, Any]:
+    """A ResourceSlice of one device per version."""
+    devices = [
+        {"name": f"gpu-{number}", "attributes": {"type": {"string": "gpu"}, "driverVersion": {"version": version}}}
+        for number, version in enumerate(versions)
+    ]
+    metadata = {"name": f"{node}-{driver}", "uid": f"uid-{node}-{driver}", "resourceVersion": "9"}
+    return {"metadata": metadata | fields, "spec": {"driver": driver, "nodeName": node, "devices": devices}}
+
+
+def sliced(thing: dict[str, Any]) -> items.SliceItem | None:
+    return items.slice_item(msgspec.convert(thing, models.ResourceSlice))
+
+
+def test_the_versions_that_slices_publish_are_told_once_each() -> None:
+    kept = [sliced(a_slice("580.105.8", "580.105.8")), sliced(a_slice("570.124.6"))]
+    around = project.Around(wanted=WANTED, slices=[item for item in kept if item is not None])
+    assert joined(around=around).published == ("570.124.6", "580.105.8")
+
+
+def test_an_attribute_may_carry_the_drivers_domain() -> None:
+    piece = a_slice()
+    piece["spec"]["devices"] = [{"attributes": {"gpu.nvidia.com/driverVersion": {"version": "580.105.8"}}}]
+    item = sliced(piece)
+    assert item is not None
+    assert item.versions == ("580.105.8",)
+
+
+@pytest.mark.parametrize("piece", [a_slice("1.2.3", driver="compute-domain.nvidia.com"), a_slice("1.2.3", node="")])
+def test_slices_that_tell_nothing_of_a_nodes_gpus_are_not_kept(piece: dict[str, Any]) -> None:
+    assert sliced(piece) is None
+
+
+# ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def a_maintenance(
+    name: str = "nvidia-operator-n1", *, requestor: str = "network", others: tuple[str, ...] = (), **fields: Any
+) -> dict[str, Any]:
+    """A NodeMaintenance that is still being worked on."""
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "30"}
+    return {
+        "metadata": metadata | fields.get("metadata", {}),
+        "spec": {"nodeName": "n1", "requestorID": requestor, "additionalRequestors": list(others)},
+        "status": {"conditions": fields.get("conditions", [])},
+    }
+
+
+def maintained(*things: dict[str, Any], ours: str = "") -> Maintenance | None:
+    read = (items.maintenance_item(msgspec.convert(each, models.NodeMaintenance)) for each in things)
+    requestor = models.RolloutMaintenance(requestor_id=ours) if ours else None
+    kept = [item for item in read if item is not None]
+    return joined(around=project.Around(wanted=WANTED, maintenances=kept, requestor=requestor)).maintenance
+
+
+@pytest.mark.parametrize(("reason", "is_ready"), [("Ready", True), ("Pending", False), ("Draining", False)])
+def test_a_maintenance_says_who_asked_and_whether_the_node_is_free(reason: str, is_ready: bool) -> None:
+    conditions = [{"type": "Failed", "reason": "Ready"}, {"type": "Ready", "status": "True", "reason": reason}]
+    assert maintained(a_maintenance(others=("seatrial",), conditions=conditions)) == Maintenance(
+        namespace="default",
+        name="nvidia-operator-n1",
+        uid="uid-nvidia-operator-n1",
+        resource_version="30",
+        requestor="network",
+        others=("seatrial",),
+        is_ready=is_ready,
+    )
+
+
+def test_a_maintenance_that_is_being_deleted_says_so() -> None:
+    found = maintained(a_maintenance(metadata={"deletionTimestamp": objects.AT}))
+    assert found is not None
+    assert found.is_deleting
+
+
+def test_of_several_maintenances_the_one_that_concerns_us_counts() -> None:
+    first, named, joined_by_us = a_maintenance("a"), a_maintenance(), a_maintenance("z", others=("seatrial",))
+    for things, ours, name in (
+        ([named, first], "", "a"),
+        ([first, named], "seatrial", "nvidia-operator-n1"),
+        ([first, named, joined_by_us], "seatrial", "z"),
+    ):
+        found = maintained(*things, ours=ours)
+        assert found is not None
+        assert found.name == name
 
 
 # ── driver and validator pods ────────────────────────────────────────────────────────────────────────────────────────
@@ -161,11 +668,117 @@ def test_a_driver_pod_is_known_by_any_of_its_labels(label: str, value: str) -> N
 
 @pytest.mark.parametrize("pod", [objects.a_driver_pod(namespace="jobs"), objects.a_validator_pod(namespace="jobs")])
 def test_a_label_in_another_namespace_makes_no_operand(pod: dict[str, Any]) -> None:
-    assert item_of(pod) is None
+    assert not isinstance(facts_of(pod), DriverPod | ValidatorPod)
 
 
 def test_a_gpu_pod_that_calls_itself_validator_is_still_in_the_way() -> None:
-    assert isinstance(facts_of(objects.a_gpu_pod(labels={"app": "nvidia-operator-validator"})), GpuPod)
+    assert user_of(objects.a_gpu_pod(labels={"app": "nvidia-operator-validator"})).gpu is GpuUse.RESOURCE
+
+
+def test_only_a_pod_without_any_owner_is_orphaned() -> None:
+    assert not driver_of(objects.a_driver_pod()).is_orphaned
+    assert driver_of(objects.a_driver_pod(owner=None)).is_orphaned
+    assert not driver_of(objects.a_driver_pod(owner={"kind": "ReplicaSet", "uid": "rs-1"})).is_orphaned
+
+
+def test_the_digest_of_an_init_container_comes_first() -> None:
+    spec = {
+        "initContainers": [{"name": "k8s-driver-manager", "env": [{"name": "DRIVER_CONFIG_DIGEST", "value": "first"}]}],
+        "containers": [{"name": "nvidia-driver-ctr", "env": [{"name": "DRIVER_CONFIG_DIGEST", "value": "second"}]}],
+    }
+    assert driver_of(objects.a_driver_pod(spec=spec)).digest == "first"
+    assert driver_of(objects.a_driver_pod()).digest == ""
+
+
+def test_a_restart_in_place_moves_the_drivers_start() -> None:
+    statuses = [
+        {"name": "nvidia-peermem-ctr", "ready": True, "state": RUNNING},
+        {"name": "nvidia-driver-ctr", "ready": True, "state": RUNNING_LATER},
+    ]
+    driver = driver_of(objects.a_driver_pod(status={"containerStatuses": statuses}))
+    assert (driver.started_at, driver.loaded_at) == (AT + 60, AT + 60)
+
+
+def test_what_containers_say_is_a_symptom_while_the_driver_is_not_ready() -> None:
+    in_use = "Could not unload NVIDIA driver kernel modules, driver is in use"
+    ended = {"terminated": {"reason": "Error", "exitCode": 1, "message": in_use}}
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting failed container"}}
+    status = {
+        "phase": "Pending",
+        "initContainerStatuses": [{"name": "k8s-driver-manager", "state": waiting, "lastState": ended}],
+        "containerStatuses": [
+            {"name": "nvidia-driver-ctr", "state": {"waiting": {"reason": "PodInitializing"}}},
+            {"name": "nvidia-fs-ctr", "ready": True, "lastState": ended},
+        ],
+    }
+    driver = driver_of(objects.a_driver_pod(status=status))
+    assert driver.symptoms == (
+        Symptom(source="container", reason="CrashLoopBackOff", message="back-off 5m0s restarting failed container"),
+        Symptom(source="container", reason="Error", message=f"{in_use} (exit code 1)"),
+    )
+    found = diagnose(driver.symptoms)
+    assert found is not None
+    assert found.trouble is Trouble.DRIVER_IN_USE
+
+
+def test_a_ready_driver_has_no_symptoms_from_before() -> None:
+    ended = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+    statuses = [{"name": "nvidia-driver-ctr", "ready": True, "state": RUNNING, "lastState": ended}]
+    assert driver_of(objects.a_driver_pod(status={"containerStatuses": statuses})).symptoms == ()
+
+
+def test_what_ended_well_is_no_symptom() -> None:
+    ended = {"terminated": {"reason": "Completed", "exitCode": 0}}
+    status = {"phase": "Pending", "initContainerStatuses": [{"name": "k8s-driver-manager", "state": ended}]}
+    assert driver_of(objects.a_driver_pod(status=status)).symptoms == ()
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def an_event(
+    reason: str, message: str = "", *, version: str = "9", pod: str = "driver-n1", **fields: Any
+) -> dict[str, Any]:
+    """A Warning about a pod."""
+    name = f"{pod}.{reason}.{version}".lower()
+    return {
+        "metadata": {"name": name, "namespace": objects.NAMESPACE, "uid": f"uid-{name}", "resourceVersion": version},
+        "involvedObject": {"kind": "Pod", "namespace": objects.NAMESPACE, "name": pod, "uid": f"uid-{pod}"},
+        "type": "Warning",
+        "reason": reason,
+        "message": message,
+    } | fields
+
+
+def warned(*events: dict[str, Any], phase: str = "Pending") -> tuple[Symptom, ...]:
+    """What is said about a driver pod in this phase."""
+    read = (items.warning_item(msgspec.convert(each, models.Event)) for each in events)
+    kept = [item for item in read if item is not None]
+    around = project.Around(wanted=WANTED, warnings=lambda uid: [item for item in kept if item.pod == uid])
+    driver = joined(objects.a_driver_pod(phase=phase), around=around).driver
+    assert driver is not None
+    return driver.symptoms
+
+
+def test_events_about_a_driver_pod_are_symptoms_while_it_is_not_ready() -> None:
+    event = an_event("Failed", 'Failed to pull image "nvcr.io/nvidia/driver:1": denied')
+    symptom = Symptom(source="event", reason="Failed", message='Failed to pull image "nvcr.io/nvidia/driver:1": denied')
+    assert warned(event) == (symptom,)
+    assert warned(event, phase="Running") == ()
+    assert warned(an_event("Failed", pod="validator-n1")) == ()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"type": "Normal"}, {"involvedObject": {"kind": "Node", "uid": "u"}}, {"involvedObject": {"kind": "Pod"}}],
+)
+def test_other_events_are_not_kept(fields: dict[str, Any]) -> None:
+    assert items.warning_item(msgspec.convert(an_event("Failed", **fields), models.Event)) is None
+
+
+def test_of_many_events_the_newest_few_count() -> None:
+    events = [an_event(f"Reason{number}", version=str(number)) for number in (9, 10, 11, 12, 13, 14)]
+    assert [symptom.reason for symptom in warned(*events)] == [f"Reason{number}" for number in (10, 11, 12, 13, 14)]
 
 
 def test_a_driver_that_keeps_crashing_says_so() -> None:
@@ -176,8 +789,7 @@ def test_a_driver_that_keeps_crashing_says_so() -> None:
             {"ready": False, "restartCount": 12, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
         ],
     }
-    driver = facts_of(objects.a_driver_pod(status=status))
-    assert isinstance(driver, DriverPod)
+    driver = driver_of(objects.a_driver_pod(status=status))
     assert (driver.is_ready, driver.ready_since, driver.restart_count, driver.trouble) == (
         False,
         None,
@@ -192,22 +804,18 @@ def test_trouble_of_an_init_container_counts_too() -> None:
         "initContainerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
         "containerStatuses": [{"state": {"waiting": {"reason": "PodInitializing"}}}],
     }
-    driver = facts_of(objects.a_driver_pod(status=status))
-    assert isinstance(driver, DriverPod)
+    driver = driver_of(objects.a_driver_pod(status=status))
     assert (driver.restart_count, driver.trouble) == (3, "ImagePullBackOff")
 
 
 def test_a_container_that_is_being_created_is_no_trouble() -> None:
     status = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}
-    driver = facts_of(objects.a_driver_pod(status=status))
-    assert isinstance(driver, DriverPod)
+    driver = driver_of(objects.a_driver_pod(status=status))
     assert driver.trouble == ""
 
 
 def test_a_pod_without_containers_is_not_ready() -> None:
-    driver = facts_of(objects.a_driver_pod(status={"containerStatuses": []}))
-    assert isinstance(driver, DriverPod)
-    assert not driver.is_ready
+    assert not driver_of(objects.a_driver_pod(status={"containerStatuses": []})).is_ready
 
 
 @pytest.mark.parametrize(
@@ -220,9 +828,7 @@ def test_a_pod_without_containers_is_not_ready() -> None:
 )
 def test_the_driver_version_is_what_the_image_says(image: str, version: str) -> None:
     containers = [{"name": "peermem", "image": "x/y:1.2.3"}, {"name": "nvidia-driver-ctr", "image": image}]
-    driver = facts_of(objects.a_driver_pod(containers=containers))
-    assert isinstance(driver, DriverPod)
-    assert driver.version == version
+    assert driver_of(objects.a_driver_pod(containers=containers)).version == version
 
 
 def test_of_two_driver_pods_the_one_that_stays_counts() -> None:
@@ -254,7 +860,7 @@ def test_a_driver_pod_whose_owner_is_unknown_wants_nothing() -> None:
 
 def revisions(*some: dict[str, Any]) -> dict[str, DriverRevision]:
     return project.newest_by_owner(
-        project.revision_item(msgspec.convert(each, models.ControllerRevision)) for each in some
+        items.revision_item(msgspec.convert(each, models.ControllerRevision)) for each in some
     )
 
 
@@ -277,6 +883,19 @@ def test_a_template_that_was_rolled_back_is_the_newest_by_its_new_number() -> No
     }
 
 
+def test_revisions_of_a_daemon_set_that_was_taken_away_are_wanted_by_nobody() -> None:
+    orphaned = objects.a_revision("old", number=7, driver=objects.OLD)
+    orphaned["metadata"]["ownerReferences"] = []
+    assert revisions(orphaned) == {}
+
+
+def test_a_template_carries_its_digest() -> None:
+    revision = objects.a_revision("a", number=1, driver=objects.NEW)
+    template = revision["data"]["spec"]["template"]["spec"]
+    template["initContainers"] = [{"name": "manager", "env": [{"name": "DRIVER_CONFIG_DIGEST", "value": "d1"}]}]
+    assert revisions(revision)["ds-1"].digest == "d1"
+
+
 def test_a_template_whose_image_does_not_say_has_no_version() -> None:
     digest = objects.a_revision("a", number=1, driver="", image="nvcr.io/nvidia/driver@sha256:0123")
     assert revisions(digest) == {"ds-1": DriverRevision(hash="a", version="")}
@@ -285,15 +904,39 @@ def test_a_template_whose_image_does_not_say_has_no_version() -> None:
 # ── the operator ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def operator(policies: list[dict[str, Any]], drivers: list[dict[str, Any]] | None = None) -> OperatorFacts:
-    return project.operator_facts(
+def operator(
+    policies: list[dict[str, Any]],
+    drivers: list[dict[str, Any]] | None = None,
+    *,
+    has_owned_nodes: bool = True,
+    faults: list[str] | None = None,
+) -> OperatorFacts:
+    told: list[str] = []
+    facts = operator_items.operator_facts(
         [msgspec.convert(each, models.ClusterPolicy) for each in policies],
         [msgspec.convert(each, models.NvidiaDriver) for each in drivers or []],
+        has_owned_nodes=has_owned_nodes,
+        on_fault=told.append,
     )
+    if faults is None:
+        assert told == []
+    else:
+        faults.extend(told)
+    return facts
 
 
 def a_driver_resource(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"version": objects.NEW, **spec}, "status": {"state": "ready"}}
+
+
+def a_pool(name: str, *, is_auto_upgrading: bool = True, policy: PolicyWish | None = None) -> Pool:
+    return Pool(
+        name=name,
+        claim=DriverClaim(name=name),
+        is_auto_upgrading=is_auto_upgrading,
+        driver_version=objects.NEW,
+        policy=policy or PolicyWish(),
+    )
 
 
 ON, OFF = {"upgradePolicy": {"autoUpgrade": True}}, {"upgradePolicy": {"autoUpgrade": False}}
@@ -329,7 +972,11 @@ def test_the_oldest_cluster_policy_counts() -> None:
 @pytest.mark.parametrize(("spec", "is_on"), [({}, True), ({"upgradePolicy": {}}, True), (ON, True), (OFF, False)])
 def test_an_nvidia_driver_upgrades_unless_told_not_to(spec: dict[str, Any], is_on: bool) -> None:
     assert operator([], [a_driver_resource("pool", **spec)]) == OperatorFacts(
-        kind="NVIDIADriver/pool", is_auto_upgrading=is_on, driver_version=objects.NEW, state="ready"
+        kind="NVIDIADriver/pool",
+        is_auto_upgrading=is_on,
+        driver_version=objects.NEW,
+        state="ready",
+        pools=(a_pool("pool", is_auto_upgrading=is_on),),
     )
 
 
@@ -341,3 +988,102 @@ def test_of_several_nvidia_drivers_the_one_that_upgrades_is_named() -> None:
 def test_a_cluster_policy_says_whether_nvidia_drivers_own_the_drivers(delegates: bool, kind: str) -> None:
     policy = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": delegates, **ON})
     assert operator([policy], [a_driver_resource("pool")]).kind == kind
+
+
+def test_before_owner_labels_the_cluster_policy_governs_all_nvidia_drivers() -> None:
+    policy = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": True, "upgradePolicy": {"maxParallelUpgrades": 4}})
+    found = operator([policy], [a_driver_resource("pool")], has_owned_nodes=False)
+    assert (found.kind, found.is_auto_upgrading, found.pools) == ("ClusterPolicy/cluster-policy", False, ())
+    assert found.policy == PolicyWish(parallel_max=4)
+
+
+def test_with_owner_labels_each_nvidia_driver_has_a_policy_of_its_own() -> None:
+    policy = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": True, "upgradePolicy": {"maxParallelUpgrades": 4}})
+    own = {"autoUpgrade": False, "maxParallelUpgrades": 2}
+    found = operator([policy], [a_driver_resource("b", upgradePolicy=own), a_driver_resource("a")])
+    assert found.policy == PolicyWish()
+    assert found.pools == (
+        a_pool("a"),
+        a_pool("b", is_auto_upgrading=False, policy=PolicyWish(parallel_max=2)),
+    )
+
+
+def test_an_upgrade_policy_is_read_whole() -> None:
+    said = {
+        "autoUpgrade": False,
+        "maxParallelUpgrades": 0,
+        "maxUnavailable": "30%",
+        "waitForCompletion": {"podSelector": "job=long", "timeoutSeconds": 60},
+        "podDeletion": {"force": True, "deleteEmptyDir": False, "timeoutSeconds": 0},
+        "drain": {"enable": True, "force": False, "deleteEmptyDir": True, "podSelector": "a!=b", "timeoutSeconds": 90},
+    }
+    assert operator([objects.a_cluster_policy(driver={"upgradePolicy": said})]).policy == PolicyWish(
+        parallel_max=0,
+        unavailable_max=Share(amount=30, is_percent=True),
+        jobs_selector="job=long",
+        jobs_timeout_seconds=60,
+        eviction_force=True,
+        eviction_delete_empty_dir=False,
+        eviction_timeout_seconds=0,
+        drain_enable=True,
+        drain_force=False,
+        drain_delete_empty_dir=True,
+        drain_selector="a!=b",
+        drain_timeout_seconds=90,
+    )
+
+
+def test_a_limit_of_the_operator_that_cannot_be_read_is_told_and_not_said() -> None:
+    faults: list[str] = []
+    policy = objects.a_cluster_policy(driver={"upgradePolicy": {"maxUnavailable": "many", "maxParallelUpgrades": 2}})
+    assert operator([policy], faults=faults).policy == PolicyWish(parallel_max=2)
+    assert len(faults) == 1
+    assert faults[0].startswith("ClusterPolicy/cluster-policy: maxUnavailable 'many' is neither")
+
+
+# ── owners ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def claims(policies: list[dict[str, Any]], drivers: list[dict[str, Any]]) -> tuple[DriverClaim, ...] | None:
+    return operator_items.driver_claims(
+        [msgspec.convert(each, models.ClusterPolicy) for each in policies],
+        [msgspec.convert(each, models.NvidiaDriver) for each in drivers],
+    )
+
+
+DELEGATING: Final = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": True})
+
+
+def test_what_an_nvidia_driver_claims_is_read() -> None:
+    leaving = a_driver_resource("c")
+    leaving["metadata"]["deletionTimestamp"] = objects.AT
+    drivers = [a_driver_resource("b", nodeSelector={}), a_driver_resource("a", default=True), leaving]
+    assert claims([DELEGATING], drivers) == (
+        DriverClaim(name="a", is_default=True),
+        DriverClaim(name="b", selector={}),
+        DriverClaim(name="c", is_deleting=True),
+    )
+
+
+def test_without_delegation_no_nvidia_driver_owns_anything() -> None:
+    assert claims([objects.a_cluster_policy()], [a_driver_resource("a")]) is None
+    assert claims([], []) is None
+    assert claims([DELEGATING], []) == ()
+
+
+def test_a_nodes_owner_is_found_by_selectors_and_by_its_label() -> None:
+    around = project.Around(
+        wanted=WANTED,
+        drivers=(DriverClaim(name="fleet", is_default=True), DriverClaim(name="h", selector={"gpu": "h"})),
+    )
+    assert joined(around=around).owner == "fleet"
+    assert joined(around=around, labels={"gpu": "h"}).owner == "h"
+    assert joined(around=around, labels={OWNER_LABEL: "h"}).owner == "h"
+    lost = joined(around=around, labels={OWNER_LABEL: "gone"})
+    assert lost.owner == ""
+    assert "gone" in lost.owner_conflict
+
+
+def test_an_owner_label_means_nothing_where_no_nvidia_driver_can_own() -> None:
+    facts = joined(labels={OWNER_LABEL: "gone"})
+    assert (facts.owner, facts.owner_conflict) == ("", "")

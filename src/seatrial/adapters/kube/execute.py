@@ -1,21 +1,41 @@
 """The live Executor: each act is tried once, bound to what was seen, and only while we lead; its answer is an Outcome.
 
-Retrying and giving up are decisions and live in core. Tests: tests/adapters/kube/test_execute.py and tests/e2e/.
+Retrying and giving up are decisions and live in core. Two acts need a second request, and none of them repeats the
+first: a webhook's yes is written on the pods, and one joins a NodeMaintenance as the first or as a further one.
+Tests: tests/adapters/kube/test_execute.py, test_execute_real.py and tests/e2e/.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, Protocol, assert_never
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Protocol, TypeAlias, assert_never
 
-from seatrial.adapters.kube import errors, keys, models, records
+import msgspec
+
+from seatrial.adapters.kube import errors, keys, maintenance, models, records
 from seatrial.adapters.kube.client import Client, PatchKind, api_path
-from seatrial.core.actions import Action, EvictPods, RestartDriverPod, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.snapshot import GpuPod
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    EvictPods,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
+from seatrial.core.snapshot import Pod
 from seatrial.ports import Outcome, Result
 
 IN_FLIGHT_MAX: Final = 50
+SAVED, SAVING = 200, 202
+"""What a checkpoint webhook answers: the work of all these pods is saved, or it is being saved."""
+
+Post: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, str]]]
+"""Sends JSON to a URL and gives the status and what was said; a status of 0 is no answer, and the text says why."""
+OnOutcome: TypeAlias = Callable[[Action, Outcome, models.Node | None], None]
+"""Is told how each act ended, with the node as it was written where one was."""
 
 
 class Reader(Protocol):
@@ -39,12 +59,14 @@ class KubeExecutor:
         reader: Reader,
         *,
         is_leader: Callable[[], bool],
-        on_phase: Callable[[WriteNodeRecord, models.Node], None],
+        on_outcome: OnOutcome,
+        post: Post,
     ) -> None:
         self._client = client
         self._reader = reader
         self._is_leader = is_leader
-        self._on_phase = on_phase
+        self._on_outcome = on_outcome
+        self._post = post
         self._places = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: dict[asyncio.Task[Outcome], str] = {}
         self._ended: list[asyncio.Task[Outcome]] = []
@@ -74,51 +96,60 @@ class KubeExecutor:
 
     async def _run(self, action: Action) -> Outcome:
         async with self._places:
-            if not self._is_leader():
-                return Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
-            return await self._try(action)
+            written: models.Node | None = None
+            try:
+                if not self._is_leader():
+                    outcome = _stale(action, "another controller leads by now")
+                elif isinstance(action, WriteNodeRecord):  # Cordon, Uncordon and PauseClients are of this kind
+                    written = await self._write_node(action)
+                    outcome = Outcome(action=action, result=Result.DONE)
+                else:
+                    outcome = await self._do(action)
+            except (errors.Conflict, errors.NotFound) as err:
+                outcome = _stale(action, err.message or str(err))
+            except errors.ClusterError as err:
+                outcome = Outcome(action=action, result=Result.FAILED, detail=str(err))
+            self._on_outcome(action, outcome, written)
+            return outcome
 
-    async def _try(self, action: Action) -> Outcome:
-        try:
-            match action:
-                case WriteNodeRecord():  # Cordon and Uncordon are of this kind
-                    await self._write_node(action)
-                case EvictPods():
-                    return await self._evict(action)
-                case RestartDriverPod(namespace=namespace, pod=pod, uid=uid):
-                    await self._client.delete(api_path("v1", "pods", namespace=namespace, name=pod), uid=uid)
-                case WriteRolloutRecord(record=record):
-                    path, body = f"{keys.ROLLOUTS}/{record.name}", records.rollout_patch(record)
-                    written = await self._client.patch(
-                        path, body, models.Rollout, kind=PatchKind.JSON, subresource="status"
-                    )
-                    self._reader.wrote_rollout(written)
-                case _:
-                    assert_never(action)
-        except (errors.Conflict, errors.NotFound) as err:
-            return Outcome(action=action, result=Result.STALE, detail=err.message or str(err))
-        except errors.ClusterError as err:
-            return Outcome(action=action, result=Result.FAILED, detail=str(err))
-        return Outcome(action=action, result=Result.DONE)
-
-    async def _write_node(self, action: WriteNodeRecord) -> None:
+    async def _write_node(self, action: WriteNodeRecord) -> models.Node:
         body = records.node_patch(action, mirror=not self._reader.is_operator_present())
         written = await self._client.patch(f"{keys.NODES}/{action.node}", body, models.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
-        self._on_phase(action, written)
+        return written
 
-    async def _evict(self, action: EvictPods) -> Outcome:
-        answers = await asyncio.gather(*(self._evict_pod(pod) for pod in action.pods))
-        blocks = [(pod.uid, _why_blocked(answer)) for pod, answer in zip(action.pods, answers, strict=True)]
-        blocked = tuple((uid, why) for uid, why in blocks if why)
-        failures = [str(answer) for answer in answers if answer is not None and not _why_blocked(answer)]
-        if failures:
-            return Outcome(action=action, result=Result.FAILED, detail=failures[0], blocked=blocked)
-        if blocked:
-            return Outcome(action=action, result=Result.BLOCKED, detail=blocked[0][1], blocked=blocked)
+    async def _do(
+        self,
+        action: AskCheckpoint | EvictPods | RestartPod | RequestMaintenance | ReleaseMaintenance | WriteRolloutRecord,
+    ) -> Outcome:
+        match action:
+            case AskCheckpoint(webhook=""):
+                return await self._annotate(action, keys.CHECKPOINT_REQUESTED_ANNOTATION)
+            case AskCheckpoint():
+                return await self._ask_webhook(action)
+            case EvictPods(pods=pods):
+                return _joined(action, await _each(pods, self._evict))
+            case RestartPod(namespace=namespace, pod=pod, uid=uid):
+                await self._client.delete(api_path("v1", "pods", namespace=namespace, name=pod), uid=uid)
+            case RequestMaintenance(joins=""):
+                return await self._make_maintenance(action)
+            case RequestMaintenance():
+                await self._join_maintenance(action)
+            case ReleaseMaintenance():
+                await self._leave_maintenance(action)
+            case WriteRolloutRecord(record=record):
+                path, body = f"{keys.ROLLOUTS}/{record.name}", records.rollout_patch(record)
+                written = await self._client.patch(
+                    path, body, models.Rollout, kind=PatchKind.JSON, subresource="status"
+                )
+                self._reader.wrote_rollout(written)
+            case _:
+                assert_never(action)
         return Outcome(action=action, result=Result.DONE)
 
-    async def _evict_pod(self, pod: GpuPod) -> errors.ClusterError | None:
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _evict(self, pod: Pod) -> errors.ClusterError | None:
         """Why the pod does not leave; None when it does, or has."""
         try:
             await self._client.evict(pod.namespace, pod.name, uid=pod.uid)
@@ -128,9 +159,93 @@ class KubeExecutor:
             return err
         return None
 
+    async def _annotate(self, action: AskCheckpoint, key: str) -> Outcome:
+        """Write the token on every pod that still is the one we looked at."""
 
-def _why_blocked(answer: errors.ClusterError | None) -> str:
+        async def annotate(pod: Pod) -> errors.ClusterError | None:
+            # Immutable, so a patch that names it is refused by any other pod of the same name.
+            body = {"metadata": {"uid": pod.uid, "annotations": {key: action.token}}}
+            path = api_path("v1", "pods", namespace=pod.namespace, name=pod.name)
+            try:
+                await self._client.patch(path, body, kind=PatchKind.MERGE)
+            except errors.ClusterError as err:
+                return None if _is_another(err) else err
+            return None
+
+        return _joined(action, await _each(action.pods, annotate))
+
+    async def _ask_webhook(self, action: AskCheckpoint) -> Outcome:
+        pods = [{"namespace": pod.namespace, "name": pod.name, "uid": pod.uid} for pod in action.pods]
+        body = msgspec.json.encode({"node": action.node, "token": action.token, "pods": pods})
+        status, said = await self._post(action.webhook, body)
+        if status == SAVED:
+            if not self._is_leader():  # asking took its time
+                return _stale(action, "another controller leads by now")
+            return await self._annotate(action, keys.CHECKPOINT_SAVED_ANNOTATION)
+        why = "the webhook says the work is still being saved"
+        if status != SAVING:
+            why = f"the webhook says {status} {said}".rstrip() if status else said
+        blocked = tuple((pod.uid, why) for pod in action.pods)
+        return Outcome(action=action, result=Result.BLOCKED, detail=why, blocked=blocked)
+
+    # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _make_maintenance(self, action: RequestMaintenance) -> Outcome:
+        try:
+            await self._client.create(keys.maintenances_path(action.namespace), maintenance.request_of(action))
+        except errors.NotFound as err:
+            # What is missing is the kind or the namespace; looking again would not bring it.
+            return Outcome(action=action, result=Result.FAILED, detail=str(err))
+        return Outcome(action=action, result=Result.DONE)
+
+    async def _join_maintenance(self, action: RequestMaintenance) -> None:
+        path = f"{keys.maintenances_path(action.namespace)}/{action.name}"
+        try:
+            await self._client.patch(path, maintenance.first_to_join(action), kind=PatchKind.JSON)
+        except errors.Invalid:  # somebody has joined before us
+            await self._client.patch(path, maintenance.next_to_join(action), kind=PatchKind.JSON)
+
+    async def _leave_maintenance(self, action: ReleaseMaintenance) -> None:
+        path = f"{keys.maintenances_path(action.namespace)}/{action.name}"
+        if action.is_ours:
+            await self._client.delete(path, uid=action.uid)
+        else:
+            await self._client.patch(path, maintenance.leaving_patch(action), kind=PatchKind.JSON)
+
+
+async def _each(
+    pods: Iterable[Pod], do: Callable[[Pod], Awaitable[errors.ClusterError | None]]
+) -> list[tuple[Pod, errors.ClusterError]]:
+    """Do it to every pod at once; the answers that were a no."""
+    some = list(pods)
+    answers = await asyncio.gather(*map(do, some))
+    return [(pod, answer) for pod, answer in zip(some, answers, strict=True) if answer is not None]
+
+
+def _joined(action: Action, noes: list[tuple[Pod, errors.ClusterError]]) -> Outcome:
+    """One outcome of many answers: a failure goes before a block, and hides none."""
+    blocked = tuple((pod.uid, why) for pod, answer in noes if (why := _why_blocked(answer)))
+    failures = [str(answer) for _, answer in noes if not _why_blocked(answer)]
+    if failures:
+        return Outcome(action=action, result=Result.FAILED, detail=failures[0], blocked=blocked)
+    if blocked:
+        return Outcome(action=action, result=Result.BLOCKED, detail=blocked[0][1], blocked=blocked)
+    return Outcome(action=action, result=Result.DONE)
+
+
+def _why_blocked(answer: errors.ClusterError) -> str:
     """The words of the budget that turned an eviction down, since only they name it; empty when none did."""
     if not isinstance(answer, errors.TooManyRequests) or not answer.is_blocked_by_budget:
         return ""
     return " ".join(cause.message for cause in answer.causes if cause.message) or answer.message
+
+
+def _is_another(err: errors.ClusterError) -> bool:
+    """Whether the object we meant is gone, be it that another one has its name."""
+    if isinstance(err, errors.Invalid):
+        return any(cause.field == "metadata.uid" for cause in err.causes)
+    return isinstance(err, errors.NotFound | errors.Conflict)
+
+
+def _stale(action: Action, why: str) -> Outcome:
+    return Outcome(action=action, result=Result.STALE, detail=why)

@@ -4,13 +4,50 @@ from __future__ import annotations
 
 from typing import Final
 
+# ── ours ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 STATE_LABEL: Final = "seatrial.dev/gpu-driver-upgrade-state"
 """Ours. While a GPU Operator runs it strips NVIDIA's own key, so our state lives under this one."""
 RECORD_ANNOTATION: Final = "seatrial.dev/upgrade"
+ACCEPT_LOSS_ANNOTATION: Final = "seatrial.dev/accept-loss"
+"""On a node, by its people: it may offer less than before the upgrade. Active when `true`."""
+
+CHECKPOINT_ANNOTATION: Final = "seatrial.dev/checkpoint"
+"""On a pod, by its author: it saves its work when asked. Active when `true`."""
+CHECKPOINT_REQUESTED_ANNOTATION: Final = "seatrial.dev/checkpoint-requested"
+"""On a pod, by us: the token of the question."""
+CHECKPOINT_SAVED_ANNOTATION: Final = "seatrial.dev/checkpoint-saved"
+"""On a pod, by itself: the token it has saved its work for."""
+
+# ── NVIDIA's: a dot follows "upgrade" in some of them, and a dash in others ──────────────────────────────────────────
 
 NVIDIA_STATE_LABEL: Final = "nvidia.com/gpu-driver-upgrade-state"
 """NVIDIA's. Mirrored by us only where no GPU Operator runs."""
 SKIP_LABEL: Final = "nvidia.com/gpu-driver-upgrade.skip"
+REQUESTED_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade-requested"
+"""Active only when exactly `true`."""
+SAFE_LOAD_ANNOTATION: Final = "nvidia.com/gpu-driver-upgrade.driver-wait-for-safe-load"
+"""Active when not empty, whatever it says."""
+
+DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."
+"""Node labels by which the operands' DaemonSets choose their nodes."""
+
+DRIVER_VERSION_LABEL: Final = "nvidia.com/cuda.driver-version.full"
+LEGACY_VERSION_LABELS: Final = (
+    "nvidia.com/cuda.driver.major",
+    "nvidia.com/cuda.driver.minor",
+    "nvidia.com/cuda.driver.rev",
+)
+"""What feature discovery wrote before: numbers, so 580.105.08 has the revision 8 or 08."""
+DISCOVERED_AT_LABEL: Final = "nvidia.com/gfd.timestamp"
+"""When feature discovery looked, in unix seconds."""
+MIG_CONFIG_LABEL: Final = "nvidia.com/mig.config"
+MIG_STATE_LABEL: Final = "nvidia.com/mig.config.state"
+
+RESOURCE_PREFIX: Final = "nvidia.com/"
+RUNTIME_HANDLER_PREFIX: Final = "nvidia"
+
+# ── operands ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 DRIVER_SELECTORS: Final = (
     ("app", "nvidia-driver-daemonset"),
@@ -20,16 +57,48 @@ DRIVER_SELECTORS: Final = (
 """Any of these on a pod of the operator's namespace makes it a driver pod (ClusterPolicy, NVIDIADriver, OpenShift)."""
 VALIDATOR_SELECTOR: Final = ("app", "nvidia-operator-validator")
 REVISION_LABEL: Final = "controller-revision-hash"
+DIGEST_VARIABLE: Final = "DRIVER_CONFIG_DIGEST"
+"""What of the driver's configuration is loaded with it, hashed by the GPU Operator."""
 
-GPU_RESOURCE_PREFIXES: Final = ("nvidia.com/gpu", "nvidia.com/mig-")
+DRA_SELECTORS: Final = (
+    ("nvidia-dra-driver-gpu-component", "kubelet-plugin"),
+    ("app", "nvidia-dra-driver-kubelet-plugin"),
+)
+"""Any of these makes a pod a DRA plugin, in any namespace: both charts (new and old), and the operator's own."""
+DRA_NAMES: Final = frozenset({"nvidia-dra-driver-gpu", "dra-driver-nvidia-gpu"})
+NAME_LABEL: Final = "app.kubernetes.io/name"
+COMPONENT_SUFFIX: Final = "-component"
+"""The charts put the plugin's component under a key made of the release's name, which people override."""
+DRA_COMPONENT: Final = "kubelet-plugin"
+
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+
+GPU_DRIVER: Final = "gpu.nvidia.com"
+"""The DRA driver whose slices tell the version of the NVIDIA driver; those of compute-domain.nvidia.com do not."""
+DRIVER_VERSION_ATTRIBUTE: Final = "driverVersion"
+
+# ── paths ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NODES: Final = "/api/v1/nodes"
 PODS: Final = "/api/v1/pods"
 ROLLOUTS: Final = "/apis/seatrial.dev/v1alpha1/gpurollouts"
 CLUSTER_POLICIES: Final = "/apis/nvidia.com/v1/clusterpolicies"
 NVIDIA_DRIVERS: Final = "/apis/nvidia.com/v1alpha1/nvidiadrivers"
+RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
+RESOURCE_SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
+NODE_MAINTENANCES: Final = "/apis/maintenance.nvidia.com/v1alpha1/nodemaintenances"
 
 
 def revisions_path(namespace: str) -> str:
     """Where the revisions of the operator's DaemonSets are listed."""
     return f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions"
+
+
+def events_path(namespace: str) -> str:
+    """Where the events about the operator's pods are listed."""
+    return f"/api/v1/namespaces/{namespace}/events"
+
+
+def maintenances_path(namespace: str) -> str:
+    """Where NodeMaintenances of one namespace are made and changed."""
+    return f"/apis/maintenance.nvidia.com/v1alpha1/namespaces/{namespace}/nodemaintenances"

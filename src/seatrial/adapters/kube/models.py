@@ -5,9 +5,11 @@ Structs for decoding only; what is kept in memory are the slim items of project.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+
+from seatrial.adapters.kube import keys
 
 
 class Model(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
@@ -37,7 +39,13 @@ class ObjectMeta(Model, frozen=True):
 class Condition(Model, frozen=True):
     type: str = ""
     status: str = ""
+    reason: str = ""
+    message: str = ""
     last_transition_time: str | None = None
+
+
+Quantities: TypeAlias = dict[str, str | int | float]
+"""Quantities are strings, yet a client may have stored a bare number."""
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -47,8 +55,14 @@ class NodeSpec(Model, frozen=True):
     unschedulable: bool = False
 
 
+class RuntimeHandler(Model, frozen=True):
+    name: str = ""
+
+
 class NodeStatus(Model, frozen=True):
     conditions: tuple[Condition, ...] = ()
+    allocatable: Quantities = {}
+    runtime_handlers: tuple[RuntimeHandler, ...] = ()
 
 
 class Node(Model, frozen=True):
@@ -60,9 +74,16 @@ class Node(Model, frozen=True):
 # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class PodMeta(Model, frozen=True):
-    """Without annotations: the largest part of a pod's metadata, and nobody here reads them."""
+class PodAnnotations(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Exactly those we read: annotations are the largest part of a pod's metadata."""
 
+    checkpoint: str = msgspec.field(default="", name=keys.CHECKPOINT_ANNOTATION)
+    checkpoint_requested: str = msgspec.field(default="", name=keys.CHECKPOINT_REQUESTED_ANNOTATION)
+    checkpoint_saved: str = msgspec.field(default="", name=keys.CHECKPOINT_SAVED_ANNOTATION)
+    mirror: str = msgspec.field(default="", name=keys.MIRROR_ANNOTATION)
+
+
+class PodMeta(Model, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -70,18 +91,24 @@ class PodMeta(Model, frozen=True):
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
+    annotations: PodAnnotations = PodAnnotations()
     owner_references: tuple[OwnerReference, ...] = ()
 
 
 class Resources(Model, frozen=True):
-    # Quantities are strings, yet a client may have stored a bare number.
-    limits: dict[str, str | int | float] = {}
-    requests: dict[str, str | int | float] = {}
+    limits: Quantities = {}
+    requests: Quantities = {}
+
+
+class Variable(Model, frozen=True):
+    name: str = ""
+    value: str = ""
 
 
 class Container(Model, frozen=True):
     name: str = ""
     image: str = ""
+    env: tuple[Variable, ...] = ()
     resources: Resources = Resources()
 
 
@@ -89,25 +116,56 @@ class Volume(Model, frozen=True):
     empty_dir: dict[str, Any] | None = None
 
 
+class PodClaim(Model, frozen=True):
+    """An entry of spec.resourceClaims or of status.resourceClaimStatuses; both name a claim, or do not yet."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class ExtendedClaim(Model, frozen=True):
+    """The claim behind an extended resource."""
+
+    resource_claim_name: str = ""
+
+
 class PodSpec(Model, frozen=True):
     node_name: str = ""
+    node_selector: dict[str, str] = {}
+    runtime_class_name: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[PodClaim, ...] = ()
 
 
 class Waiting(Model, frozen=True):
     reason: str = ""
+    message: str = ""
+
+
+class Running(Model, frozen=True):
+    started_at: str | None = None
+
+
+class Terminated(Model, frozen=True):
+    reason: str = ""
+    message: str = ""
+    exit_code: int = 0
 
 
 class ContainerState(Model, frozen=True):
     waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
 
 
 class ContainerStatus(Model, frozen=True):
+    name: str = ""
     ready: bool = False
     restart_count: int = 0
     state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
 
 
 class PodStatus(Model, frozen=True):
@@ -115,6 +173,8 @@ class PodStatus(Model, frozen=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodClaim, ...] = ()
+    extended_resource_claim_status: ExtendedClaim | None = None
 
 
 class Pod(Model, frozen=True):
@@ -144,6 +204,105 @@ class ControllerRevision(Model, frozen=True):
     data: RevisionData = RevisionData()
 
 
+# ── dynamic resources ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class BareMeta(Model, frozen=True):
+    """Without labels and annotations: nobody here reads them."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class DeviceResult(Model, frozen=True):
+    driver: str = ""
+    admin_access: bool | None = None
+
+
+class DeviceAllocation(Model, frozen=True):
+    results: tuple[DeviceResult, ...] = ()
+
+
+class Allocation(Model, frozen=True):
+    devices: DeviceAllocation = DeviceAllocation()
+
+
+class ClaimStatus(Model, frozen=True):
+    allocation: Allocation | None = None
+
+
+class ResourceClaim(Model, frozen=True):
+    metadata: BareMeta = BareMeta()
+    status: ClaimStatus = ClaimStatus()
+
+
+class DeviceAttribute(Model, frozen=True):
+    version: str | None = None
+
+
+class DeviceAttributes(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An attribute without a domain belongs to the slice's driver, which may spell the domain out all the same."""
+
+    plain: DeviceAttribute | None = msgspec.field(default=None, name=keys.DRIVER_VERSION_ATTRIBUTE)
+    full: DeviceAttribute | None = msgspec.field(
+        default=None, name=f"{keys.GPU_DRIVER}/{keys.DRIVER_VERSION_ATTRIBUTE}"
+    )
+
+
+class Device(Model, frozen=True):
+    attributes: DeviceAttributes = DeviceAttributes()
+
+
+class SliceSpec(Model, frozen=True):
+    driver: str = ""
+    node_name: str | None = None
+    devices: tuple[Device, ...] = ()
+
+
+class ResourceSlice(Model, frozen=True):
+    metadata: BareMeta = BareMeta()
+    spec: SliceSpec = SliceSpec()
+
+
+# ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class NodeMaintenanceSpec(Model, frozen=True):
+    requestor_id: str = msgspec.field(default="", name="requestorID")
+    additional_requestors: tuple[str, ...] = ()
+    node_name: str = ""
+
+
+class NodeMaintenanceStatus(Model, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class NodeMaintenance(Model, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeMaintenanceSpec = NodeMaintenanceSpec()
+    status: NodeMaintenanceStatus = NodeMaintenanceStatus()
+
+
+# ── events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ObjectReference(Model, frozen=True):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Event(Model, frozen=True):
+    metadata: BareMeta = BareMeta()
+    involved_object: ObjectReference = ObjectReference()
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 # ── our own resource ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -152,22 +311,67 @@ class Target(Model, frozen=True):
 
 
 class RolloutLimits(Model, frozen=True):
-    max_parallel_upgrades: int = 1
-    max_unavailable: int | str = "25%"
-    max_failed: int = 1
+    """What is not said here, the operator's policy says."""
+
+    max_parallel_upgrades: int | None = None
+    max_unavailable: int | str | None = None
+    max_failed: int | None = None
+
+
+class WaitForCompletion(Model, frozen=True):
+    pod_selector: str | None = None
+    timeout_seconds: int | None = None
 
 
 class PodDeletion(Model, frozen=True):
-    force: bool = False
-    delete_empty_dir: bool = False
-    timeout_seconds: int = 300
+    force: bool | None = None
+    delete_empty_dir: bool | None = None
+    timeout_seconds: int | None = None
+
+
+class Drain(Model, frozen=True):
+    enable: bool | None = None
+    force: bool | None = None
+    delete_empty_dir: bool | None = None
+    pod_selector: str | None = None
+    timeout_seconds: int | None = None
+
+
+class RolloutDomain(Model, frozen=True):
+    label: str
+    max_unavailable: int | str | None = None
+    unit: bool = False
+
+
+class RolloutRetries(Model, frozen=True):
+    max: int = 0
+    pause_seconds: int = 300
+
+
+class RolloutCheckpoint(Model, frozen=True):
+    timeout_seconds: int = 600
+    webhook: str = ""
+
+
+class RolloutMaintenance(Model, frozen=True):
+    requestor_id: str = msgspec.field(name="requestorID")
+    namespace: str = "default"
+    prefix: str = "nvidia-operator"
+    timeout_seconds: int = 3600
 
 
 class RolloutSpec(Model, frozen=True):
     target: Target = Target()
     node_selector: dict[str, str] = {}
-    limits: RolloutLimits = RolloutLimits()
-    pod_deletion: PodDeletion = PodDeletion()
+    limits: RolloutLimits | None = None
+    wait_for_completion: WaitForCompletion | None = None
+    pod_deletion: PodDeletion | None = None
+    drain: Drain | None = None
+    domains: tuple[RolloutDomain, ...] = ()
+    order: str = "name"
+    retries: RolloutRetries = RolloutRetries()
+    checkpoint: RolloutCheckpoint = RolloutCheckpoint()
+    maintenance: RolloutMaintenance | None = None
     driver_timeout_seconds: int = 1800
     validation_timeout_seconds: int = 600
     paused: bool = False
@@ -207,6 +411,11 @@ class Rollout(Model, frozen=True):
 
 class UpgradePolicy(Model, frozen=True):
     auto_upgrade: bool | None = None
+    max_parallel_upgrades: int | None = None
+    max_unavailable: int | str | None = None
+    wait_for_completion: WaitForCompletion | None = None
+    pod_deletion: PodDeletion | None = None
+    drain: Drain | None = None
 
 
 class PolicyDriver(Model, frozen=True):
@@ -236,6 +445,9 @@ class ClusterPolicy(Model, frozen=True):
 
 
 class NvidiaDriverSpec(Model, frozen=True):
+    # Absent and empty are not the same: nodes with a GPU, and every node.
+    node_selector: dict[str, str] | None = None
+    default: bool = False
     version: str = ""
     upgrade_policy: UpgradePolicy | None = None
 

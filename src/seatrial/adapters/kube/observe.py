@@ -1,11 +1,16 @@
-"""The live Observer: five to six watched streams joined into one Snapshot, node by node, only where something changed.
+"""The live Observer: watched streams joined into one Snapshot, node by node, only where something changed.
 
-    nodes ─┐
-    pods ──┼─▶ stores ─▶ dirty node names ─▶ NodeSeen, rebuilt on the next look
-    revisions ┘            gpurollouts ─▶ intent and ledger      clusterpolicies, nvidiadrivers ─▶ mode
+    nodes ─────────────┐
+    pods ──────────────┤
+    claims, slices ────┼─▶ stores ─▶ dirty node names ─▶ NodeSeen, rebuilt on the next look
+    maintenances ──────┤
+    events ────────────┘
+    revisions, nvidiadrivers ─▶ every node, when what they want has changed
+    gpurollouts ─▶ intent and ledger      clusterpolicies, nvidiadrivers ─▶ who moves the nodes, and under which policy
 
-One change costs one node. What our own writes return goes into the same stores, so the next pass sees it without
-waiting for the watch. Tests: tests/adapters/kube/test_observe.py and tests/e2e/.
+One change costs one node: a pod knows its node, and a claim or an event finds it through the pods that name it or are
+named. What our own writes return goes into the same stores, so the next pass sees it without waiting for the watch.
+Tests: tests/adapters/kube/test_observe.py and tests/e2e/.
 """
 
 from __future__ import annotations
@@ -14,16 +19,18 @@ import asyncio
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
-from seatrial.adapters.kube import errors, keys, models, project, records, watch
+from seatrial.adapters.kube import errors, items, keys, models, operator_items, pod_items, project, records, watch
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.store import Store, by_name
+from seatrial.core import owners
+from seatrial.core.consumers import Claim
 from seatrial.core.errors import SeatrialError
 from seatrial.core.intent import Intent, is_member
-from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.snapshot import DriverPod, DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
 from seatrial.ports import Sight
 
 LOOK_SECONDS: Final = 30.0
@@ -31,6 +38,12 @@ LOOK_SECONDS: Final = 30.0
 
 RawT = TypeVar("RawT", bound=Object)
 ItemT = TypeVar("ItemT", bound=Object)
+KeyT = TypeVar("KeyT", bound=Hashable)
+PartT = TypeVar("PartT")
+
+
+WARNINGS: Final = "type=Warning,involvedObject.kind=Pod"
+"""Of all events, those that may tell why a driver pod does not get ready."""
 
 
 class RolloutUnclear(SeatrialError):  # noqa: N818  the trade's word; the message says what to do
@@ -50,12 +63,18 @@ class _Stream(Generic[RawT, ItemT]):
         on_state: Callable[[], None],
         *,
         is_optional: bool = False,
+        is_decisive: bool = True,
+        key: Callable[[ItemT], Hashable] = by_name,
+        field_selector: str = "",
     ) -> None:
         self.name = name
         self.path = path
-        self.store: Store[ItemT] = Store(key=by_name, on_change=on_change)
+        self.store: Store[ItemT] = Store(key=key, on_change=on_change)
         self.state = watch.SourceState(path=path)
         self.is_optional = is_optional
+        self.is_decisive = is_decisive
+        """Whether decisions rest on it; one that only explains may be late, or fail, and stops nobody."""
+        self._field_selector = field_selector
         self._model = model
         self._slim = slim
         self._on_state = on_state
@@ -70,6 +89,7 @@ class _Stream(Generic[RawT, ItemT]):
             on_event=self._event,
             on_state=self._take_state,
             jitter=random.random,
+            field_selector=self._field_selector,
             clock=time.time,
         )
 
@@ -129,40 +149,104 @@ class KubeObserver:
         self._seen: dict[str, NodeSeen] = {}
         self._members: dict[str, NodeSeen] = {}
         self._members_key: object = None
-        self._pods_by_node: dict[str, dict[str, project.PodItem]] = defaultdict(dict)
+        self._pods_by_node: dict[str, dict[str, items.PodItem]] = defaultdict(dict)
+        self._nodes_by_claim: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)  # claim -> pod uid -> node
+        self._node_by_driver: dict[str, str] = {}  # by the driver pod's uid
+        self._slices_by_node: dict[str, dict[str, items.SliceItem]] = defaultdict(dict)
+        self._maintenances_by_node: dict[str, dict[str, items.MaintenanceItem]] = defaultdict(dict)
+        self._warnings_by_pod: dict[str, dict[str, items.WarningItem]] = defaultdict(dict)
         self._wanted: dict[str, DriverRevision] = {}
-        self._is_wanted_old = True
+        self._are_wishes_old = True
+        self._claims: tuple[owners.DriverClaim, ...] | None = None
+        self._operator: OperatorFacts | None = None  # None: to be read anew
+        self._requestor: models.RolloutMaintenance | None = None
+        self._owned_count = 0
         poke = self._changed.set
-        self.nodes = _Stream("nodes", keys.NODES, models.Node, project.node_item, self._on_node, poke)
+        self.nodes = _Stream("nodes", keys.NODES, models.Node, items.node_item, self._on_node, poke)
         self.pods = _Stream(
-            "pods", keys.PODS, models.Pod, lambda pod: project.pod_item(pod, namespace), self._on_pod, poke
+            "pods", keys.PODS, models.Pod, lambda pod: pod_items.pod_item(pod, namespace), self._on_pod, poke
         )
         self.revisions = _Stream(
             "controllerrevisions",
             keys.revisions_path(namespace),
             models.ControllerRevision,
-            project.revision_item,
+            items.revision_item,
             self._on_revision,
             poke,
         )
-        self.rollouts = _Stream("gpurollouts", keys.ROLLOUTS, models.Rollout, _same, self._on_other, poke)
+        self.rollouts = _Stream("gpurollouts", keys.ROLLOUTS, models.Rollout, _same, self._on_rollout, poke)
         self.policies = _Stream(
             "clusterpolicies",
             keys.CLUSTER_POLICIES,
             models.ClusterPolicy,
             _same,
-            self._on_other,
+            self._on_operator,
             poke,
             is_optional=True,
         )
         self.drivers = _Stream(
-            "nvidiadrivers", keys.NVIDIA_DRIVERS, models.NvidiaDriver, _same, self._on_other, poke, is_optional=True
+            "nvidiadrivers", keys.NVIDIA_DRIVERS, models.NvidiaDriver, _same, self._on_operator, poke, is_optional=True
+        )
+        self.claims = _Stream(
+            "resourceclaims",
+            keys.RESOURCE_CLAIMS,
+            models.ResourceClaim,
+            items.claim_item,
+            self._on_claim,
+            poke,
+            is_optional=True,
+        )
+        self.slices = _Stream(
+            "resourceslices",
+            keys.RESOURCE_SLICES,
+            models.ResourceSlice,
+            items.slice_item,
+            self._on_slice,
+            poke,
+            is_optional=True,
+        )
+        self.maintenances = _Stream(
+            "nodemaintenances",
+            keys.NODE_MAINTENANCES,
+            models.NodeMaintenance,
+            items.maintenance_item,
+            self._on_maintenance,
+            poke,
+            is_optional=True,
+        )
+        self.warnings = _Stream(
+            "events",
+            keys.events_path(namespace),
+            models.Event,
+            items.warning_item,
+            self._on_warning,
+            poke,
+            is_optional=True,
+            is_decisive=False,
+            key=items.by_pod_and_reason,
+            field_selector=WARNINGS,
         )
         self._tasks: list[asyncio.Task[Any]] = []
 
     @property
     def streams(self) -> tuple[_Stream[Any, Any], ...]:
-        return (self.nodes, self.pods, self.revisions, self.rollouts, self.policies, self.drivers)
+        return (
+            self.nodes,
+            self.pods,
+            self.revisions,
+            self.rollouts,
+            self.policies,
+            self.drivers,
+            self.claims,
+            self.slices,
+            self.maintenances,
+            self.warnings,
+        )
+
+    @property
+    def decisive_streams(self) -> tuple[_Stream[Any, Any], ...]:
+        """Those without which nothing is decided."""
+        return tuple(stream for stream in self.streams if stream.is_decisive)
 
     async def __aenter__(self) -> KubeObserver:
         self._tasks = [asyncio.create_task(stream.run(self._client), name=stream.name) for stream in self.streams]
@@ -176,10 +260,10 @@ class KubeObserver:
         await asyncio.gather(*self._tasks, return_exceptions=True)  # what one died of was told by `wait`
 
     async def wait_synced(self, timeout_seconds: float) -> None:
-        """Return when every stream was listed once; raise the first thing that keeps one from it."""
+        """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
         deadline = time.monotonic() + timeout_seconds
         self._check_streams()
-        while missing := [stream for stream in self.streams if not stream.is_current]:
+        while missing := [stream for stream in self.decisive_streams if not stream.is_current]:
             for stream in missing:
                 if stream.state.last_error is not None:
                     raise _explained(stream.name, stream.state.last_error)
@@ -202,7 +286,7 @@ class KubeObserver:
             rollout = self.find_rollout()
             if rollout is None:
                 return None
-            intent = _intent_of(rollout)
+            intent = _intent_of(rollout, self.operator())
         except RolloutUnclear as err:
             self._on_fault(str(err))
             return None
@@ -210,7 +294,7 @@ class KubeObserver:
         seen = Snapshot(
             nodes=self._select(rollout),
             rollout=records.read_rollout(rollout),
-            freshness=tuple(stream.freshness(now) for stream in self.streams),
+            freshness=tuple(stream.freshness(now) for stream in self.decisive_streams),
             operator=self.operator(),
         )
         return Sight(seen=seen, intent=intent)
@@ -259,15 +343,23 @@ class KubeObserver:
 
     def operator(self) -> OperatorFacts:
         """What is seen of the GPU Operator."""
-        return project.operator_facts(self.policies.store, self.drivers.store)
+        if self._operator is None:
+            self._operator = operator_items.operator_facts(
+                self.policies.store,
+                self.drivers.store,
+                has_owned_nodes=self._owned_count > 0,
+                on_fault=self._on_fault,
+            )
+        return self._operator
 
     def all_nodes(self) -> Mapping[str, NodeSeen]:
         """Every node seen, member of a rollout or not; changes with the next look, so copy what is to last."""
-        if self._is_wanted_old:
-            self._is_wanted_old = False
+        if self._are_wishes_old:
+            self._are_wishes_old = False
             wanted = project.newest_by_owner(self.revisions.store)
-            if wanted != self._wanted:
-                self._wanted = wanted
+            claims = operator_items.driver_claims(self.policies.store, self.drivers.store)
+            if (wanted, claims) != (self._wanted, self._claims):
+                self._wanted, self._claims = wanted, claims
                 self._dirty |= {item.metadata.name for item in self.nodes.store}
         if self._dirty:
             for name in sorted(self._dirty):  # a set has no order, and the same world is to give the same snapshot
@@ -278,6 +370,9 @@ class KubeObserver:
 
     def _select(self, rollout: models.Rollout) -> Mapping[str, NodeSeen]:
         """The members as they are now. A change makes a new mapping: whoever holds the old one keeps what they saw."""
+        if rollout.spec.maintenance != self._requestor:
+            self._requestor = rollout.spec.maintenance
+            self._dirty |= self._maintenances_by_node.keys()  # which of several concerns us depends on our name
         nodes = self.all_nodes()
         selector = rollout.spec.node_selector
         admitted = frozenset(entry.node for entry in rollout.status.admitted)
@@ -296,38 +391,109 @@ class KubeObserver:
         if item is None:
             self._seen.pop(name, None)
             return
-        facts = project.node_facts(item, self._pods_by_node.get(name, {}).values(), self._wanted)
+        around = project.Around(
+            wanted=self._wanted,
+            claim=self._find_claim,
+            drivers=self._claims,
+            slices=self._slices_by_node.get(name, {}).values(),
+            maintenances=self._maintenances_by_node.get(name, {}).values(),
+            requestor=self._requestor,
+            warnings=self._find_warnings,
+        )
+        facts = project.node_facts(item, self._pods_by_node.get(name, {}).values(), around)
         self._seen[name] = records.read_node(facts, item.labels.get(keys.STATE_LABEL, ""), item.record)
 
-    def _on_node(self, before: project.NodeItem | None, after: project.NodeItem | None) -> None:
-        item = after or before
-        if item is not None:
-            self._dirty.add(item.metadata.name)
+    def _find_claim(self, namespace: str, name: str) -> Claim | None:
+        item = self.claims.store.get((namespace, name))
+        return item.claim if item else None
+
+    def _find_warnings(self, pod: str) -> Iterable[items.WarningItem]:
+        return self._warnings_by_pod.get(pod, {}).values()
+
+    def _on_node(self, before: items.NodeItem | None, after: items.NodeItem | None) -> None:
+        had_owned = self._owned_count > 0
+        for item, step in ((before, -1), (after, 1)):
+            if item is not None:
+                self._dirty.add(item.metadata.name)
+                self._owned_count += step if item.labels.get(owners.OWNER_LABEL) else 0
+        if had_owned is not (self._owned_count > 0):
+            self._operator = None  # the first owner label tells a newer operator, with other rules
         self._changed.set()
 
-    def _on_pod(self, before: project.PodItem | None, after: project.PodItem | None) -> None:
+    def _on_pod(self, before: items.PodItem | None, after: items.PodItem | None) -> None:
+        if before is not None and after is not None and before.tells == after.tells:
+            self._move(self._pods_by_node, after.node, after.metadata.uid, after)
+            return  # most changes of a pod are none to us: a probe, a condition
         if before is not None:
-            left = self._pods_by_node[before.node]
-            left.pop(before.metadata.uid, None)
-            if not left:
-                del self._pods_by_node[before.node]
+            self._move(self._pods_by_node, before.node, before.metadata.uid, None)
+            for claim in before.claims:
+                self._move(self._nodes_by_claim, claim, before.metadata.uid, None)
+            self._node_by_driver.pop(before.metadata.uid, None)
             self._dirty.add(before.node)
         if after is not None:
-            self._pods_by_node[after.node][after.metadata.uid] = after
+            self._move(self._pods_by_node, after.node, after.metadata.uid, after)
+            for claim in after.claims:
+                self._move(self._nodes_by_claim, claim, after.metadata.uid, after.node)
+            if isinstance(after.facts, DriverPod):
+                self._node_by_driver[after.metadata.uid] = after.node
             self._dirty.add(after.node)
         self._changed.set()
 
+    def _on_claim(self, before: items.ClaimItem | None, after: items.ClaimItem | None) -> None:
+        item = after or before
+        if item is not None and (before is None or after is None or before.claim != after.claim):
+            pods = self._nodes_by_claim.get((item.metadata.namespace, item.metadata.name), {})
+            self._dirty.update(pods.values())
+            self._changed.set()
+
+    def _on_slice(self, before: items.SliceItem | None, after: items.SliceItem | None) -> None:
+        for item, now in ((before, None), (after, after)):
+            if item is not None:
+                self._move(self._slices_by_node, item.node, item.metadata.uid, now)
+                self._dirty.add(item.node)
+        self._changed.set()
+
+    def _on_maintenance(self, before: items.MaintenanceItem | None, after: items.MaintenanceItem | None) -> None:
+        for item, now in ((before, None), (after, after)):
+            if item is not None:
+                self._move(self._maintenances_by_node, item.node, item.metadata.uid, now)
+                self._dirty.add(item.node)
+        self._changed.set()
+
+    def _on_warning(self, before: items.WarningItem | None, after: items.WarningItem | None) -> None:
+        for item, now in ((before, None), (after, after)):
+            if item is not None:
+                self._move(self._warnings_by_pod, item.pod, item.symptom.reason, now)
+                if item.pod in self._node_by_driver:
+                    self._dirty.add(self._node_by_driver[item.pod])
+                    self._changed.set()
+
+    @staticmethod
+    def _move(index: dict[KeyT, dict[str, PartT]], key: KeyT, part: str, now: PartT | None) -> None:
+        """Put one part of an entry where it belongs, or take it away; an entry without parts is not kept."""
+        if now is not None:
+            index[key][part] = now
+        elif key in index:
+            index[key].pop(part, None)
+            if not index[key]:
+                del index[key]
+
     def _on_revision(self, _before: object, _after: object) -> None:
-        self._is_wanted_old = True
+        self._are_wishes_old = True
         self._changed.set()
 
-    def _on_other(self, _before: object, _after: object) -> None:
+    def _on_operator(self, _before: object, _after: object) -> None:
+        self._operator = None
+        self._are_wishes_old = True
+        self._changed.set()
+
+    def _on_rollout(self, _before: object, _after: object) -> None:
         self._changed.set()
 
 
-def _intent_of(rollout: models.Rollout) -> Intent:
+def _intent_of(rollout: models.Rollout, operator: OperatorFacts) -> Intent:
     try:
-        return records.read_intent(rollout)
+        return records.read_intent(rollout, operator)
     except ValueError as err:
         raise RolloutUnclear(f"GPURollout {rollout.metadata.name} cannot be read: {err}") from err
 

@@ -1,0 +1,126 @@
+"""The GPU Operator's resources as facts: who moves the nodes, and what its upgrade policy says. No rule in sight.
+
+Tests: tests/adapters/kube/test_project.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from seatrial.adapters.kube import models
+from seatrial.core import owners
+from seatrial.core.policy import PolicyWish, Share
+from seatrial.core.snapshot import OperatorFacts, Pool
+
+Fault: TypeAlias = Callable[[str], None]
+"""Told of what cannot be read, in a sentence."""
+
+
+def operator_facts(
+    policies: Iterable[models.ClusterPolicy],
+    drivers: Iterable[models.NvidiaDriver],
+    *,
+    has_owned_nodes: bool,
+    on_fault: Fault,
+) -> OperatorFacts:
+    """What is seen of the GPU Operator: the oldest ClusterPolicy, or the NVIDIADrivers it delegates to.
+
+    Since v26.7 each NVIDIADriver has a policy of its own, and the operator writes the owner on the nodes
+    (`has_owned_nodes`). Before, NVIDIADrivers have none, and the ClusterPolicy's holds for all of them.
+    """
+    policy = _oldest(policies)
+    owned = sorted(drivers, key=lambda item: item.metadata.name)
+    if owned and (policy is None or (policy.spec.driver.use_nvidia_driver_crd and has_owned_nodes)):
+        # Without an upgradePolicy an NVIDIADriver upgrades by itself; a ClusterPolicy does not.
+        pools = tuple(_pool(item, on_fault) for item in owned)
+        position = next((number for number, pool in enumerate(pools) if pool.is_auto_upgrading), 0)
+        return OperatorFacts(
+            kind=f"NVIDIADriver/{pools[position].name}",
+            is_auto_upgrading=pools[position].is_auto_upgrading,
+            driver_version=pools[position].driver_version,
+            state=owned[position].status.state,
+            pools=pools,
+        )
+    if policy is None:
+        return OperatorFacts()
+    kind = f"ClusterPolicy/{policy.metadata.name}"
+    is_on = _is_on(policy.spec.driver.upgrade_policy, by_default=False)
+    is_sandboxed = bool(policy.spec.sandbox_workloads.enabled)
+    return OperatorFacts(
+        kind=kind,
+        is_auto_upgrading=is_on and not is_sandboxed,
+        driver_version=policy.spec.driver.version,
+        state=policy.status.state,
+        policy=policy_wish(policy.spec.driver.upgrade_policy, kind, on_fault),
+    )
+
+
+def driver_claims(
+    policies: Iterable[models.ClusterPolicy], drivers: Iterable[models.NvidiaDriver]
+) -> tuple[owners.DriverClaim, ...] | None:
+    """What the NVIDIADrivers claim; None where none can own a node: there are none, or the ClusterPolicy has it all."""
+    policy, found = _oldest(policies), sorted(drivers, key=lambda item: item.metadata.name)
+    is_delegated = bool(found) if policy is None else bool(policy.spec.driver.use_nvidia_driver_crd)
+    return tuple(_driver_claim(item) for item in found) if is_delegated else None
+
+
+def policy_wish(policy: models.UpgradePolicy | None, where: str, on_fault: Fault) -> PolicyWish:
+    """What an upgradePolicy says. A selector is taken as it is: one that cannot be read stops whoever uses it."""
+    if policy is None:
+        return PolicyWish()
+    jobs = policy.wait_for_completion or models.WaitForCompletion()
+    eviction = policy.pod_deletion or models.PodDeletion()
+    drain = policy.drain or models.Drain()
+    return PolicyWish(
+        parallel_max=policy.max_parallel_upgrades,
+        unavailable_max=_share(policy.max_unavailable, where, on_fault),
+        jobs_selector=jobs.pod_selector,
+        jobs_timeout_seconds=jobs.timeout_seconds,
+        eviction_force=eviction.force,
+        eviction_delete_empty_dir=eviction.delete_empty_dir,
+        eviction_timeout_seconds=eviction.timeout_seconds,
+        drain_enable=drain.enable,
+        drain_force=drain.force,
+        drain_delete_empty_dir=drain.delete_empty_dir,
+        drain_selector=drain.pod_selector,
+        drain_timeout_seconds=drain.timeout_seconds,
+    )
+
+
+def _share(value: int | str | None, where: str, on_fault: Fault) -> Share | None:
+    if value is None:
+        return None
+    try:
+        return Share.parse(value)
+    except ValueError as err:
+        on_fault(f"{where}: {err} Until it is corrected, what the rollout says holds, or else the default.")
+        return None
+
+
+def _pool(item: models.NvidiaDriver, on_fault: Fault) -> Pool:
+    policy = item.spec.upgrade_policy
+    return Pool(
+        name=item.metadata.name,
+        claim=_driver_claim(item),
+        is_auto_upgrading=_is_on(policy, by_default=True),
+        driver_version=item.spec.version,
+        policy=policy_wish(policy, f"NVIDIADriver/{item.metadata.name}", on_fault),
+    )
+
+
+def _driver_claim(item: models.NvidiaDriver) -> owners.DriverClaim:
+    return owners.DriverClaim(
+        name=item.metadata.name,
+        selector=item.spec.node_selector,
+        is_default=item.spec.default,
+        is_deleting=item.metadata.deletion_timestamp is not None,
+    )
+
+
+def _oldest(policies: Iterable[models.ClusterPolicy]) -> models.ClusterPolicy | None:
+    return min(policies, key=lambda item: (item.metadata.creation_timestamp, item.metadata.name), default=None)
+
+
+def _is_on(policy: models.UpgradePolicy | None, *, by_default: bool) -> bool:
+    return by_default if policy is None or policy.auto_upgrade is None else policy.auto_upgrade

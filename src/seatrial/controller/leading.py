@@ -1,0 +1,71 @@
+"""Becoming the one controller that leads: standing by, saying why, and knowing when waiting is in vain.
+
+Tests: tests/controller/test_leading.py, tests/e2e/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from seatrial.adapters.kube import errors
+from seatrial.adapters.kube.config import Config
+from seatrial.adapters.kube.lease import Election, Timing
+from seatrial.controller.log import Log
+from seatrial.core.errors import SeatrialError
+
+LEASE: Final = "seatrial"
+"""One controller per cluster: two rollouts must not spend the same nodes twice."""
+
+
+class LeaseHeld(SeatrialError):  # noqa: N818
+    """Another controller leads."""
+
+
+class LeaseLost(SeatrialError):  # noqa: N818
+    """We led, and do not any more."""
+
+
+def candidate(config: Config, *, namespace: str, seconds: int, identity: str, user_agent: str) -> Election:
+    """An election we do not stand for yet; `seconds` is how long a dead leader blocks the next one."""
+    timing = Timing(
+        lease_seconds=seconds,
+        deadline_seconds=seconds * 2 / 3,
+        renew_seconds=seconds / 3,
+        retry_seconds=seconds / 8,
+        request_seconds=seconds / 4,
+    )
+    return Election(config, namespace=namespace, name=LEASE, identity=identity, user_agent=user_agent, timing=timing)
+
+
+async def lead(
+    election: Election, log: Log, *, patience_seconds: float | None, is_stopping: Callable[[], bool]
+) -> bool:
+    """Stand by until we lead; False when told to stop before that. With patience, only for so long."""
+    election.start()
+    last_said: tuple[str, str] | None = None
+    is_hurried = patience_seconds is not None
+    deadline = time.monotonic() + (patience_seconds or 0.0)
+    while not await asyncio.to_thread(election.wait_until_leader, 1.0):
+        if is_stopping():
+            return False
+        standing = election.standing()
+        error = standing.last_error
+        if error is not None and (is_hurried or is_ours_to_mend(error)) and not isinstance(error, errors.Conflict):
+            raise error
+        if last_said != (standing.holder, str(error or "")):
+            last_said = (standing.holder, str(error or ""))
+            trouble = {"why": error} if error is not None else {}
+            log.say("standing by", holder=standing.holder, seconds_left=round(standing.seconds_left), **trouble)
+        if is_hurried and time.monotonic() > deadline:
+            raise LeaseHeld(f"Another controller leads ({standing.holder}); stop it first, or leave the work to it.")
+    return True
+
+
+def is_ours_to_mend(error: errors.ClusterError) -> bool:
+    """Whether waiting is in vain. A standby outlives a restart of the API server, and a race with another standby."""
+    is_namespace_missing = isinstance(error, errors.NotFound) and error.status.kind == "namespaces"
+    kinds = (errors.ConfigInvalid, errors.Unauthorized, errors.Forbidden, errors.Invalid)
+    return is_namespace_missing or isinstance(error, kinds)

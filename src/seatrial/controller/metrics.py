@@ -1,0 +1,191 @@
+"""The controller's metrics: what core/measures.py counts, under the names Prometheus gets to see.
+
+NVIDIA's names keep NVIDIA's meaning, so that dashboards and alerts made for its upgrade controller go on working; what
+its controller never told (states, holds, durations) is called `seatrial_…`. No metric is labelled by node: ten thousand
+nodes must not become a million series. What is not known is not published: before the first pass, and while there is no
+rollout to look at, the gauges about the rollout are absent, and not 0.
+
+Tests: tests/controller/test_metrics.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, get_args
+
+import prometheus_client
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from seatrial.core import measures
+from seatrial.core.actions import Action
+from seatrial.core.holds import HoldCode
+from seatrial.core.measures import Figures, Meter
+from seatrial.core.snapshot import Instant, NodePhase
+from seatrial.ports import Outcome, Result
+from seatrial.run.loop import Report
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Of the page: the text format that every Prometheus reads."""
+
+STATE_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400)
+"""From a cordon, which takes a second, to a node that waits four hours for its turn."""
+PASS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+NVIDIA: Final[tuple[tuple[str, str, Callable[[Figures], int]], ...]] = (
+    (
+        "gpu_operator_driver_auto_upgrade_enabled",
+        "Whether driver upgrades are automated: by a rollout that is not paused, or by NVIDIA's upgrade controller.",
+        lambda figures: int(figures.is_automated),
+    ),
+    (
+        "gpu_operator_nodes_upgrades_in_progress",
+        "Nodes in any state but unknown, upgrade-required and upgrade-done; failed nodes are among them.",
+        lambda figures: figures.in_progress_count,
+    ),
+    (
+        "gpu_operator_nodes_upgrades_done",
+        "Nodes in upgrade-done.",
+        lambda figures: figures.done_count,
+    ),
+    (
+        "gpu_operator_nodes_upgrades_failed",
+        "Nodes in upgrade-failed.",
+        lambda figures: figures.failed_count,
+    ),
+    (
+        "gpu_operator_nodes_upgrades_available",
+        "Free slots: how many more nodes may start now. Never negative.",
+        lambda figures: figures.available_count,
+    ),
+    (
+        "gpu_operator_nodes_upgrades_pending",
+        "Nodes in upgrade-required, those marked skip included.",
+        lambda figures: figures.pending_count,
+    ),
+)
+
+# A second series per counter, with the time it was made: nothing reads it, and it doubles the page.
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Metrics:
+    """Takes in pass after pass and gives the page; one per controller."""
+
+    def __init__(self, *, version: str, now: Callable[[], Instant], is_leader: Callable[[], bool]) -> None:
+        """`now` is the clock of the loop whose reports are taken."""
+        self._now = now
+        self._is_leader = is_leader
+        self._latest: Report | None = None
+        self._meter = Meter()
+        self._registry = CollectorRegistry()
+        self._registry.register(_Standing(self._families))
+        build = prometheus_client.Info("seatrial_build", "The version that runs.", registry=self._registry)
+        build.info({"version": version})
+        self._waiting = prometheus_client.Counter(
+            "seatrial_waiting_seconds",
+            "Node-seconds lost to waiting, by the reason.",
+            ("code",),
+            registry=self._registry,
+        )
+        self._durations = prometheus_client.Histogram(
+            "seatrial_state_duration_seconds",
+            "How long nodes were in a state they left.",
+            ("state",),
+            buckets=STATE_SECONDS,
+            registry=self._registry,
+        )
+        self._acts = prometheus_client.Counter(
+            "seatrial_acts",
+            "Acts that were answered, by kind and result.",
+            ("act", "result"),
+            registry=self._registry,
+        )
+        self._breaches = prometheus_client.Counter(
+            "seatrial_breaches",
+            "Promises about to be broken; nothing of such a pass was executed.",
+            ("promise",),
+            registry=self._registry,
+        )
+        self._passes = prometheus_client.Histogram(
+            "seatrial_pass_duration_seconds",
+            "How long one pass took, from looking to the last act begun.",
+            buckets=PASS_SECONDS,
+            registry=self._registry,
+        )
+        self._begin_at_zero()
+
+    def take(self, report: Report) -> None:
+        """Take in one pass, right after it."""
+        self._passes.observe(max(0.0, self._now() - report.at))
+        self._take_outcomes(report.outcomes)
+        for breach in report.breaches:
+            self._breaches.labels(promise=breach.promise).inc()
+        self._take_stays(report)
+        self._meter = measures.follow(self._meter, report.decision, report.at)
+        for code, seconds in self._meter.lost.items():
+            self._waiting.labels(code=code.value).inc(seconds)
+        self._latest = report
+
+    def page(self) -> bytes:
+        """Everything, as Prometheus reads it."""
+        return prometheus_client.generate_latest(self._registry)
+
+    def _begin_at_zero(self) -> None:
+        """Show every series we can name from the start: a rate cannot see the step from nothing to 1."""
+        for code in HoldCode:
+            self._waiting.labels(code=code.value)
+        for phase in NodePhase:
+            self._durations.labels(state=phase.value)
+        for kind in get_args(Action):
+            for result in Result:
+                self._acts.labels(act=kind.__name__, result=result.value)
+
+    def _take_outcomes(self, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            self._acts.labels(act=type(outcome.action).__name__, result=outcome.result.value).inc()
+
+    def _take_stays(self, report: Report) -> None:
+        before = self._latest.sight if self._latest is not None else None
+        if before is None or report.sight is None:
+            return
+        for stay in measures.stays(before.seen, report.sight.seen):
+            self._durations.labels(state=stay.phase.value).observe(stay.seconds)
+
+    def _families(self) -> Iterator[GaugeMetricFamily]:
+        """The gauges, counted when somebody asks and not on each of many passes between two questions."""
+        yield GaugeMetricFamily(
+            "seatrial_leader", "Whether this process leads; others stand by.", value=int(self._is_leader())
+        )
+        if self._latest is None or self._latest.sight is None or self._latest.decision is None:
+            return
+        sight = self._latest.sight
+        figures = measures.measure(sight.seen, sight.intent, self._latest.decision)
+        for name, meaning, value_of in NVIDIA:
+            yield GaugeMetricFamily(name, meaning, value=value_of(figures))
+        yield _by_label("seatrial_nodes", "Nodes by state.", "state", figures.nodes.items())
+        yield _by_label("seatrial_holds", "Nodes that are held, by the reason.", "code", figures.holds.items())
+        yield _by_label(
+            "seatrial_hold_wait_seconds",
+            "How long the node that waits longest has waited, by the reason; counted from when we first saw it where "
+            "the cluster does not say since when.",
+            "code",
+            self._meter.longest.items(),
+        )
+
+
+class _Standing(Collector):
+    """Lets gauges be made at the moment they are asked for, and be absent."""
+
+    def __init__(self, families: Callable[[], Iterator[GaugeMetricFamily]]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        return self._families()
+
+
+def _by_label(name: str, meaning: str, label: str, values: Iterable[tuple[str, float]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, meaning, labels=(label,))
+    for text, value in values:
+        family.add_metric((str(text),), value)
+    return family

@@ -1,0 +1,76 @@
+"""Brings together what an act was about, how it ended and who is to be told: Events on nodes and pods.
+
+What is told is core/announce.py's; how it is sent is adapters/kube/events.py's. It remembers, for acts under way, the
+node they were decided on, and whose pods were moved; a restart forgets both, and a courtesy is lost at most.
+
+Tests: tests/controller/test_teller.py
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from seatrial.adapters.kube import models, records
+from seatrial.adapters.kube.events import EventRecorder, EventType, Subject
+from seatrial.core.actions import (
+    Action,
+    EvictPods,
+    NodeAct,
+    PauseClients,
+    RestartPod,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
+from seatrial.core.announce import About, Announcement, Tone, announce
+from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.ports import Outcome, Result
+from seatrial.run.loop import Report
+
+REASON: Final = "GPUDriverUpgrade"
+"""The reason NVIDIA's controller uses, so that dashboards and habits keep working."""
+TYPES: Final = {Tone.NORMAL: EventType.NORMAL, Tone.WARNING: EventType.WARNING}
+MOVING: Final = frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED})
+
+
+class Teller:
+    """Is told of passes and outcomes; tells people."""
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._before: dict[str, NodeSeen | None] = {}
+        self._moved: set[str] = set()
+
+    def take(self, report: Report) -> None:
+        """Remember on which nodes a pass has begun to act; right after the pass, before any act can end."""
+        if report.decision is None or report.sight is None or report.breaches:
+            return
+        for action in report.decision.actions:
+            if not isinstance(action, WriteRolloutRecord):
+                self._before[action.id] = report.sight.seen.nodes.get(action.node)
+
+    def tell(self, action: Action, outcome: Outcome, written: models.Node | None) -> None:
+        """Tell how an act ended; a block is a matter of course, and what is stale never happened."""
+        if isinstance(action, WriteRolloutRecord):
+            return
+        before = self._before.pop(action.id, None)
+        if isinstance(action, EvictPods | PauseClients) and outcome.result in (Result.DONE, Result.BLOCKED):
+            self._moved.add(action.node)
+        if outcome.result in (Result.DONE, Result.FAILED):
+            error = (outcome.detail or "no reason was given") if outcome.result is Result.FAILED else ""
+            has_moved = action.node in self._moved
+            said = announce(before, action, error, annotations=records.ANNOTATIONS, has_moved_pods=has_moved)
+            for announcement in said:
+                self._record(announcement, _subject(announcement, action, written))
+        if isinstance(action, WriteNodeRecord) and action.record.phase not in MOVING and outcome.result is Result.DONE:
+            self._moved.discard(action.node)
+
+    def _record(self, announcement: Announcement, subject: Subject) -> None:
+        self._recorder.record(subject, reason=REASON, message=announcement.text, type=TYPES[announcement.tone])
+
+
+def _subject(announcement: Announcement, action: NodeAct, written: models.Node | None) -> Subject:
+    if announcement.about is About.POD and isinstance(action, RestartPod):
+        return Subject(api_version="v1", kind="Pod", name=action.pod, namespace=action.namespace, uid=action.uid)
+    # Where no answer told us its uid: kubelets put the name there, and `kubectl describe node` finds both.
+    uid = written.metadata.uid if written is not None else action.node
+    return Subject(api_version="v1", kind="Node", name=action.node, uid=uid)

@@ -1,0 +1,64 @@
+"""Who goes first among the nodes that may start: order policies, each a sort key. The name always decides a tie.
+
+Tests: tests/core/test_order.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from seatrial.core import phases
+from seatrial.core.capacity import domain_of
+from seatrial.core.intent import PRIORITY_LABEL, Intent, Order
+from seatrial.core.snapshot import NodeSeen
+
+Key: TypeAlias = Callable[[NodeSeen], tuple[float | str, ...]]
+
+
+def ordered(wishing: Iterable[NodeSeen], nodes: Mapping[str, NodeSeen], intent: Intent) -> list[NodeSeen]:
+    """The nodes in the order in which they may start."""
+    key = _KEYS[intent.order](nodes, intent)
+    return sorted(wishing, key=lambda node: (*key(node), node.name))
+
+
+def _by_name(_nodes: Mapping[str, NodeSeen], _intent: Intent) -> Key:
+    return lambda _node: ()
+
+
+def _idle_first(_nodes: Mapping[str, NodeSeen], _intent: Intent) -> Key:
+    return lambda node: (len(node.facts.gpu_pods),)
+
+
+def _domain_by_domain(nodes: Mapping[str, NodeSeen], intent: Intent) -> Key:
+    """Domains that have begun first, those with most nodes begun before others; nodes without a domain last."""
+    label = intent.domains[0].label if intent.domains else ""
+    begun = Counter(
+        domain_of(node.facts, label)
+        for node in nodes.values()
+        if node.record is not None and node.record.phase not in phases.NOT_STARTED
+    )
+
+    def key(node: NodeSeen) -> tuple[float | str, ...]:
+        domain = domain_of(node.facts, label)
+        return (not domain, -begun[domain], domain)
+
+    return key
+
+
+def _priority(_nodes: Mapping[str, NodeSeen], _intent: Intent) -> Key:
+    return lambda node: (-_number(node.facts.labels.get(PRIORITY_LABEL, "")),)
+
+
+def _number(text: str) -> int:
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() else 0
+
+
+_KEYS: Final[Mapping[Order, Callable[[Mapping[str, NodeSeen], Intent], Key]]] = {
+    Order.NAME: _by_name,
+    Order.IDLE_FIRST: _idle_first,
+    Order.DOMAIN_BY_DOMAIN: _domain_by_domain,
+    Order.PRIORITY: _priority,
+}

@@ -1,0 +1,178 @@
+"""What `seatrial node` lists and shows of a look, and what it would write on a node."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube import keys
+from seatrial.cli import look, main, node
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.snapshot import GpuOffer, Loaded, NodePhase, NodeSeen
+from tests import builders
+from tests.cli.test_status import DELEGATED, a_look
+
+Call = Callable[..., tuple[int, str]]
+EIGHT = GpuOffer(resources=(("nvidia.com/gpu", 8),))
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run `seatrial node …` on a look; what is written is not sent."""
+
+    def run(found: look.Look, *arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(look, "look", lambda _: found)
+        monkeypatch.setattr(node, "_write", lambda *_: None)
+        code = main.main(["node", *arguments])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return run
+
+
+def change(found: NodeSeen, what: str, operator: Any = None, **options: Any) -> node.Change:
+    """What a command writes on this node."""
+    args = argparse.Namespace(what=what, **({"again": False, "accept_loss": False} | options))
+    seen = builders.a_snapshot(found) if operator is None else builders.a_snapshot(found, operator=operator)
+    return node.change_of(a_look(seen), found, args)
+
+
+def some_nodes() -> look.Look:
+    return a_look(
+        builders.a_snapshot(
+            builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(builders.a_gpu_pod(),)),
+            builders.a_node("n2", NodePhase.UPGRADE_REQUIRED, is_skipped=True),
+            builders.a_well_node("n3", NodePhase.UPGRADE_DONE),
+            builders.a_node("cpu-1", driver=None, validator=None, wanted=None),
+            admitted=builders.a_ledger("n1"),
+            rebuffs={"pod-0": builders.a_rebuff(detail="the budget needs 2 healthy pods")},
+        )
+    )
+
+
+def test_the_list_says_who_is_where_and_waits_for_what(call: Call) -> None:
+    code, text = call(some_nodes(), "list")
+    assert code == ExitCode.OK
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0] == ["Node", "State", "For", "Driver", "Wanted", "Waits", "for"]
+    rows = {line[0]: line[1:] for line in lines[1:]}
+    assert rows["n1"][0] == "pod-deletion-required"
+    assert "eviction-blocked (at most 5 s)" in text
+    assert rows["n2"][-1] == "skipped"
+    assert rows["n3"] == ["upgrade-done", "1", "min", "40", "s", "580.105.08", "580.105.08"]
+
+
+def test_the_list_can_be_cut_to_a_state_or_to_those_who_wait(call: Call) -> None:
+    _, done = call(some_nodes(), "list", "--state", "upgrade-done", "-o", "name")
+    _, held = call(some_nodes(), "list", "--held", "-o", "name")
+    assert done.split() == ["node/n3"]
+    assert held.split() == ["node/cpu-1", "node/n1", "node/n2"]
+
+
+def test_the_wide_list_says_whose_cordon_it_is(call: Call) -> None:
+    _, text = call(some_nodes(), "list", "-o", "wide")
+    assert "seatrial" in next(line for line in text.splitlines() if line.startswith("n1"))
+
+
+def test_a_script_gets_everything(call: Call) -> None:
+    _, text = call(some_nodes(), "list", "-o", "json")
+    (found,) = (each for each in json.loads(text) if each["name"] == "n1")
+    assert (found["state"], found["cordonedBy"], found["driver"]) == ("pod-deletion-required", "seatrial", "570.124.06")
+    assert found["gpuPods"] == [{"namespace": "jobs", "name": "train-0", "holdsBy": "resource", "terminating": False}]
+    assert found["hold"]["code"] == "eviction-blocked"
+    assert "the budget needs 2 healthy pods" in found["hold"]["why"]
+
+
+def test_one_node_is_shown_with_what_it_offers_and_what_holds_its_gpus(call: Call) -> None:
+    shown = builders.a_node(
+        "n1",
+        NodePhase.VALIDATION_REQUIRED,
+        entered_at=builders.NOW - 10,
+        is_cordon_ours=True,
+        driver=builders.a_new_driver(),
+        dra=builders.a_dra_plugin(),
+        loaded=Loaded(version="580.105.08"),
+        offer=GpuOffer(resources=(("nvidia.com/gpu", 7),)),
+        record={"before": EIGHT},
+        pods=(builders.a_gpu_pod(),),
+    )
+    code, text = call(a_look(builders.a_snapshot(shown, admitted=builders.a_ledger("n1"))), "show", "n1")
+    assert code == ExitCode.HELD
+    for line in (
+        "  holds     jobs/train-0 (resource)",
+        "Offers    nvidia.com/gpu 7",
+        "Before    nvidia.com/gpu 8",
+        "Loaded    580.105.08",
+        "DRA       plugin-n1 (Ready)",
+    ):
+        assert line in text.splitlines()
+    assert text.splitlines()[-1].startswith("Answer    n1: the validator was Ready before the new driver")
+
+
+def test_a_node_that_is_done_is_shown_without_a_complaint(call: Call) -> None:
+    code, text = call(some_nodes(), "show", "n3")
+    assert code == ExitCode.OK
+    assert text.splitlines()[-1] == "Answer    it is done; nothing is to be moved."
+
+
+def test_a_misspelt_node_is_an_error_that_names_its_neighbours(call: Call) -> None:
+    code, text = call(some_nodes(), "show", "n")
+    assert code == ExitCode.ERROR
+    assert text == "seatrial: there is no node n. Did you mean n1, n2, n3?\n"
+
+
+def test_nothing_is_written_when_one_of_several_nodes_is_unknown(call: Call) -> None:
+    code, text = call(some_nodes(), "skip", "n1", "n99")
+    assert code == ExitCode.ERROR
+    assert "left out" not in text
+
+
+def test_skipping_marks_the_node_as_nvidias_controller_does() -> None:
+    assert change(builders.a_node(), "skip").labels == {keys.SKIP_LABEL: "true"}
+    assert change(builders.a_node(), "unskip").labels == {keys.SKIP_LABEL: None}
+
+
+def test_skipping_a_node_that_has_begun_says_that_it_still_finishes() -> None:
+    begun = builders.a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
+    assert "still finishes" in change(begun, "skip").said
+
+
+def test_a_failed_node_is_retried_by_its_label() -> None:
+    failed = builders.a_node(phase=NodePhase.UPGRADE_FAILED)
+    assert change(failed, "retry") == node.Change(
+        labels={keys.STATE_LABEL: "upgrade-required"}, annotations={}, said="n1 is tried again"
+    )
+
+
+def test_a_loss_is_accepted_with_the_retry() -> None:
+    failed = builders.a_node(phase=NodePhase.UPGRADE_FAILED)
+    assert change(failed, "retry", accept_loss=True).annotations == {keys.ACCEPT_LOSS_ANNOTATION: "true"}
+    waiting = builders.a_node(phase=NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True)
+    assert change(waiting, "retry", accept_loss=True).labels == {}
+
+
+def test_a_node_that_has_not_failed_is_upgraded_again_only_when_told_so() -> None:
+    done = builders.a_well_node(phase=NodePhase.UPGRADE_DONE)
+    with pytest.raises(node.NodeRefused, match=r"n1 has not failed, it is upgrade-done\. .*--again"):
+        change(done, "retry")
+    assert change(done, "retry", again=True).annotations == {keys.REQUESTED_ANNOTATION: "true"}
+
+
+def test_a_node_under_way_cannot_be_retried() -> None:
+    begun = builders.a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
+    with pytest.raises(node.NodeRefused, match="n1 is under way; `seatrial why n1`"):
+        change(begun, "retry", again=True)
+
+
+def test_where_nvidias_controller_moves_the_nodes_it_is_asked_in_its_own_words() -> None:
+    failed = builders.a_node(nvidia_state="upgrade-failed")
+    assert change(failed, "retry", operator=DELEGATED).labels == {keys.NVIDIA_STATE_LABEL: "upgrade-required"}
+
+
+def test_a_dry_run_says_what_would_be_done(call: Call) -> None:
+    code, text = call(some_nodes(), "skip", "n3", "--dry-run")
+    assert (code, text) == (ExitCode.OK, "n3 is left out (not written: --dry-run)\n")

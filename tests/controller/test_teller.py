@@ -1,0 +1,166 @@
+"""From a pass and its outcomes to Events beside nodes and pods, as an API server gets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube import models
+from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.events import EventRecorder
+from seatrial.controller.teller import Teller
+from seatrial.core.actions import (
+    Action,
+    EvictPods,
+    Operand,
+    PauseClients,
+    RestartPod,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
+from seatrial.core.decide import Decision
+from seatrial.core.intent import Intent
+from seatrial.core.invariants import Breach
+from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, RolloutRecord, Snapshot
+from seatrial.core.versions import DriverVersion
+from seatrial.ports import Outcome, Result, Sight
+from seatrial.run.loop import Report
+from tests.adapters.kube import standin
+
+WRITTEN = models.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
+EVICT = EvictPods(node="n1", attempt=1, pods=(Pod(namespace="jobs", name="train-0", uid="u0"),))
+RESTART = RestartPod(node="n1", attempt=1, operand=Operand.DRIVER, namespace="gpu", pod="driver-n1", uid="uid-pod")
+DELETED = "Deleted workload pods on the node for the driver upgrade"
+
+
+class Listener:
+    """A teller whose Events end at a stand-in API server."""
+
+    def __init__(self, server: standin.StandIn, recorder: EventRecorder) -> None:
+        self._server = server
+        self._recorder = recorder
+        self.teller = Teller(recorder)
+
+    async def heard(self) -> list[dict[str, Any]]:
+        """The Events since the last question."""
+        assert await self._recorder.drain(5)
+        bodies = [json.loads(seen.body) for seen in self._server.seen]
+        self._server.seen.clear()
+        return bodies
+
+    def do(
+        self, action: Action, result: Result = Result.DONE, *, left: NodePhase | None = None, detail: str = ""
+    ) -> None:
+        """One act from its pass to its outcome."""
+        self.teller.take(a_report(action, left=left))
+        written = WRITTEN if isinstance(action, WriteNodeRecord) and result is Result.DONE else None
+        self.teller.tell(action, Outcome(action=action, result=result, detail=detail), written)
+
+
+@pytest.fixture
+async def listener() -> AsyncIterator[Listener]:
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+        server.will(standin.gives({"metadata": {"name": "n1.abc"}}))
+        async with EventRecorder(client, component="seatrial") as recorder:
+            yield Listener(server, recorder)
+
+
+def a_report(*actions: Action, left: NodePhase | None = None, breaches: tuple[Breach, ...] = ()) -> Report:
+    record = NodeRecord(phase=left, attempt=1, entered_at=0.0) if left else None
+    node = NodeSeen(facts=NodeFacts(name="n1"), record=record)
+    seen = Snapshot(nodes={"n1": node}, rollout=RolloutRecord(name="spring"))
+    intent = Intent(rollout="spring", target=DriverVersion.parse("580.105.08"))
+    sight, decision = Sight(seen=seen, intent=intent), Decision(actions=actions)
+    return Report(at=0.0, sight=sight, decision=decision, breaches=breaches)
+
+
+def opening(phase: NodePhase, kind: type[WriteNodeRecord] = WriteNodeRecord) -> WriteNodeRecord:
+    return kind(node="n1", record=NodeRecord(phase=phase, attempt=1, entered_at=1.0), expect="7")
+
+
+def messages(events: list[dict[str, Any]]) -> list[str]:
+    return [event["message"] for event in events]
+
+
+async def test_a_state_is_an_event_beside_its_node_under_nvidias_reason(listener: Listener) -> None:
+    listener.do(opening(NodePhase.CORDON_REQUIRED), left=NodePhase.UPGRADE_REQUIRED)
+    (event,) = await listener.heard()
+    assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "uid-n1"}
+    assert (event["reason"], event["type"]) == ("GPUDriverUpgrade", "Normal")
+    assert event["message"] == "Successfully updated node state label to cordon-required"
+
+
+async def test_a_write_within_a_phase_is_known_as_one_by_the_node_it_was_decided_on(listener: Listener) -> None:
+    listener.do(opening(NodePhase.CORDON_REQUIRED), left=NodePhase.CORDON_REQUIRED)
+    assert await listener.heard() == []
+
+
+async def test_a_failed_write_names_the_node_although_nobody_answered_with_it(listener: Listener) -> None:
+    listener.do(opening(NodePhase.CORDON_REQUIRED), Result.FAILED, left=NodePhase.UPGRADE_REQUIRED, detail="not now")
+    (event,) = await listener.heard()
+    assert event["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n1"}
+    assert event["type"] == "Warning"
+    assert event["message"] == "Failed to update node state label to cordon-required, not now"
+
+
+async def test_a_driver_that_could_not_be_restarted_is_an_event_beside_its_pod(listener: Listener) -> None:
+    listener.do(RESTART, Result.FAILED, left=NodePhase.POD_RESTART_REQUIRED, detail="not now")
+    (event,) = await listener.heard()
+    assert event["metadata"]["namespace"] == "gpu"
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "driver-n1",
+        "namespace": "gpu",
+        "uid": "uid-pod",
+    }
+    assert event["message"] == "Failed to restart driver pod not now"
+
+
+@pytest.mark.parametrize("result", [Result.STALE, Result.BLOCKED])
+async def test_what_was_stale_or_blocked_is_not_told(listener: Listener, result: Result) -> None:
+    listener.do(EVICT, result, left=NodePhase.POD_DELETION_REQUIRED, detail="not now")
+    listener.do(RESTART, Result.STALE, left=NodePhase.POD_RESTART_REQUIRED, detail="not now")
+    assert await listener.heard() == []
+
+
+async def test_the_ledger_is_nobodys_business(listener: Listener) -> None:
+    listener.do(WriteRolloutRecord(record=RolloutRecord(name="spring")), Result.FAILED, detail="not now")
+    assert await listener.heard() == []
+
+
+@pytest.mark.parametrize(
+    ("moving", "result", "is_told"),
+    [
+        (EVICT, Result.DONE, True),
+        (EVICT, Result.BLOCKED, True),  # the others of them went
+        (opening(NodePhase.POD_DELETION_REQUIRED, PauseClients), Result.DONE, True),
+        (EVICT, Result.STALE, False),
+        (RESTART, Result.DONE, False),
+    ],
+)
+async def test_pods_are_said_to_be_moved_where_some_were(
+    listener: Listener, moving: Action, result: Result, is_told: bool
+) -> None:
+    listener.do(moving, result, left=NodePhase.POD_DELETION_REQUIRED)
+    listener.do(opening(NodePhase.POD_RESTART_REQUIRED), left=NodePhase.POD_DELETION_REQUIRED)
+    listener.do(opening(NodePhase.POD_RESTART_REQUIRED), left=NodePhase.POD_DELETION_REQUIRED)  # moved nobody
+    told = [event for event in await listener.heard() if event.get("message") == DELETED]
+    assert [event["count"] for event in told] == ([1] if is_told else [])
+
+
+async def test_a_pass_that_executed_nothing_is_not_remembered(listener: Listener) -> None:
+    action = opening(NodePhase.CORDON_REQUIRED)
+    breach = Breach(promise="limits", subject="n1", detail="too many")
+    listener.teller.take(a_report(action, left=NodePhase.CORDON_REQUIRED, breaches=(breach,)))
+    listener.teller.take(Report(at=0.0, sight=None, decision=None))
+    listener.teller.tell(action, Outcome(action=action, result=Result.DONE), WRITTEN)
+    assert messages(await listener.heard()) == ["Successfully updated node state label to cordon-required"]
+
+
+async def test_a_failure_without_a_word_still_is_one(listener: Listener) -> None:
+    listener.do(RESTART, Result.FAILED, left=NodePhase.POD_RESTART_REQUIRED)
+    assert messages(await listener.heard()) == ["Failed to restart driver pod no reason was given"]

@@ -1,0 +1,222 @@
+"""The manifests: namespaces as asked for, rights for one alone, and a definition that a real API server checks with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from seatrial import manifests
+from seatrial.cli import main as cli
+from seatrial.core.intent import Order
+from seatrial.testbed import controller_process, errors
+from seatrial.testbed.control_plane import ControlPlane
+
+BINDINGS = ("ClusterRoleBinding", "RoleBinding")
+
+
+def objects(**options: Any) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(manifests.rbac(**options)))
+
+
+def namespaces(found: list[dict[str, Any]]) -> set[str]:
+    return {item["metadata"].get("namespace", "") for item in found}
+
+
+# ── rights ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_role_is_bound_to_the_controller_and_to_nobody_else() -> None:
+    found = objects(dra_namespaces=["dra"])
+    roles = {
+        (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"])
+        for item in found
+        if item["kind"] in ("ClusterRole", "Role")
+    }
+    bound = set()
+    for item in found:
+        if item["kind"] in BINDINGS:
+            subject = {"kind": "ServiceAccount", "name": "seatrial-controller", "namespace": "seatrial"}
+            assert item["subjects"] == [subject]
+            bound.add((item["roleRef"]["kind"], item["metadata"].get("namespace", ""), item["roleRef"]["name"]))
+    assert bound == roles
+
+
+def test_the_operators_namespace_is_the_one_asked_for() -> None:
+    assert namespaces(objects()) == {"", "default", "seatrial", "gpu-operator"}
+    assert namespaces(objects(operator_namespace="nvidia")) == {"", "default", "seatrial", "nvidia"}
+
+
+def test_plugins_of_dra_drivers_may_be_deleted_only_where_asked_for() -> None:
+    found = objects(dra_namespaces=["dra-b", "dra-a", "dra-b"])
+    deleting = [
+        item["metadata"]["namespace"]
+        for item in found
+        if item["kind"] == "Role" and any("delete" in rule["verbs"] for rule in item["rules"])
+    ]
+    assert deleting == ["gpu-operator", "dra-a", "dra-b"]
+
+
+def test_only_the_checkpoint_role_may_change_pods() -> None:
+    patching = [
+        item["metadata"]["name"]
+        for item in objects(dra_namespaces=["dra"])
+        for rule in item.get("rules", ())
+        if "pods" in rule["resources"] and "patch" in rule["verbs"]
+    ]
+    assert patching == ["seatrial-controller-checkpoint"]
+
+
+def test_no_rule_has_a_wildcard() -> None:
+    for item in objects(dra_namespaces=["dra"]):
+        for rule in item.get("rules", ()):
+            assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+
+
+@pytest.mark.parametrize("name", ["", "UPPER", "a b", "a\nrules: []", "x" * 64, "-a"])
+def test_what_cannot_be_a_namespace_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be the name of a namespace"):
+        manifests.rbac(operator_namespace=name)
+    with pytest.raises(ValueError, match="cannot be the name of a namespace"):
+        manifests.rbac(dra_namespaces=[name])
+
+
+def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--operator-namespace", "nvidia", "--dra-namespace", "dra-a", "--dra-namespace", "dra-b")
+    assert cli.main(["manifests", "rbac", *asked]) == 0
+    assert capsys.readouterr().out == manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"])
+    assert cli.main(["manifests"]) == 0
+    assert capsys.readouterr().out == f"{manifests.crd()}---\n{manifests.rbac()}"
+
+
+def test_the_testbeds_controller_has_the_rights_of_the_manifests() -> None:
+    cluster, by_namespace = controller_process.controller_rules()
+    assert {"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]} in cluster
+    assert set(by_namespace) == {"gpu-operator", "nvidia-dra-driver-gpu", "default", "seatrial"}
+
+
+# ── the definition ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def spec_schema() -> dict[str, Any]:
+    version = yaml.safe_load(manifests.crd())["spec"]["versions"][0]
+    found: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    return found
+
+
+@pytest.mark.parametrize("part", ["limits", "waitForCompletion", "podDeletion", "drain"])
+def test_what_the_operator_may_say_has_no_default_here(part: str) -> None:
+    schema = spec_schema()[part]
+    assert "default" not in schema
+    assert [name for name, field in schema["properties"].items() if "default" in field] == []
+
+
+def test_the_orders_are_those_the_core_knows() -> None:
+    assert spec_schema()["order"]["enum"] == [order.value for order in Order]
+
+
+@pytest.fixture(scope="module")
+def cluster(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with our definition."""
+    controller_process.install(plane)
+    yield plane
+    plane.kubectl("delete", "gpurollout", "checked", "--ignore-not-found")
+
+
+def submit(cluster: ControlPlane, **spec: Any) -> dict[str, Any]:
+    """What the API server makes of a rollout, stored."""
+    rollout = {
+        "apiVersion": "seatrial.dev/v1alpha1",
+        "kind": "GPURollout",
+        "metadata": {"name": "checked"},
+        "spec": {"target": {"driver": "580.105.08"}, **spec},
+    }
+    cluster.kubectl("delete", "gpurollout", "checked", "--ignore-not-found")
+    cluster.kubectl("create", "-f", "-", stdin=json.dumps(rollout))
+    found: dict[str, Any] = cluster.get("gpurollout", "checked")["spec"]
+    return found
+
+
+@pytest.mark.cluster
+def test_a_bare_rollout_leaves_the_policy_to_the_operator(cluster: ControlPlane) -> None:
+    assert submit(cluster) == {
+        "target": {"driver": "580.105.08"},
+        "nodeSelector": {"nvidia.com/gpu.present": "true"},
+        "order": "name",
+        "retries": {"max": 0, "pauseSeconds": 300},
+        "checkpoint": {"timeoutSeconds": 600},
+        "driverTimeoutSeconds": 1800,
+        "validationTimeoutSeconds": 600,
+        "paused": False,
+    }
+
+
+@pytest.mark.cluster
+def test_everything_can_be_said(cluster: ControlPlane) -> None:
+    said: dict[str, Any] = {
+        "limits": {"maxParallelUpgrades": 0, "maxUnavailable": 3, "maxFailed": 0},
+        "waitForCompletion": {"podSelector": "app in (train, tune)", "timeoutSeconds": 0},
+        "podDeletion": {"force": True, "deleteEmptyDir": True, "timeoutSeconds": 0},
+        "drain": {"enable": True, "force": True, "deleteEmptyDir": True, "podSelector": "a!=b", "timeoutSeconds": 1},
+        "domains": [
+            {"label": "topology.kubernetes.io/zone", "maxUnavailable": "50%", "unit": False},
+            {"label": "nvidia.com/gpu.clique", "unit": True},
+        ],
+        "order": "domain-by-domain",
+        "retries": {"max": 2, "pauseSeconds": 60},
+        "checkpoint": {"timeoutSeconds": 0, "webhook": "https://saver.example:8443/save?team=a"},
+        "maintenance": {"requestorID": "seatrial.dev", "namespace": "ops", "prefix": "gpu", "timeoutSeconds": 60},
+    }
+    stored = submit(cluster, **said)
+    assert {key: stored[key] for key in said} == said
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"limits": {"maxUnavailable": "many"}}, "maxUnavailable is a count such as 3 or a percentage such as 25%"),
+        ({"limits": {"maxUnavailable": "-3"}}, "maxUnavailable is a count such as 3 or a percentage such as 25%"),
+        ({"limits": {"maxUnavailable": -1}}, "maxUnavailable is a count such as 3 or a percentage such as 25%"),
+        ({"limits": {"maxParallelUpgrades": -1}}, "spec.limits.maxParallelUpgrades"),
+        ({"domains": [{"label": "rack", "maxUnavailable": "x%"}]}, "maxUnavailable is a count such as 3"),
+        ({"domains": [{"label": ""}]}, "spec.domains[0].label"),
+        ({"domains": [{"label": "rack"}, {"label": "rack"}]}, "Duplicate value"),
+        ({"order": "random"}, "spec.order"),
+        ({"checkpoint": {"webhook": "file:///etc/passwd"}}, "begins with http:// or https:// and names a host"),
+        ({"checkpoint": {"webhook": "http://"}}, "begins with http:// or https:// and names a host"),
+        ({"maintenance": {}}, "spec.maintenance.requestorID"),
+        ({"maintenance": {"requestorID": ""}}, "spec.maintenance.requestorID"),
+        ({"maintenance": {"requestorID": "not a name"}}, "spec.maintenance.requestorID"),
+        ({"drain": {"podSelector": "x" * 4097}}, "spec.drain.podSelector"),
+        ({"waitForCompletion": {"podSelector": "x" * 4097}}, "spec.waitForCompletion.podSelector"),
+        ({"retries": {"max": -1}}, "spec.retries.max"),
+        ({"drain": {"enabled": True}}, "unknown field"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_where_it_is_written(
+    cluster: ControlPlane, spec: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(errors.KubectlFailed) as caught:
+        submit(cluster, **spec)
+    assert words in str(caught.value)
+
+
+@pytest.mark.cluster
+def test_the_shipped_rights_can_be_applied(cluster: ControlPlane) -> None:
+    cluster.apply(objects(dra_namespaces=[manifests.DRA_NAMESPACE]))
+    who = "--as=system:serviceaccount:seatrial:seatrial-controller"
+    for verb, resource, namespace in (
+        ("delete", "pods", "gpu-operator"),
+        ("delete", "pods", manifests.DRA_NAMESPACE),
+        ("list", "events", "gpu-operator"),
+        ("create", "events", "gpu-operator"),
+        ("patch", "pods", "jobs"),
+        ("watch", "resourceslices.resource.k8s.io", "default"),
+    ):
+        assert cluster.kubectl("auth", "can-i", verb, resource, "-n", namespace, who).strip() == "yes"
+    with pytest.raises(errors.KubectlFailed):
+        cluster.kubectl("auth", "can-i", "delete", "pods", "-n", "default", who)
