@@ -330,6 +330,8 @@ def _fields(schema: Mapping[str, Any], path: str) -> list[tuple[str, str, str, s
     for name, field in schema.get("properties", {}).items():
         here = f"{path}.{name}"
         if field.get("properties"):
+            if field.get("description"):
+                rows.append((f"`{here}`", "object", "–", field["description"]))
             rows += _fields(field, here)
             continue
         default = "required" if name in required else _default(field)

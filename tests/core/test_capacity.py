@@ -268,7 +268,7 @@ def test_a_unit_without_room_for_all_of_it_lets_nobody_in_but_others_may_pass() 
     budget = a_budget(unit_of=UNIT, parallel_max=2, under_way=frozenset({"n7"}))
     assert admit(a_ledger("n1", "n2", "n9"), a_ledger("n7"), budget) == Admitted(
         ledger=a_ledger("n7", "n9"),
-        holds=tuple(hold(name, HoldCode.PARALLEL_LIMIT, limit=2, nodes="n7") for name in ("n1", "n2")),
+        holds=tuple(hold(name, HoldCode.PARALLEL_LIMIT, limit=2, nodes="n7, n9") for name in ("n1", "n2")),
     )
 
 

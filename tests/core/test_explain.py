@@ -316,3 +316,17 @@ def test_the_two_halves_of_an_answer_can_be_asked_for() -> None:
 )
 def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
     assert span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "told"),
+    [
+        (None, None, ""),
+        (NOW - 0.5, NOW, ""),
+        (NOW - 1, NOW - 1, " (for 1 s)"),
+        (NOW, NOW + 60, " (at most 1 min more before we look again or give up)"),
+    ],
+)
+def test_only_times_that_say_something_are_told(since: float | None, until: float | None, told: str) -> None:
+    held = hold("n1", HoldCode.WRITE_IN_FLIGHT, since=since, until=until)
+    assert sentence(held, NOW) == f"n1: {why(held)}{told}. {next_step(held)}"

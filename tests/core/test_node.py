@@ -370,6 +370,14 @@ def test_an_upgrade_asked_for_is_begun_although_the_wanted_driver_runs() -> None
     )
 
 
+def test_an_upgrade_asked_for_while_a_node_waits_for_its_turn_is_answered_by_a_new_attempt() -> None:
+    node = a_node(phase=NodePhase.UPGRADE_REQUIRED, is_requested=True)
+    expected = written(node, NodePhase.UPGRADE_REQUIRED, attempt=2, is_requested=True, old_pod="driver-n1-0")
+    assert step_node(node, some_orders(), NOW) == Step(
+        action=WriteNodeRecord(node="n1", record=expected.record, expect="7", answers=(Request.UPGRADE,))
+    )
+
+
 def test_a_retry_of_a_done_node_is_an_upgrade_asked_for() -> None:
     node = a_well_node(phase=NodePhase.UPGRADE_DONE, is_retry_asked=True)
     assert step_node(node, UNADMITTED, NOW) == opening(
@@ -665,7 +673,8 @@ def test_a_failed_node_waits_for_somebody(wanted: DriverRevision | None) -> None
 
 
 def test_a_failed_node_says_which_trouble_was_recognised() -> None:
-    expected = held(HoldCode.FAILED, since=900.0, why="driver-crash-loop", diagnosis="module-load")
+    words = {"pod": "driver-n1", "trouble": "CrashLoopBackOff", "diagnosis": "module-load"}
+    expected = held(HoldCode.FAILED, since=900.0, why="driver-crash-loop", **words)
     assert step_node(failed({"trouble": "module-load"}), UNADMITTED, NOW) == expected
 
 
@@ -979,6 +988,27 @@ def test_a_maintenance_of_ours_that_others_joined_stays_for_them() -> None:
 )
 def test_a_maintenance_that_goes_already_or_is_not_ours_is_left_alone(found: Maintenance, orders: Orders) -> None:
     assert step_node(a_done_node(maintenance=found), orders, NOW) == NOTHING
+
+
+def test_a_maintenance_left_over_from_an_attempt_that_was_handed_back_is_released() -> None:
+    waits = a_node(phase=NodePhase.UPGRADE_REQUIRED, maintenance=a_maintenance())
+    unadmitted = some_orders(intent=ASKING, admitted={})
+    assert step_node(waits, unadmitted, NOW) == released(a_maintenance(), is_ours=True)
+    skipped = a_node(phase=NodePhase.UPGRADE_REQUIRED, maintenance=a_maintenance(), is_skipped=True)
+    assert step_node(skipped, unadmitted, NOW) == released(a_maintenance(), is_ours=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "record"),
+    [
+        (a_maintenance(is_deleting=True), {}),
+        (OF_ANOTHER, {}),
+        (a_maintenance(), {"old_pod": "driver-n1-0"}),
+    ],
+)
+def test_a_maintenance_is_kept_while_a_node_waits_for_its_turn_when(found: Maintenance, record: dict[str, Any]) -> None:
+    waits = a_node(phase=NodePhase.UPGRADE_REQUIRED, maintenance=found, record=record)
+    assert step_node(waits, some_orders(intent=ASKING, admitted={}), NOW) == Step(wants_admission=True)
 
 
 def test_a_node_without_a_record_releases_nothing() -> None:

@@ -5,7 +5,7 @@ told once; each test looks at one promise in what the watches and the API server
 says nothing but its target: how it is done is the ClusterPolicy's upgradePolicy.
 
     node 0  a budget that never allows an eviction, until it is loosened
-    node 1  cordoned by an admin before anything begins
+    node 1  cordoned by an admin before its turn
     node 2  a pod that holds a GPU by a claim
     node 3  a driver that does not load; retried
     node 4  skipped, until it is not any more
@@ -190,7 +190,6 @@ def tale(stage: Stage) -> Tale:
     guarded = consumers.add_pod(beside.fleet, blocked, name="guarded", gpus=1)
     allow(stage.plane, guarded, min_available=1)
     holder = consumers.add_claim_pod(beside.fleet, claimed, name="holder")
-    beside.fleet.cordon(cordoned)
     beside.fleet.break_driver(broken, "module-load", restart_count=CRASHES_BEFORE)
     assert stage.run("node", "skip", skipped).returncode == 0
 
@@ -200,6 +199,7 @@ def tale(stage: Stage) -> Tale:
     closed = history.latest()
     beside.set_upgrade_policy(**NARROW)
     stage.wait(lambda: stage.state(blocked) == "pod-deletion-required", "the first node to be under way")
+    beside.fleet.cordon(cordoned)  # not before: it costs nobody's availability, so even closed limits let it begin
     stage.wait_status(lambda said: said["holds"].get("eviction-blocked") == 1, "the rollout to tell of the budget")
     narrow = history.latest()
 

@@ -154,22 +154,29 @@ def admit(
     budget: Budget,
     coming: frozenset[str] = frozenset(),
 ) -> Admitted:
-    """Let candidates in, in the order given, while every limit holds; `coming` are about to ask for it, too."""
+    """Let candidates in, in the order given, while every limit holds; `coming` are about to ask for it, too.
+
+    Why the others wait is told as things stand when everybody who fits is in: so all who wait for one limit are told
+    the same.
+    """
     admitted = {admission.node: admission for admission in ledger}
     tally = _Tally(budget, admitted)
     late: dict[str, list[str]] = defaultdict(list)
     for name in sorted(coming & budget.unit_of.keys()):
         late[budget.unit_of[name]].append(name)
-    holds = []
+    left: list[tuple[list[str], list[str] | None]] = []
     for group in _groups(candidates, budget):
         names = [candidate.node for candidate in group]
         missing = late.get(budget.unit_of.get(names[0], ""))
-        why_not = _unit_incomplete(missing) if missing else tally.why_not(names)
-        if why_not is not None:
-            holds += [hold(name, *why_not) for name in names]
+        if missing or tally.why_not(names) is not None:
+            left.append((names, missing))
             continue
         tally.add(names)
         admitted |= {candidate.node: candidate for candidate in group}
+    holds = []
+    for names, missing in left:
+        why_not = _unit_incomplete(missing) if missing else tally.why_not(names)
+        holds += [hold(name, *why_not) for name in names if why_not is not None]
     return Admitted(ledger=tuple(sorted(admitted.values())), holds=tuple(holds))
 
 

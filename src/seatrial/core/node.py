@@ -324,7 +324,10 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         again_at = deadline_of(record, orders, pause_seconds)
         if now >= again_at:
             return new_attempt(node, orders, now)
-    params: dict[str, object] = {"why": record.reason, "diagnosis": record.trouble}
+    # What was recognised then is kept in the record; its words are shown as long as the pod that said them is there.
+    is_same_pod = node.facts.driver is not None and node.facts.driver.uid == record.old_pod
+    said = told(node.facts) if is_same_pod and record.trouble else {}
+    params = {"diagnosis": record.trouble} | said | {"why": record.reason}
     return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))
 
 
