@@ -122,10 +122,11 @@ def test_a_live_rollout_is_told_in_pages_and_events(play: Play, fleet: Fleet) ->
         assert said["seatrial_leader", ""] == 1
         assert said["gpu_operator_driver_auto_upgrade_enabled", ""] == 1
 
-        fleet.mend(crashing)
+        fleet.mend(crashing)  # its driver is proven after all, so the node comes back without being asked to
         stage.remove(static)
-        stage.do("node", "retry", crashing, stubborn)
-        stage.wait_upgraded()
+        stage.do("node", "retry", stubborn)
+        stage.wait_upgraded(stubborn)
+        stage.wait_state(crashing, "upgrade-done")
         waiting.wait_for(
             lambda: stage.status().get("state") == "done",
             what="the rollout to be done",
