@@ -231,7 +231,7 @@ def holds() -> str:
 
 def _as_written(text: str) -> str:
     return text.format_map(
-        _AsWritten(trouble_text=" ({trouble})", why_text="{reason}", scope_text="", cure="Mend the cause, ")
+        _AsWritten(trouble_text=" ({trouble})", why_text="{reason}", scope_text="", cure="Mend the cause.")
     )
 
 

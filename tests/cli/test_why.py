@@ -26,7 +26,7 @@ def test_a_failed_node_is_explained_with_what_to_do() -> None:
         is_cordon_ours=True,
         record={"reason": "driver-crash-loop", "failed_revision": "new"},
     )
-    retry = "then `seatrial node retry n1` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)"
+    retry = "Then: `seatrial node retry n1` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)"
     why_failed = "the upgrade of this node failed: a container of the driver pod keeps crashing (for 1 min 40 s)"
     assert answer(node) == [
         "Node      n1",
@@ -34,7 +34,7 @@ def test_a_failed_node_is_explained_with_what_to_do() -> None:
         "Driver    570.124.06 (Ready), wanted 580.105.08",
         "Cordoned  by seatrial",
         "GPU pods  0",
-        f"Answer    n1: {why_failed}. Mend the cause, {retry}.",
+        f"Answer    n1: {why_failed}. Mend the cause. {retry}.",
     ]
 
 

@@ -10,7 +10,6 @@ import pytest
 from seatrial.core.actions import (
     EvictPods,
     ReleaseMaintenance,
-    RequestMaintenance,
     Uncordon,
     WriteNodeRecord,
     WriteRolloutRecord,
@@ -293,12 +292,16 @@ REQUESTOR = Requestor(id="seatrial")
 
 @pytest.mark.parametrize("stream", [UNHEARD, UNLISTED])
 def test_half_blind_no_maintenance_is_begun_or_asked_for(stream: Freshness) -> None:
-    intent = an_intent(unavailable_max=2, requestor=REQUESTOR)
+    # Room for both: a node called back would hold for another reason.
+    intent = an_intent(parallel_max=2, unavailable_max=2, requestor=REQUESTOR)
     nodes = [a_node("n1", NodePhase.UPGRADE_REQUIRED), a_node("n2", NodePhase.NODE_MAINTENANCE_REQUIRED)]
-    seen = settled(a_snapshot(*nodes, admitted=a_ledger("n1", "n2"), freshness=(stream,)), intent)
-    assert decide(seen, intent, NOW).actions == ()
-    fresh = decide(replace(seen, freshness=()), an_intent(parallel_max=2, unavailable_max=2, requestor=REQUESTOR), NOW)
-    assert RequestMaintenance in {type(action) for action in fresh.actions}
+    seen = settled(a_snapshot(*nodes, admitted=a_ledger("n1", "n2")), intent)
+    assert [action.id for action in decide(seen, intent, NOW).actions] == [
+        "n1/node-maintenance-required/1@7",
+        "n2/request-maintenance/1@new",
+    ]
+    blind = settled(replace(seen, freshness=(stream,)), intent)
+    assert decide(blind, intent, NOW).actions == ()
 
 
 def test_half_blind_we_still_release_a_maintenance() -> None:

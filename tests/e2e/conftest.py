@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -80,6 +82,7 @@ class Stage:
     history: History
     controller: ControllerProcess
     user: str
+    began_at: float
     rollout: str
     running: str
     target: str
@@ -183,8 +186,9 @@ class Stage:
         return {each for each in told if each[0] in self.fleet.nodes}
 
     def requests(self) -> list[AuditedRequest]:
-        """What the controllers of this module asked of the API server so far."""
-        return [each for each in self.cluster.requests("seatrial") if each.user == self.user]
+        """What the controller asked of the API server since the story began."""
+        ours = (each for each in self.cluster.requests("seatrial") if each.user == self.user)
+        return [each for each in ours if datetime.fromisoformat(each.at).timestamp() >= self.began_at]
 
     def evictions(self) -> list[AuditedRequest]:
         return [each for each in self.requests() if each.subresource == "eviction"]
@@ -245,6 +249,7 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         wanted = target or other
         make_rollout(name, fleet=fleet.spec.prefix, target=wanted, limits=ANY | (limits or {}), **spec)
         controller = ControllerProcess(account, name, tmp_path, lease_seconds=4, pages=pages)
+        began_at = time.time()
         with History(cluster, fleet.spec.prefix) as history, controller:
             yield Stage(
                 cluster=cluster,
@@ -252,6 +257,7 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
                 history=history,
                 controller=controller,
                 user=f"system:serviceaccount:seatrial:{fleet.spec.prefix}",
+                began_at=began_at,
                 rollout=name,
                 running=running,
                 target=wanted,

@@ -47,7 +47,7 @@ def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_po
 
         answer = stage.run("why", broken)
         assert "the upgrade of this node failed: a container of the driver pod keeps crashing" in answer.stdout
-        assert f"then `seatrial node retry {broken}`" in answer.stdout
+        assert f"Then: `seatrial node retry {broken}`" in answer.stdout
         assert answer.returncode == 0
 
         failed = stage.fleet.driver_pods()[broken]["metadata"]["uid"]

@@ -200,7 +200,7 @@ def tale(stage: Stage) -> Tale:
     beside.set_upgrade_policy(**NARROW)
     stage.wait(lambda: stage.state(blocked) == "pod-deletion-required", "the first node to be under way")
     beside.fleet.cordon(cordoned)  # not before: it costs nobody's availability, so even closed limits let it begin
-    stage.wait_status(lambda said: said["holds"].get("eviction-blocked") == 1, "the rollout to tell of the budget")
+    wait_asked(stage, guarded, count=2)
     narrow = history.latest()
 
     widened_at = time.time()
@@ -446,6 +446,17 @@ def allow(plane: ControlPlane, workload: fleet.Workload, *, min_available: int) 
         what=f"the budget of {workload.name} to count",
         timeout_seconds=TIMEOUT_SECONDS,
         describe=lambda: str(allowed()),
+    )
+
+
+def wait_asked(stage: Stage, workload: fleet.Workload, *, count: int) -> None:
+    """Return when our controller has asked a workload to leave so many times."""
+    waiting.wait_for(
+        lambda: sum(each.namespace == workload.namespace for each in stage.requests()) >= count,
+        what=f"the controller to ask {workload.name} to leave",
+        timeout_seconds=TIMEOUT_SECONDS,
+        pause_seconds=0.5,
+        describe=lambda: str(stage.status()),
     )
 
 

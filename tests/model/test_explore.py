@@ -178,8 +178,9 @@ def test_an_admins_cordon_outlives_a_maintenance() -> None:
 
 @pytest.mark.parametrize("is_ready", [False, True])
 def test_a_maintenance_of_somebody_elses_is_joined_and_left_again(is_ready: bool) -> None:
+    name = f"{REQUESTOR.prefix}-n1"
     theirs = Maintenance(
-        namespace="default", name="firmware", uid="m1", resource_version="1", requestor="firmware", is_ready=is_ready
+        namespace="default", name=name, uid="m1", resource_version="1", requestor="them", is_ready=is_ready
     )
     (node,) = some_nodes(1, cordoned="n1" if is_ready else "")
     node = replace(node, facts=replace(node.facts, maintenance=theirs))

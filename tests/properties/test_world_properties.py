@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.actions import Action
+from seatrial.core.actions import Action, RequestMaintenance
 from seatrial.core.consumers import GpuUse
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.intent import Domain, Intent, Order, Requestor, Retries
@@ -435,7 +435,7 @@ def assert_all_at_rest(rehearsal: Rehearsal, report: Report) -> None:
         assert facts.driver is not None
         assert facts.driver.revision == NEW.hash
         assert (facts.paused_labels, facts.maintenance) == ((), None), "all that was asked of others is given back"
-        assert not (facts.is_requested or facts.awaits_safe_load), "whoever asked has an answer"
+        assert (facts.is_requested, facts.awaits_safe_load) == (False, False), "whoever asked has an answer"
 
 
 def _scope(hold: Hold, nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[list[NodeSeen], Limits]:
@@ -515,6 +515,38 @@ def test_units_of_healthy_nodes_begin_as_a_whole_and_end_done(cliques: list[str]
     rehearsal.come_to_rest()
     phases = {node.record.phase if node.record else None for node in rehearsal.world.nodes.values()}
     assert phases == {NodePhase.UPGRADE_DONE}
+
+
+# ── stories that were found this way ─────────────────────────────────────────────────────────────────────────────────
+
+EMPTIED = an_intent(unavailable_max=1, parallel_max=0, failed_max=2, requestor=Requestor(id="seatrial"))
+
+
+def test_a_maintenance_asked_for_but_not_seen_is_given_back_by_a_node_that_does_not_begin() -> None:
+    rehearsal = Rehearsal((Member(),), EMPTIED, is_published=True)
+    while not any(isinstance(action, RequestMaintenance) for action in rehearsal.pending):
+        rehearsal.round()
+    rehearsal.act(rehearsal.pending.pop(), "answer lost")
+    rehearsal.change("n0", is_skipped=True)
+    for _ in range(2):  # the first look learns that there was no answer, the second one tries something else
+        rehearsal.world.tick_to(rehearsal.world.time + 30.0)
+        rehearsal.seen_nodes = dict(rehearsal.world.nodes)  # what became of the request is not among it
+        rehearsal.look()
+    report = rehearsal.come_to_rest()
+    facts = rehearsal.world.nodes["n0"].facts
+    assert (facts.maintenance, facts.is_cordoned) == (None, False)
+    assert report.decision is not None
+    assert [hold.code for hold in report.decision.holds] == [HoldCode.SKIPPED]
+
+
+def test_failed_nodes_whose_cordons_were_lifted_are_let_in_again_one_after_the_other() -> None:
+    failing = Member(is_cordoned=True, fate=Fate(driver_fails_on=NEW.version))
+    rehearsal = Rehearsal((failing, failing), EMPTIED, is_published=True)
+    rehearsal.come_to_rest()
+    for name in ("n0", "n1"):
+        rehearsal.happen("admin uncordons", int(name[1]))
+        rehearsal.happen("retry", int(name[1]))
+    assert_all_at_rest(rehearsal, rehearsal.come_to_rest())
 
 
 # ── a version reverted on the way ────────────────────────────────────────────────────────────────────────────────────

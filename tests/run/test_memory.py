@@ -130,7 +130,9 @@ def test_a_view_that_never_shows_the_change_is_waited_for_only_so_long(action: A
 def test_a_maintenance_asked_for_is_waited_for_until_it_is_there() -> None:
     made = Outcome(action=replace(REQUEST, joins=""), result=Result.DONE)
     assert after(made).recall(seen_with(maintenance=None), frozenset(), NOW).busy == {"n1": UNTIL}
-    assert after(made).recall(SEEN, frozenset(), NOW).busy == {}
+    assert after(made).recall(SEEN, frozenset(), NOW).busy == {"n1": UNTIL}, "it is somebody else's"
+    ours = seen_with(maintenance=replace(THEIRS, requestor="us"))
+    assert after(made).recall(ours, frozenset(), NOW).busy == {}
 
 
 def test_another_answer_than_the_one_to_our_question_is_no_answer() -> None:

@@ -186,7 +186,9 @@ def test_a_webhook_says_not_yet_until_the_work_is_saved() -> None:
 OURS = Maintenance(
     namespace="default", name="nvidia-operator-n1", uid="nvidia-operator-n1-1", resource_version="1", requestor="us"
 )
-THEIRS = replace(OURS, name="firmware", uid="m1", requestor="them")
+THEIRS = replace(OURS, uid="m1", requestor="them")
+"""Somebody else's, under the name that ours would have: such a one is joined."""
+APART = replace(THEIRS, name="firmware")
 
 
 def a_request(joins: str = "") -> RequestMaintenance:
@@ -223,6 +225,7 @@ OTHER_ONE = Refused(is_stale=True, why="the NodeMaintenance is another one by no
     ("before", "act", "after"),
     [
         (None, a_request(), OURS),
+        (APART, a_request(), OURS),
         (THEIRS, a_request("1"), JOINED),
         (OURS, a_release(OURS), replace(OURS, is_deleting=True, resource_version="2")),
         (JOINED, a_release(JOINED), replace(THEIRS, resource_version="3")),
@@ -413,6 +416,12 @@ LEAVING: dict[str, Any] = {"maintenance": replace(OURS, is_deleting=True), "is_c
             {"maintenance": None, "is_cordoned": False, "resource_version": "8"},
         ),
         ("maintenance ends", LEAVING, HEALTHY, {"maintenance": None}),
+        (
+            "maintenance ends",
+            {"maintenance": replace(OURS, is_deleting=True, others=("them",)), "is_cordoned": True},
+            HEALTHY,
+            None,
+        ),
         ("maintenance ends", {"maintenance": READY, "is_cordoned": True}, HEALTHY, None),
     ],
 )

@@ -20,11 +20,13 @@ Tests: tests/core/test_capacity.py
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 from seatrial.core import phases
+from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.policy import Limits
@@ -39,8 +41,8 @@ class Scope:
     """For people, such as `rack r12`; empty for the rollout itself."""
     parallel_max: int
     unavailable_max: int
-    unavailable: frozenset[str]
-    under_way: frozenset[str]
+    unavailable: AbstractSet[str]
+    under_way: AbstractSet[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ class Budget:
     """What may be spent, and what is spent before anybody new is admitted."""
 
     failed_max: int
-    failed: tuple[str, ...]
+    failed: Collection[str]
     scopes: Mapping[str, Scope]
     scopes_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The scopes a node is in besides the rollout's own."""
@@ -80,29 +82,27 @@ def budget_of(nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent
     """The budget of this fleet, as seen."""
     unavailable = frozenset(name for name, node in nodes.items() if node.facts.is_unavailable)
     moving = under_way(ledger, nodes)
-    members, limits, units = _scopes(nodes, intent)
-    scopes = {WHOLE: _scope(WHOLE, intent.limits, len(nodes), unavailable, moving)}
-    scopes_of: dict[str, list[str]] = defaultdict(list)
+    places = {name: place_of(node.facts, intent) for name, node in nodes.items()} if has_places(intent) else {}
+    members: dict[str, set[str]] = defaultdict(set)
+    limits: dict[str, Limits] = {}
+    for node, place in places.items():
+        for scope, limit in place.scopes:
+            members[scope].add(node)
+            limits[scope] = limit
+    scopes = {WHOLE: scope_of(WHOLE, intent.limits, len(nodes), unavailable, moving)}
     for name, inside in members.items():
-        scopes[name] = _scope(name, limits[name], len(inside), unavailable & inside, moving & inside)
-        for node in inside:
-            scopes_of[node].append(name)
+        scopes[name] = scope_of(name, limits[name], len(inside), unavailable & inside, moving & inside)
     return Budget(
         failed_max=intent.failed_max,
-        failed=tuple(
-            sorted(
-                name
-                for name, node in nodes.items()
-                if node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED
-            )
-        ),
+        failed=tuple(sorted(name for name, node in nodes.items() if has_failed(node.record))),
         scopes=scopes,
-        scopes_of={node: tuple(names) for node, names in scopes_of.items()},
-        unit_of=units,
+        scopes_of={node: place.names for node, place in places.items() if place.scopes},
+        unit_of={node: place.unit for node, place in places.items() if place.unit},
     )
 
 
-def _scope(name: str, limits: Limits, total: int, unavailable: frozenset[str], moving: frozenset[str]) -> Scope:
+def scope_of(name: str, limits: Limits, total: int, unavailable: AbstractSet[str], moving: AbstractSet[str]) -> Scope:
+    """A set of `total` nodes with its limits, and what is spent of them."""
     return Scope(
         name=name,
         # 0 means no limit of its own, and a set cannot have more nodes under way than it has nodes.
@@ -113,30 +113,41 @@ def _scope(name: str, limits: Limits, total: int, unavailable: frozenset[str], m
     )
 
 
-def _scopes(
-    nodes: Mapping[str, NodeSeen], intent: Intent
-) -> tuple[dict[str, set[str]], dict[str, Limits], dict[str, str]]:
-    """Who is in which scope, with which limits, and who is in which unit."""
-    members: dict[str, set[str]] = defaultdict(set)
-    limits: dict[str, Limits] = {}
-    units: dict[str, str] = {}
-    if not intent.pools and not intent.domains:
-        return members, limits, units
-    for name, node in nodes.items():
-        owner = node.facts.owner
-        if owner in intent.pools:
-            members[f"NVIDIADriver {owner}"].add(name)
-            limits[f"NVIDIADriver {owner}"] = intent.pools[owner].limits
-        for domain in intent.domains:
-            scope = domain_of(node.facts, domain.label)
-            if not scope:
-                continue
-            if domain.is_unit:
-                units[name] = scope
-            if domain.unavailable_max is not None:
-                members[scope].add(name)
-                limits[scope] = Limits(parallel_max=0, unavailable_max=domain.unavailable_max)
-    return members, limits, units
+class Place(NamedTuple):
+    """Where a node stands besides in the rollout: its pool first, then its domains as the intent has them."""
+
+    scopes: tuple[tuple[str, Limits], ...] = ()
+    unit: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The scopes by name; two domains may share one."""
+        return tuple(dict.fromkeys(name for name, _ in self.scopes))
+
+
+def has_places(intent: Intent) -> bool:
+    """Whether there is any scope or unit besides the rollout itself."""
+    return bool(intent.pools or intent.domains)
+
+
+def place_of(facts: NodeFacts, intent: Intent) -> Place:
+    """The scopes and the unit of one node."""
+    scopes: list[tuple[str, Limits]] = []
+    unit = ""
+    if facts.owner in intent.pools:
+        scopes.append((f"NVIDIADriver {facts.owner}", intent.pools[facts.owner].limits))
+    for domain in intent.domains:
+        name = domain_of(facts, domain.label)
+        if name and domain.is_unit:
+            unit = name
+        if name and domain.unavailable_max is not None:
+            scopes.append((name, Limits(parallel_max=0, unavailable_max=domain.unavailable_max)))
+    return Place(tuple(scopes), unit)
+
+
+def has_failed(record: NodeRecord | None) -> bool:
+    """Whether the node was given up, and counts against the failures tolerated."""
+    return record is not None and record.phase is NodePhase.UPGRADE_FAILED
 
 
 def domain_of(facts: NodeFacts, label: str) -> str:
@@ -160,28 +171,42 @@ def admit(
     the same.
     """
     admitted = {admission.node: admission for admission in ledger}
-    tally = _Tally(budget, admitted)
+    tally = Tally(budget, admitted)
     late: dict[str, list[str]] = defaultdict(list)
     for name in sorted(coming & budget.unit_of.keys()):
         late[budget.unit_of[name]].append(name)
     left: list[tuple[list[str], list[str] | None]] = []
+    turned_down: set[Kind] = set()
     for group in _groups(candidates, budget):
         names = [candidate.node for candidate in group]
         missing = late.get(budget.unit_of.get(names[0], ""))
-        if missing or tally.why_not(names) is not None:
+        # Limits only fill up, so nobody needs to ask who is like somebody that was turned down.
+        kind = tally.kind_of(names[0]) if len(names) == 1 else None
+        if missing or kind in turned_down or tally.why_not(names) is not None:
             left.append((names, missing))
+            if kind is not None and not missing:
+                turned_down.add(kind)
             continue
         tally.add(names)
         admitted |= {candidate.node: candidate for candidate in group}
-    holds = []
+    return Admitted(ledger=tuple(sorted(admitted.values())), holds=tuple(_explain(left, tally)))
+
+
+def _explain(left: Iterable[tuple[list[str], list[str] | None]], tally: Tally) -> Iterator[Hold]:
+    """Why each of these waits, put into words once for all who are alike."""
+    words: dict[Kind, Hold] = {}
     for names, missing in left:
-        why_not = _unit_incomplete(missing) if missing else tally.why_not(names)
-        holds += [hold(name, *why_not) for name in names if why_not is not None]
-    return Admitted(ledger=tuple(sorted(admitted.values())), holds=tuple(holds))
+        kind = tally.kind_of(names[0]) if len(names) == 1 and not missing else None
+        told = words.get(kind) if kind is not None else None
+        if told is None:
+            told = tally.told(names) if not missing else _unit_incomplete(missing)
+        if kind is not None:
+            words[kind] = told
+        yield from (Hold(subject=name, code=told.code, params=told.params) for name in names)
 
 
-def _unit_incomplete(late: list[str]) -> tuple[HoldCode, dict[str, object]]:
-    return HoldCode.UNIT_INCOMPLETE, {"nodes": _some(tuple(late))}
+def _unit_incomplete(late: list[str]) -> Hold:
+    return hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late))
 
 
 def _groups(candidates: Iterable[Admission], budget: Budget) -> Iterable[list[Admission]]:
@@ -193,47 +218,91 @@ def _groups(candidates: Iterable[Admission], budget: Budget) -> Iterable[list[Ad
     return groups.values()
 
 
-class _Tally:
-    """What is spent in each scope while candidates are let in, one after the other."""
+Kind: TypeAlias = tuple[tuple[str, ...], bool]
+"""The scopes a node is in, and whether it is gone for its users already: all that its admission depends on."""
+
+
+class Tally:
+    """What is spent in each scope while candidates are let in, one after the other. It only ever grows."""
 
     def __init__(self, budget: Budget, admitted: Iterable[str]) -> None:
         self._budget = budget
-        self._moving = {name: set(scope.under_way) for name, scope in budget.scopes.items()}
-        self._taken = {name: set(scope.unavailable) for name, scope in budget.scopes.items()}
-        for node in admitted:
-            for scope in budget.around(node):
-                self._taken[scope].add(node)
+        self._moving: dict[str, set[str]] = defaultdict(set)
+        """Let in here, beyond those under way before."""
+        self._taken = taken_in(budget, admitted)
 
     def add(self, names: Iterable[str]) -> None:
         for node in names:
-            for scope in self._budget.around(node):
-                self._moving[scope].add(node)
-                self._taken[scope].add(node)
+            for name in self._budget.around(node):
+                scope = self._budget.scopes[name]
+                if node not in scope.under_way:
+                    self._moving[name].add(node)
+                if node not in scope.unavailable:
+                    self._taken[name].add(node)
 
-    def why_not(self, names: list[str]) -> tuple[HoldCode, dict[str, object]] | None:
+    def kind_of(self, name: str) -> Kind:
+        is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
+        return self._budget.scopes_of.get(name, ()), is_taken
+
+    def why_not(self, names: Sequence[str]) -> Why | None:
         """The first limit that these together would break; None when none."""
         budget = self._budget
         if len(budget.failed) > budget.failed_max:
-            params = {"failed": len(budget.failed), "limit": budget.failed_max, "nodes": _some(budget.failed)}
-            return HoldCode.FAILURE_BUDGET, params
+            return Why(HoldCode.FAILURE_BUDGET)
         scopes = dict.fromkeys(scope for node in names for scope in budget.around(node))
         return next((why for scope in scopes if (why := self._why_not_in(scope, names)) is not None), None)
 
-    def _why_not_in(self, name: str, names: list[str]) -> tuple[HoldCode, dict[str, object]] | None:
+    def _why_not_in(self, name: str, names: Sequence[str]) -> Why | None:
         scope, moving, taken = self._budget.scopes[name], self._moving[name], self._taken[name]
         inside = [node for node in names if name in self._budget.around(node)]
-        where = {"scope": name} if name else {}
         # A node that is unavailable already costs nothing more, so it may be worked on even at the limit.
-        new = [node for node in inside if node not in taken]
+        new = [node for node in inside if node not in scope.unavailable and node not in taken]
         if len(inside) > 1 and (len(inside) > scope.parallel_max or len(new) > scope.unavailable_max):
-            limit = min(scope.parallel_max, scope.unavailable_max)
-            return HoldCode.UNIT_TOO_LARGE, where | {"size": len(inside), "limit": limit}
-        if len(moving) + len(inside) > scope.parallel_max:
-            return HoldCode.PARALLEL_LIMIT, where | {"limit": scope.parallel_max, "nodes": _some(frozenset(moving))}
-        if new and len(taken) + len(new) > scope.unavailable_max:
-            params = {"limit": scope.unavailable_max, "taken": len(taken), "nodes": _some(frozenset(taken))}
-            return HoldCode.UNAVAILABLE_LIMIT, where | params
+            return Why(HoldCode.UNIT_TOO_LARGE, name, len(inside))
+        if len(scope.under_way) + len(moving) + len(inside) > scope.parallel_max:
+            return Why(HoldCode.PARALLEL_LIMIT, name)
+        if new and len(scope.unavailable) + len(taken) + len(new) > scope.unavailable_max:
+            return Why(HoldCode.UNAVAILABLE_LIMIT, name)
         return None
+
+    def told(self, names: Sequence[str]) -> Hold:
+        """Why these are not let in, in words; only for those who are not."""
+        why, budget = self.why_not(names), self._budget
+        if why is None:
+            raise CoreBug(f"{', '.join(names)}: nothing keeps them from starting.")
+        scope, moving, taken = budget.scopes[why.scope], self._moving[why.scope], self._taken[why.scope]
+        where = {"scope": why.scope} if why.scope else {}
+        params: dict[str, object]
+        match why.code:
+            case HoldCode.FAILURE_BUDGET:
+                params = {"failed": len(budget.failed), "limit": budget.failed_max, "nodes": _some(budget.failed)}
+            case HoldCode.UNIT_TOO_LARGE:
+                params = {"size": why.size, "limit": min(scope.parallel_max, scope.unavailable_max)}
+            case HoldCode.PARALLEL_LIMIT:
+                params = {"limit": scope.parallel_max, "nodes": _some(scope.under_way | moving)}
+            case _:
+                gone = scope.unavailable | taken
+                params = {"limit": scope.unavailable_max, "taken": len(gone), "nodes": _some(gone)}
+        return hold("", why.code, where | params)
+
+
+class Why(NamedTuple):
+    """Which limit keeps somebody from starting, and in which scope."""
+
+    code: HoldCode
+    scope: str = WHOLE
+    size: int = 1
+    """Of the unit that is too large."""
+
+
+def taken_in(budget: Budget, admitted: Iterable[str]) -> dict[str, set[str]]:
+    """In each scope, who counts as unavailable for being admitted alone."""
+    taken: dict[str, set[str]] = defaultdict(set)
+    for node in admitted:
+        for scope in budget.around(node):
+            if node not in budget.scopes[scope].unavailable:
+                taken[scope].add(node)
+    return taken
 
 
 def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
@@ -242,14 +311,15 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
     Between an admission and its cordon may lie a pause of days, so the budget is looked at once more before the cordon.
     """
     if len(budget.failed) > budget.failed_max:
-        return budget.whole.under_way
+        return frozenset(budget.whole.under_way)
     admitted = [admission.node for admission in ledger]
+    taken = taken_in(budget, admitted)
     back: set[str] = set()
-    for name, scope in budget.scopes.items():
-        taken = scope.unavailable | {node for node in admitted if name in budget.around(node)}
+    for name in dict.fromkeys(name for node in admitted for name in budget.around(node)):
+        scope = budget.scopes[name]
         if len(scope.under_way) > scope.parallel_max:
             back |= scope.under_way
-        elif len(taken) > scope.unavailable_max:
+        elif len(scope.unavailable) + len(taken[name]) > scope.unavailable_max:
             back |= scope.under_way - scope.unavailable
     return frozenset(back)
 
@@ -285,7 +355,7 @@ def _is_held(admission: Admission, node: NodeSeen | None, intent: Intent) -> boo
 
 def _is_emptied_for_us(node: NodeSeen, intent: Intent) -> bool:
     """Whether a maintenance operator keeps the node cordoned in our name."""
-    found = node.facts.maintenance
+    found = node.facts.maintenance if node.facts.is_cordoned else None
     return found is not None and intent.requestor is not None and found.is_wanted_by(intent.requestor.id)
 
 
@@ -295,8 +365,7 @@ def _has_ended(admission: Admission, record: NodeRecord | None) -> bool:
     return record.attempt > admission.attempt or record.phase in phases.ENDED
 
 
-@lru_cache(maxsize=8)  # thousands wait for the same few: the same set is named again and again
-def _some(names: frozenset[str] | tuple[str, ...], limit: int = 4) -> str:
+def _some(names: Iterable[str], limit: int = 4) -> str:
     ordered = sorted(names)
     rest = len(ordered) - limit
     return (", ".join(ordered[:limit]) or "none") + (f" and {rest} more" if rest > 0 else "")

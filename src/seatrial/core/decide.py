@@ -2,6 +2,7 @@
 
 The same function serves the live controller, the simulator, the property tests and the explorer. It composes
 `step_node` (one node), `admit` (the fleet's budget) and the reasons that stop a rollout as a whole; it knows no more.
+It looks at every node anew each time; `fleet.Fleet` gives the same answer from what changed, and is made of its parts.
 
 Tests: tests/core/test_decide.py
 """
@@ -9,8 +10,8 @@ Tests: tests/core/test_decide.py
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core import actions as acts
@@ -25,6 +26,7 @@ from seatrial.core.snapshot import (
     Mode,
     NodePhase,
     NodeSeen,
+    OperatorFacts,
     RolloutRecord,
     Snapshot,
     Summary,
@@ -78,45 +80,52 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     )
     steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
     wishing = [seen.nodes[name] for name, step in steps.items() if step.wants_admission]
-    wishes = [_wish(node) for node in order.ordered(wishing, seen.nodes, intent)]
-    admitted = capacity.admit(wishes, ledger, budget, _coming(steps))
+    wishes = [wish(node) for node in order.ordered(wishing, seen.nodes, intent)]
+    admitted = capacity.admit(wishes, ledger, budget, coming(steps))
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
     holds += [hold(name, HoldCode.LEDGER_PENDING) for name in sorted(new)]
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None])
-    holds += [hold(action.subject, HoldCode.PASS_FULL, until=now, limit=ACTIONS_MAX) for action in left]
-    writing, ask_again_at = _write_rollout(seen, admitted.ledger, holds, stop, now)
+    holds += [pass_full(action.subject, now) for action in left]
+    writing, ask_again_at = write_rollout(seen, admitted.ledger, summarise(seen, holds, stop), now)
     return Decision(
         actions=(*writing, *moves),
         holds=tuple(sorted(holds, key=lambda held: (held.subject, held.code))),
-        wake_at=_earliest([*(held.until for held in holds), ask_again_at]),
+        wake_at=earliest([*(held.until for held in holds), ask_again_at]),
         stop=stop,
     )
 
 
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
+    owners = {node.facts.owner for node in seen.nodes.values()}
+    carried = {node.facts.wanted.version for node in seen.nodes.values() if node.facts.wanted is not None}
+    return stop_of(seen, owners, carried, intent, now)
+
+
+def stop_of(
+    seen: Snapshot, owners: Container[str], carried: Iterable[str], intent: Intent, now: Instant
+) -> Hold | None:
+    """The same, from who owns the members' drivers and which versions their DaemonSets carry; looks at no node."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
-    other = _other_mover(seen)
+    other = _other_mover(seen.operator, owners)
     if other:
         return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=other)
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
-    unpublished = _not_published(seen, intent)
+    unpublished = _not_published(carried, intent)
     if unpublished is not None:
         return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
     return None
 
 
-def _other_mover(seen: Snapshot) -> str:
+def _other_mover(operator: OperatorFacts, owners: Container[str]) -> str:
     """The resource under which NVIDIA's own controller moves members of this rollout; empty when there is none."""
-    operator = seen.operator
     if not operator.pools:
         return operator.kind if operator.mode is Mode.DELEGATED else ""
-    owners = {node.facts.owner for node in seen.nodes.values()}
     names = sorted(pool.name for pool in operator.pools if pool.is_auto_upgrading and pool.name in owners)
     return f"NVIDIADriver/{names[0]}" if names else ""
 
@@ -129,9 +138,8 @@ def why_blind(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     return None
 
 
-def _not_published(seen: Snapshot, intent: Intent) -> str | None:
+def _not_published(carried: Iterable[str], intent: Intent) -> str | None:
     """What the driver DaemonSets carry instead of the target; None when all of them carry it."""
-    carried = {node.facts.wanted.version for node in seen.nodes.values() if node.facts.wanted is not None}
     others = sorted(text for text in carried if not _is_target(text, intent))
     return ", ".join(text or "an image without a driver version in its tag" for text in others) if others else None
 
@@ -144,25 +152,39 @@ def _is_target(text: str, intent: Intent) -> bool:
 
 
 def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Step:
-    """The node's own step, unless an answer is still awaited or the rollout as a whole is stopped."""
-    if node.name in seen.busy:
-        return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=seen.busy[node.name]))
-    step = step_node(node, orders, now)
-    if stop is None or (step.action is None and not step.wants_admission):
-        return step
-    if stop.code not in FREEZING and step.action is not None and not _leads_to_disruption(step.action):
-        return step
-    return Step(hold=replace(stop, subject=node.name))
+    """The node's own step, unless the rollout as a whole is stopped."""
+    step = own_step(node, orders, seen.busy, now)
+    return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop) else step
 
 
-def _leads_to_disruption(action: Action) -> bool:
+def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None], now: Instant) -> Step:
+    """What the node would do by itself, unless an answer is still awaited."""
+    if node.name in busy:
+        return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name]))
+    return step_node(node, orders, now)
+
+
+def is_kept_back(step: Step, stop: Hold) -> bool:
+    """Whether a step has to wait until the rollout as a whole may go on."""
+    if step.action is None:
+        return step.wants_admission
+    return stop.code in FREEZING or leads_to_disruption(step.action)
+
+
+def leads_to_disruption(action: Action) -> bool:
+    """Whether an act takes something away, or is the first of a row that will."""
     opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
     # An attempt opened without a published target would only be released again.
     starts = (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED)
     return acts.is_disruptive(action) or opens in starts
 
 
-def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
+def like(held: Hold, subject: str) -> Hold:
+    """The same hold for somebody else."""
+    return Hold(subject=subject, code=held.code, params=held.params, since=held.since, until=held.until)
+
+
+def coming(steps: Mapping[str, Step]) -> frozenset[str]:
     """Who does not ask to start yet, but is about to: a unit waits for them."""
     return frozenset(
         name
@@ -172,21 +194,32 @@ def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
     )
 
 
-def _wish(node: NodeSeen) -> Admission:
+def wish(node: NodeSeen) -> Admission:
+    """The admission that a node asks for."""
     return Admission(node=node.name, attempt=node.record.attempt if node.record else 0)
 
 
 def _bounded(moves: list[Action]) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
     """At most ACTIONS_MAX a pass; what gives capacity back goes first."""
-    ordered = sorted(moves, key=lambda action: (not isinstance(action, acts.Uncordon), action.subject))
+    ordered = sorted(moves, key=turn_of)
     return tuple(ordered[:ACTIONS_MAX]), tuple(ordered[ACTIONS_MAX:])
+
+
+def turn_of(action: Action) -> tuple[bool, str]:
+    """Where an act stands in the order of a pass."""
+    return not isinstance(action, acts.Uncordon), action.subject
+
+
+def pass_full(subject: str, now: Instant) -> Hold:
+    """Why an act waits that would be one too many for this pass."""
+    return hold(subject, HoldCode.PASS_FULL, until=now, limit=ACTIONS_MAX)
 
 
 # ── the rollout's own record ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_rollout(
-    seen: Snapshot, ledger: tuple[Admission, ...], holds: Iterable[Hold], stop: Hold | None, now: Instant
+def write_rollout(
+    seen: Snapshot, ledger: tuple[Admission, ...], summary: Summary, now: Instant
 ) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
     """The ledger at once when it changed; the summary with it, or at most every SUMMARY_SECONDS."""
     before = seen.rollout
@@ -196,7 +229,6 @@ def _write_rollout(
         return (), seen.busy[subject]
     if rebuff is not None and now < retry_at(rebuff):
         return (), retry_at(rebuff)
-    summary = summarise(seen, holds, stop)
     record = RolloutRecord(
         name=before.name,
         resource_version=before.resource_version,
@@ -220,16 +252,24 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None) -> Summa
 
     A stopped rollout is not done even when every node is in order: they may all be in order on the old driver.
     """
-    counts = Counter(node.record.phase.value if node.record else "unknown" for node in seen.nodes.values())
-    codes = Counter(held.code.value for held in holds if held.code is not HoldCode.WRITE_IN_FLIGHT)
-    is_done = bool(seen.nodes) and counts[NodePhase.UPGRADE_DONE.value] == len(seen.nodes) and not codes
-    is_moving = bool(capacity.under_way(seen.rollout.admitted, seen.nodes)) or HoldCode.LEDGER_PENDING.value in codes
+    phases = Counter(node.record.phase if node.record else None for node in seen.nodes.values())
+    return summary_of(seen, phases, Counter(held.code for held in holds), stop)
+
+
+def summary_of(
+    seen: Snapshot, phases: Mapping[NodePhase | None, int], codes: Mapping[HoldCode, int], stop: Hold | None
+) -> Summary:
+    """The same, from how many are in which phase and held for which reason; looks at the ledger's nodes only."""
+    told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
+    is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
+    is_moving = bool(capacity.under_way(seen.rollout.admitted, seen.nodes)) or HoldCode.LEDGER_PENDING in told
     return Summary(
         state="waiting" if stop is not None else "done" if is_done else "progressing" if is_moving else "waiting",
-        counts=tuple(sorted(counts.items())),
-        holds=tuple(sorted(codes.items())),
+        counts=tuple(sorted((phase.value if phase else "unknown", count) for phase, count in phases.items())),
+        holds=tuple(sorted((code.value, count) for code, count in told.items())),
     )
 
 
-def _earliest(instants: Iterable[Instant | None]) -> Instant | None:
+def earliest(instants: Iterable[Instant | None]) -> Instant | None:
+    """The first of these; None when there is none."""
     return min((instant for instant in instants if instant is not None), default=None)

@@ -213,7 +213,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.FAILED: _says(
         "the upgrade of this node failed: {why_text}",
-        "{cure}then `seatrial node retry {subject}` "
+        "{cure} Then: `seatrial node retry {subject}` "
         "(or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required).",
     ),
 }
@@ -278,7 +278,7 @@ def _fill(text: str, held: Hold) -> str:
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
     cause = _diagnosis(held)
-    params["cure"] = f"{cause[1]} " if cause else "Mend the cause, "
+    params["cure"] = cause[1] if cause else "Mend the cause."
     # What others say may end with a full stop of its own.
     texts = {key: value.rstrip(". ") for key, value in params.items()}
     return text.format(**(texts | {"cure": params["cure"]}), subject=held.subject)

@@ -19,8 +19,13 @@ Key: TypeAlias = Callable[[NodeSeen], tuple[float | str, ...]]
 
 def ordered(wishing: Iterable[NodeSeen], nodes: Mapping[str, NodeSeen], intent: Intent) -> list[NodeSeen]:
     """The nodes in the order in which they may start."""
+    return sorted(wishing, key=key_of(nodes, intent))
+
+
+def key_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> Key:
+    """What the nodes are sorted by."""
     key = _KEYS[intent.order](nodes, intent)
-    return sorted(wishing, key=lambda node: (*key(node), node.name))
+    return lambda node: (*key(node), node.name)
 
 
 def _by_name(_nodes: Mapping[str, NodeSeen], _intent: Intent) -> Key:

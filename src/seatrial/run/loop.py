@@ -1,5 +1,7 @@
 """The loop: observe → decide → check the promises → journal → execute. No rules of its own.
 
+Whoever gives it a recorder can replay its passes later; the others pay nothing for it.
+
 Tests: tests/run/test_loop.py, and every simulated and real rollout.
 """
 
@@ -15,6 +17,7 @@ from seatrial.core.invariants import Breach
 from seatrial.core.snapshot import Instant
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run.memory import Memory
+from seatrial.run.recording import Recorder
 
 BREATH = 9.0
 """A pass is followed by a pause this many times as long, so that deciding takes at most a tenth of a core."""
@@ -40,7 +43,7 @@ class Report:
         return self.decision.wake_at if self.decision else None
 
 
-def run_once(ports: Ports, memory: Memory) -> Report:
+def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> Report:
     """One pass."""
     now = ports.clock.now()
     outcomes = collect(ports, now)
@@ -52,6 +55,8 @@ def run_once(ports: Ports, memory: Memory) -> Report:
     seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
     sight = Sight(seen=seen, intent=sight.intent)
     decision = decide(seen, sight.intent, now)
+    if recorder is not None:
+        recorder.note(now, sight, decision)
     breaches = invariants.broken(seen, sight.intent, decision)
     memory.note(is_free=decision.stop is None and not breaches)
     for breach in breaches:
@@ -80,11 +85,12 @@ async def run_forever(
     *,
     on_report: Callable[[Report], None],
     is_over: Callable[[Report], bool],
+    recorder: Recorder | None = None,
 ) -> Report:
     """Pass after pass, each when something changed or is due, until `is_over` or nothing can ever change again."""
     while True:
         started_at = ports.clock.now()
-        report = run_once(ports, memory)
+        report = run_once(ports, memory, recorder)
         on_report(report)
         if is_over(report):
             return report

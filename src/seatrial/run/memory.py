@@ -125,8 +125,11 @@ def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
                 pod.checkpoint_saved if webhook else pod.checkpoint_asked for pod in facts.pods if pod.uid in granted
             ]
             return any(text != token for text in told)
-        case RequestMaintenance(joins=joins):
-            return (facts.maintenance.resource_version if facts.maintenance else "") == joins
+        case RequestMaintenance(requestor=requestor, joins=joins):
+            found = facts.maintenance
+            if found is not None and found.is_wanted_by(requestor):
+                return False
+            return not joins or (found is not None and found.resource_version == joins)
         case ReleaseMaintenance(uid=uid, resource_version=version):
             found = facts.maintenance
             return found is not None and (found.uid, found.resource_version) == (uid, version)

@@ -167,6 +167,8 @@ def _restart(node: NodeSeen, operand: Operand, uid: str) -> NodeSeen | Refused:
 
 def _request(node: NodeSeen, act: RequestMaintenance) -> NodeSeen | Refused:
     found = node.facts.maintenance
+    if found is not None and (found.namespace, found.name) != (act.namespace, act.name):
+        found = None  # two may exist side by side; the facts have room for one, and ours is the one we look at
     if (found.resource_version if found else "") != act.joins:
         return Refused(is_stale=True, why="the NodeMaintenance is another one by now")
     if found is not None:
@@ -411,7 +413,7 @@ def maintenance_gets_ready(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> Nod
 
 def maintenance_ends(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
     """Nobody needs the node any more: the maintenance operator takes its own cordon away."""
-    if facts.maintenance is None or not facts.maintenance.is_deleting:
+    if facts.maintenance is None or not facts.maintenance.is_deleting or facts.maintenance.others:
         return None
     after = replace(facts, maintenance=None)
     if facts.labels.get(CORDON_NOTE) != "true":

@@ -1,23 +1,36 @@
-"""The journal: JSON lines, each bound to the one before by a hash, so that a changed or missing line shows.
+"""Writes the journal: JSON lines, each bound to the one before by a hash, so that a changed or missing line shows.
 
-For people and for replay, never for deciding. An act is written before it is done. Tests: tests/adapters/journal/
+For people and for replay, never for deciding. An act is written before it is done. A full file is put aside and the
+chain goes on in a new one, whose first line says what it hangs on:
+
+    journal.jsonl.000001   head(before: 000…) …… last ─┐
+    journal.jsonl.000002   head(before: ◀──────────────┘) …… last ─┐
+    journal.jsonl          head(before: ◀──────────────────────────┘) ……
+
+Reading is in reading.py, the form of a line in lines.py. Tests: tests/adapters/journal/test_jsonl.py
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import Any, BinaryIO, Final, Self
 
-import msgspec
-
+from seatrial import __version__
+from seatrial.adapters.journal import lines
+from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.core.errors import SeatrialError
 from seatrial.core.snapshot import Instant
 
-GENESIS: Final = "0" * 64
+__all__ = ["JournalUnusable", "JsonlJournal", "NoJournal", "first_broken_line"]
+
+FILE_BYTES_MAX: Final = 64 * 1024 * 1024
+FILES_KEPT: Final = 16
+"""Full files put aside; older ones are deleted."""
+LONGEST_LINES: Final = 4
+"""A file holds at least this many of its longest line: that of a large fleet told whole may be half a file long."""
 _BLOCK_BYTES: Final = 64 * 1024
 
 
@@ -28,10 +41,16 @@ class JournalUnusable(SeatrialError):  # noqa: N818
 class JsonlJournal:
     """Appends entries to a file; goes on behind what the file already holds."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, file_bytes_max: int = FILE_BYTES_MAX, files_kept: int = FILES_KEPT) -> None:
         self._path = path
+        self._file_bytes_max = file_bytes_max
+        self._files_kept = files_kept
         self._file: BinaryIO | None = None
-        self._chain: str | None = None
+        self._chain = ""  # empty until the first entry
+        self._journal = ""
+        self._number = 0
+        self._size_bytes = 0
+        self._longest_bytes = 0
 
     def __enter__(self) -> Self:
         try:
@@ -49,31 +68,101 @@ class JsonlJournal:
             self._file = None
 
     def append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
+        self._guarded(self._append, at, kind, fields)
+
+    def turn(self, at: Instant) -> bool:
+        """Put the file aside if it is full; whether a new one was begun.
+
+        Never by itself: entries may build on one another, and whoever writes them knows where a file can begin.
+        """
+        return bool(self._guarded(self._turn, at))
+
+    def _guarded(self, do: Any, at: Instant, *arguments: Any) -> Any:
         if self._file is None:
             raise RuntimeError("the journal is used outside of `with`")
         try:
-            if self._chain is None:
-                # Only now: while we stood by, the leader may have written to the same file.
-                self._chain = self._resume(self._file)
-            entry = {"at": round(at, 3), "kind": kind, **fields}
-            self._chain = link(self._chain, entry)
-            self._file.write(msgspec.json.encode({**entry, "chain": self._chain}) + b"\n")
-            self._file.flush()
+            if not self._chain:
+                # Only now: while we stood by, the leader may have written to the same file, or put it aside.
+                self._resume(at)
+            return do(at, *arguments)
         except OSError as err:
             raise self._unusable(err.strerror) from err
 
-    def _resume(self, file: BinaryIO) -> str:
-        """Cut off a torn last line, and give the chain of the last whole one."""
-        last, torn = _last_lines(file)
+    def _append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
+        line, chain = lines.seal(self._chain, {"at": at, "kind": kind, **fields})
+        self._open.write(line)
+        self._open.flush()
+        self._chain = chain
+        self._size_bytes += len(line)
+        self._longest_bytes = max(self._longest_bytes, len(line))
+
+    def _turn(self, at: Instant) -> bool:
+        if self._size_bytes < max(self._file_bytes_max, LONGEST_LINES * self._longest_bytes):
+            return False
+        self._open.close()
+        self._path.rename(self._aside(self._number))
+        self._file = self._path.open("a+b")
+        self._begin(at)
+        for number in sorted(self._numbers())[: -self._files_kept]:
+            self._aside(number).unlink(missing_ok=True)
+        return True
+
+    # ── beginning and going on ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self, at: Instant) -> None:
+        """The first line of a file."""
+        self._number, self._size_bytes, self._longest_bytes = self._number + 1, 0, 0
+        head = {"version": __version__, "file": self._number, "before": self._chain or lines.GENESIS}
+        self._chain = self._chain or lines.GENESIS
+        self._append(at, lines.HEAD, head | ({"journal": self._journal} if self._journal else {}))
+        self._journal = self._journal or self._chain
+
+    def _resume(self, at: Instant) -> None:
+        """Go on behind the last whole line of what is there."""
+        self._open.close()
+        self._file = self._path.open("a+b")
+        last, torn = _last_lines(self._open)
         if torn:
             # A crash in the middle of a line leaves half of it; the act it told of was not begun.
-            file.truncate(file.seek(0, os.SEEK_END) - len(torn))
-        if not last:
-            return GENESIS
+            self._open.truncate(self._open.seek(0, os.SEEK_END) - len(torn))
+        if last:
+            self._take_up(self._path, last)
+            self._size_bytes = self._open.seek(0, os.SEEK_END)
+        else:
+            # An empty file: the first of all, or the one before was put aside and then we died.
+            aside = max(self._numbers(), default=0)
+            if aside:
+                with self._aside(aside).open("rb") as file:
+                    self._take_up(self._aside(aside), _last_lines(file)[0])
+            self._begin(at)
+        if torn:
+            self._append(at, "torn", {"bytes": len(torn)})
+
+    def _take_up(self, path: Path, last: bytes) -> None:
+        with path.open("rb") as file:
+            first = file.readline()
         try:
-            return str(msgspec.json.decode(last)["chain"])
-        except (msgspec.MsgspecError, TypeError, KeyError) as err:
-            raise self._unusable("its last line is not one of ours") from err
+            head, claimed = lines.read(first), lines.unseal(first)[1]
+            chain = lines.unseal(last)[1]
+            self._number, self._journal = int(head["file"]), str(head.get("journal", claimed))
+        except (ValueError, KeyError) as err:
+            raise self._unusable(f"{path.name} is no journal of ours") from err
+        self._chain = chain
+
+    @property
+    def _open(self) -> BinaryIO:
+        if self._file is None:
+            raise RuntimeError("the journal is used outside of `with`")
+        return self._file
+
+    def _aside(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number:06}")
+
+    def _numbers(self) -> list[int]:
+        """The numbers of the files put aside."""
+        prefix = f"{self._path.name}."
+        ends = [each.name.removeprefix(prefix) for each in self._path.parent.glob(f"{prefix}[0-9]*")]
+        return [int(end) for end in ends if end.isdecimal()]
 
     def _unusable(self, why: str | None) -> JournalUnusable:
         return JournalUnusable(f"The journal {self._path} cannot be written: {why}. Move it away or name another file.")
@@ -84,27 +173,6 @@ class NoJournal:
 
     def append(self, at: Instant, kind: str, fields: Mapping[str, object]) -> None:
         """Forget it."""
-
-
-def link(before: str, entry: Mapping[str, object]) -> str:
-    """The hash of an entry behind the one before it."""
-    return hashlib.sha256(before.encode() + msgspec.json.encode(entry, order="sorted")).hexdigest()
-
-
-def first_broken_line(path: Path) -> int | None:
-    """The number of the first line that does not fit the one before; None when the chain is whole."""
-    chain = GENESIS
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                entry = msgspec.json.decode(line, type=dict[str, object])
-                claimed = entry.pop("chain")
-            except (msgspec.MsgspecError, KeyError):
-                return number
-            chain = link(chain, entry)
-            if claimed != chain:
-                return number
-    return None
 
 
 def _last_lines(file: BinaryIO) -> tuple[bytes, bytes]:
