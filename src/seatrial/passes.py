@@ -80,8 +80,9 @@ def decided_of(decision: Decision) -> Decided:
     """What is kept of a decision."""
     told = codec.encode(decision)
     codes: dict[str, str] = {}
-    for held in decision.holds:
-        codes[held.subject] = f"{codes[held.subject]}, {held.code}" if held.subject in codes else held.code.value
+    for held in told.get("holds", ()):
+        subject, code = held["subject"], held["code"]
+        codes[subject] = f"{codes[subject]}, {code}" if subject in codes else code
     acts = zip(decision.actions, told.get("actions", ()), strict=True)
     return Decided(
         digest=_digest(told, _DIGITS),
@@ -130,7 +131,7 @@ class Reader:
 
 def differences(kept: Decided, now: Decided) -> Iterable[str]:
     """In what a decision differs from the one that was kept, one sentence each; none when it does not."""
-    if kept.digest == now.digest:
+    if kept == now:
         return
     before, after = dict(kept.acts), dict(now.acts)
     yield from (f"no longer decided: {id_}" for id_ in kept.ids if id_ not in after)

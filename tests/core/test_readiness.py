@@ -175,11 +175,15 @@ def test_a_node_that_offers_less_than_before_is_not_proven(
     assert lack(before, offer=now) == Lack(code, params)
 
 
-@pytest.mark.parametrize(("before", "now", "code", "params"), LOSSES)
+@pytest.mark.parametrize(("before", "now", "code", "params"), LOSSES[:-1])
 def test_a_loss_that_somebody_accepts_is_none(
     before: GpuOffer, now: GpuOffer, code: HoldCode, params: dict[str, object]
 ) -> None:
     assert lack(before, offer=now, is_loss_accepted=True) is None
+
+
+def test_a_dra_plugin_is_waited_for_even_where_a_loss_is_accepted() -> None:
+    assert lack(WITH_DRA, is_loss_accepted=True) == Lack(HoldCode.DRA_PLUGIN_MISSING, {})
 
 
 @pytest.mark.parametrize(("before", "now", "code", "params"), LOSSES)
@@ -197,10 +201,6 @@ def test_slices_published_before_have_to_be_published_again() -> None:
     missing = Lack(HoldCode.DRA_SLICES_MISSING, {"pod": "plugin-n1"})
     assert lack(WITH_DRA, dra=FRESH_PLUGIN) == missing
     assert lack(GpuOffer(has_dra_plugin=True), dra=FRESH_PLUGIN) is None
-
-
-def test_slices_somebody_accepts_to_lose_need_not_be_published() -> None:
-    assert lack(WITH_DRA, dra=FRESH_PLUGIN, is_loss_accepted=True) is None
 
 
 # ── details ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -127,6 +127,15 @@ def test_an_accepted_loss_is_answered_when_the_node_is_done(is_accepted: bool, a
     assert action.answers == answers
 
 
+def test_a_retry_after_an_accepted_loss_measures_the_node_anew() -> None:
+    before = {"before": GpuOffer(resources=(("nvidia.com/gpu", 8),))}
+    for is_accepted, kept in ((True, None), (False, before["before"])):
+        node = a_node(phase=NodePhase.UPGRADE_FAILED, record=before, is_loss_accepted=is_accepted)
+        action = new_attempt(node, some_orders(), NOW).action
+        assert isinstance(action, WriteNodeRecord)
+        assert action.record.before == kept
+
+
 def test_an_accepted_loss_is_not_answered_before() -> None:
     node = a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_loss_accepted=True)
     assert open_phase(node, NodePhase.VALIDATION_REQUIRED, NOW) == opening(node, NodePhase.VALIDATION_REQUIRED)

@@ -21,7 +21,7 @@ import pytest
 
 from seatrial.adapters.journal.jsonl import first_broken_line
 from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, waiting
+from seatrial.testbed import consumers, controller_process, waiting
 from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
@@ -223,6 +223,7 @@ class Stage:
 
     def remove(self, workload: Workload) -> None:
         """Take a workload off its node for good; its namespace goes with the fleet."""
+        consumers.release(self.fleet, workload)
         kinds = "deployment,daemonset,job,pod"
         self.cluster.kubectl("delete", kinds, "--all", "-n", workload.namespace, "--cascade=foreground")
 

@@ -58,6 +58,12 @@ def fewest_running(history: History, app: str) -> int:
     return min(counts[counts.index(max(counts)) :])
 
 
+def running_on(history: History, app: str) -> dict[str, str]:
+    """The nodes on which a pod of a workload was last seen Ready, and its uid."""
+    latest = {pod.uid: pod for pod in history.pods(app)}
+    return {pod.node: uid for uid, pod in latest.items() if pod.is_ready and not pod.is_leaving and not pod.is_gone}
+
+
 def has_left(history: History, app: str) -> bool:
     """Whether a pod of a workload was ever told to go."""
     return any(pod.is_leaving or pod.is_gone for pod in history.pods(app))

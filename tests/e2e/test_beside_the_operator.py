@@ -5,7 +5,6 @@ It would take the nodes of every other test for its own, so it gets a control pl
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -16,15 +15,13 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.config import load_config
-from seatrial.adapters.kube.observe import KubeObserver
 from seatrial.core.snapshot import Mode, Snapshot
 from seatrial.testbed import controller_process, operator, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
 from seatrial.testbed.history import History
 from tests.e2e.promises import PATH, most_unavailable, most_under_way
+from tests.e2e.sights import look
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 
@@ -58,19 +55,7 @@ def account(lone_plane: ControlPlane) -> Path:
 
 def snapshot_of(plane: ControlPlane) -> Snapshot:
     """What our observer makes of the cluster."""
-
-    async def look() -> Snapshot:
-        config = load_config(kubeconfig=str(plane.kubeconfig), environ={})
-        async with (
-            Client(config, user_agent="testbed-look") as client,
-            KubeObserver(client, namespace=operator.NAMESPACE, rollout=ROLLOUT, on_fault=pytest.fail) as observer,
-        ):
-            await observer.wait_synced(30)
-            sight = observer.observe()
-            assert sight is not None
-            return sight.seen
-
-    return asyncio.run(look())
+    return look(plane, ROLLOUT).seen
 
 
 def status(plane: ControlPlane) -> tuple[int, dict[str, Any]]:

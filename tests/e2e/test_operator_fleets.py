@@ -34,6 +34,7 @@ from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
 from seatrial.testbed.history import History, NodeMoment, PodMoment
 from tests.e2e.promises import PATH, is_under_way
+from tests.e2e.sights import is_unavailable, look, most
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 
@@ -49,7 +50,13 @@ KINDS: dict[str, tuple[operator_drivers.NvidiaDriver, ...]] = {"cluster-policy":
 
 CLOSED: dict[str, Any] = {"maxParallelUpgrades": 1, "maxUnavailable": 0}
 NARROW: dict[str, Any] = {"maxParallelUpgrades": 1, "maxUnavailable": 2}
-WIDE: dict[str, Any] = {"maxParallelUpgrades": 3, "maxUnavailable": 4}
+WIDE: dict[str, Any] = {
+    "maxParallelUpgrades": 3,
+    "maxUnavailable": 4,
+    "podDeletion": {"timeoutSeconds": 240},
+    "drain": {"enable": True, "timeoutSeconds": 77},
+}
+LIMITS = ("maxParallelUpgrades", "maxUnavailable")
 LEASE_SECONDS = 4
 RENEWALS = 6
 """How long a pause lasts, in renewals of the lease: longer than the five seconds between two tries at an eviction."""
@@ -141,7 +148,8 @@ class Tale:
     paused: dict[str, NodeMoment]
     resumed: dict[str, NodeMoment]
     resumed_at: float
-    reloaded_while_paused: tuple[str, ...]
+    reloaded: frozenset[str]
+    """Where the new driver was Ready when the pause ended."""
     held: dict[str, NodeMoment]
     """The fleet when all were upgraded but those that something kept."""
     driver_pods_held: dict[str, str]
@@ -211,9 +219,7 @@ def tale(stage: Stage) -> Tale:
     paused_at, paused = time.time(), history.latest()
     wait_renewed(stage, paused_at)
     resumed, resumed_at = history.latest(), time.time()
-    reloaded = tuple(
-        pod.node for pod in history.pods() if is_driver(pod) and pod.is_ready and paused_at < pod.at < resumed_at
-    )
+    reloaded = reloaded_nodes(history)
     stage.patch_rollout(paused=False)
 
     others = [node for node in stage.nodes if node not in (blocked, broken, skipped)]
@@ -246,7 +252,7 @@ def tale(stage: Stage) -> Tale:
         paused=paused,
         resumed=resumed,
         resumed_at=resumed_at,
-        reloaded_while_paused=reloaded,
+        reloaded=reloaded,
         held=held,
         driver_pods_held=driver_pods_held,
         why_blocked=why_blocked,
@@ -265,11 +271,20 @@ def test_the_cluster_policys_limits_hold_at_every_moment_and_a_change_of_them_co
     assert not any(map(is_under_way, tale.closed.values()))
     assert {node for node, moment in tale.narrow.items() if is_under_way(moment)} == {first}
     assert {tale.narrow[node].state for node in others} == {"upgrade-required"}
-    history = tale.stage.history
-    assert most(history, is_under_way, until=tale.widened_at) == NARROW["maxParallelUpgrades"]
-    assert most(history, is_unavailable, until=tale.widened_at) <= NARROW["maxUnavailable"]
-    assert most(history, is_under_way, since=tale.widened_at) == WIDE["maxParallelUpgrades"]
-    assert most(history, is_unavailable, since=tale.widened_at) == WIDE["maxUnavailable"]
+    history, nodes = tale.stage.history, tale.stage.nodes
+    assert most(history, is_under_way, nodes, until=tale.widened_at) == NARROW["maxParallelUpgrades"]
+    assert most(history, is_unavailable, nodes, until=tale.widened_at) <= NARROW["maxUnavailable"]
+    assert most(history, is_under_way, nodes, since=tale.widened_at) == WIDE["maxParallelUpgrades"]
+    assert most(history, is_unavailable, nodes, since=tale.widened_at) == WIDE["maxUnavailable"]
+
+
+def test_how_pods_are_evicted_and_nodes_drained_is_the_cluster_policys_word_too(tale: Tale) -> None:
+    intent = look(tale.stage.plane, ROLLOUT).intent
+    assert intent.pools == {}  # before v26.7 no NVIDIADriver has a policy of its own
+    policy = intent.policy
+    assert (policy.limits.parallel_max, policy.limits.unavailable_max.amount) == tuple(WIDE[each] for each in LIMITS)
+    assert policy.eviction.timeout_seconds == WIDE["podDeletion"]["timeoutSeconds"]
+    assert (policy.drain.is_enabled, policy.drain.rules.timeout_seconds) == (True, WIDE["drain"]["timeoutSeconds"])
 
 
 # ── a pause ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,11 +293,10 @@ def test_the_cluster_policys_limits_hold_at_every_moment_and_a_change_of_them_co
 def test_while_paused_we_write_to_no_node_and_no_pod(tale: Tale) -> None:
     requests = [each for each in tale.stage.requests() if tale.paused_at <= instant(each) < tale.resumed_at]
     assert [each for each in requests if each.resource in ("nodes", "pods") and is_write(each)] == []
-    # It was there all the while, and had reason to go on: a driver that it waited for became Ready.
+    # It was there all the while, and had reason to go on: a driver that it had restarted was Ready.
     assert Counter(each.resource for each in requests if is_write(each))["leases"] >= RENEWALS
-    assert tale.stage.nodes[1] in tale.reloaded_while_paused
+    assert any(is_under_way(tale.resumed[node]) for node in tale.reloaded)
     assert states(tale.paused) == states(tale.resumed)
-    assert any(is_under_way(moment) for moment in tale.paused.values())
 
 
 def test_a_resumed_rollout_goes_on_where_it_was(tale: Tale) -> None:
@@ -420,7 +434,7 @@ def test_a_rollout_over_one_pool_moves_the_nodes_of_that_pool_alone(tale: Tale, 
     assert {node for node in stage.nodes if before[node] != after[node]} == set(canaries)
     touched = {each.name for each in alone.requests() if each.resource == "nodes" and is_write(each)}
     assert touched == set(canaries)
-    assert most(history, is_under_way) <= WIDE["maxParallelUpgrades"]
+    assert most(history, is_under_way, stage.nodes) <= WIDE["maxParallelUpgrades"]
     assert beside.upgrade_states() == {}
 
 
@@ -482,23 +496,16 @@ def is_driver(pod: PodMoment) -> bool:
     return pod.namespace == operator.NAMESPACE and "nvidia/driver:" in pod.image
 
 
+def reloaded_nodes(history: History) -> frozenset[str]:
+    """The nodes on which the new driver is Ready now."""
+    latest = {pod.uid: pod for pod in history.pods() if is_driver(pod)}
+    return frozenset(
+        pod.node for pod in latest.values() if NEW in pod.image and pod.is_ready and not (pod.is_leaving or pod.is_gone)
+    )
+
+
 def is_gone(history: History, uid: str) -> bool:
     return any(pod.uid == uid and pod.is_gone for pod in history.pods())
-
-
-def is_unavailable(node: NodeMoment) -> bool:
-    return node.is_cordoned or not node.is_ready or is_under_way(node)
-
-
-def most(
-    history: History, is_so: Callable[[NodeMoment], bool], *, since: float = 0.0, until: float = float("inf")
-) -> int:
-    """The most nodes of which something was so at any one moment of a stretch."""
-    return max(
-        sum(map(is_so, nodes.values()))
-        for nodes in history.fleets()
-        if since <= max(moment.at for moment in nodes.values()) < until
-    )
 
 
 def states(nodes: dict[str, NodeMoment]) -> dict[str, str]:
@@ -517,8 +524,9 @@ def assert_gone_before_its_driver(tale: Tale, workload: fleet.Workload) -> None:
     """The first pod of a workload was gone when the driver pod of its node was told to go."""
     pods = tale.stage.history.pods()
     first = next(pod for pod in pods if pod.namespace == workload.namespace)
-    gone = next(position for position, pod in enumerate(pods) if pod.uid == first.uid and pod.is_gone)
-    driver_left = next(
+    gone = [position for position, pod in enumerate(pods) if pod.uid == first.uid and pod.is_gone]
+    driver_told = [
         position for position, pod in enumerate(pods) if is_driver(pod) and pod.node == first.node and pod.is_leaving
-    )
-    assert gone < driver_left
+    ]
+    assert gone, f"{first.name} never left"
+    assert min(gone) < min(driver_told)

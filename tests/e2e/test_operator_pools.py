@@ -6,17 +6,13 @@ write the owners on the nodes in its stead. What is shown is what *we* make of s
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.config import load_config
-from seatrial.adapters.kube.observe import KubeObserver
 from seatrial.core.decide import why_stopped
 from seatrial.core.holds import HoldCode
 from seatrial.core.owners import OWNER_LABEL
@@ -25,8 +21,9 @@ from seatrial.ports import Sight
 from seatrial.testbed import controller_process, operator, operator_drivers
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History, NodeMoment
+from seatrial.testbed.history import History
 from tests.e2e.promises import is_under_way
+from tests.e2e.sights import is_unavailable, look, most
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 
@@ -69,27 +66,10 @@ def beside(lone_plane: ControlPlane) -> Iterator[operator.GpuOperator]:
         yield started
 
 
-def look(plane: ControlPlane) -> Sight:
-    """What our observer makes of the cluster."""
-
-    async def observe() -> Sight:
-        config = load_config(kubeconfig=str(plane.kubeconfig), environ={})
-        async with (
-            Client(config, user_agent="testbed-look") as client,
-            KubeObserver(client, namespace=operator.NAMESPACE, rollout=ROLLOUT, on_fault=pytest.fail) as observer,
-        ):
-            await observer.wait_synced(30)
-            sight = observer.observe()
-            assert sight is not None
-            return sight
-
-    return asyncio.run(observe())
-
-
 def test_before_the_operator_names_owners_the_cluster_policy_governs_every_pool(
     lone_plane: ControlPlane, beside: operator.GpuOperator
 ) -> None:
-    sight = look(lone_plane)
+    sight = look(lone_plane, ROLLOUT)
     assert (sight.seen.operator.kind, sight.seen.operator.pools) == (f"ClusterPolicy/{operator.CLUSTER_POLICY}", ())
     assert sight.intent.limits == NO_LIMITS
     assert sight.intent.pools == {}
@@ -100,7 +80,7 @@ def test_with_owners_on_the_nodes_each_nvidia_driver_has_a_policy_of_its_own(
     lone_plane: ControlPlane, beside: operator.GpuOperator
 ) -> None:
     name_owners(lone_plane, beside)
-    sight = look(lone_plane)
+    sight = look(lone_plane, ROLLOUT)
     assert [(pool.name, pool.is_auto_upgrading, pool.driver_version) for pool in sight.seen.operator.pools] == [
         (CANARY, False, OLD),
         (FLEET, False, OLD),
@@ -123,13 +103,13 @@ def test_a_pool_that_nvidias_controller_moves_stops_a_rollout_over_it(
 ) -> None:
     name_owners(lone_plane, beside)
     beside.set_auto_upgrade(is_on=True, driver=CANARY)
-    sight = look(lone_plane)
+    sight = look(lone_plane, ROLLOUT)
     stop = why_stopped(sight.seen, sight.intent, time.time())
     assert stop is not None
     assert (stop.code, dict(stop.params)["owner"]) == (HoldCode.MODE_CONTRADICTION, f"NVIDIADriver/{CANARY}")
 
     select_pool(lone_plane, FLEET)
-    sight = look(lone_plane)
+    sight = look(lone_plane, ROLLOUT)
     stop = why_stopped(sight.seen, sight.intent, time.time())
     assert stop is not None
     assert stop.code is HoldCode.TARGET_NOT_PUBLISHED  # the other pool is no concern of this rollout
@@ -182,12 +162,3 @@ def owners(sight: Sight) -> dict[str, str]:
 
 def expected_owners(beside: operator.GpuOperator) -> dict[str, str]:
     return {node: driver for driver in (FLEET, CANARY) for node in beside.nodes_of(driver)}
-
-
-def is_unavailable(node: NodeMoment) -> bool:
-    return node.is_cordoned or not node.is_ready or is_under_way(node)
-
-
-def most(history: History, is_so: Callable[[NodeMoment], bool], nodes: tuple[str, ...]) -> int:
-    """The most of these nodes of which something was so at any one moment."""
-    return max(sum(is_so(moment) for name, moment in fleet.items() if name in nodes) for fleet in history.fleets())

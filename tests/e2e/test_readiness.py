@@ -190,11 +190,9 @@ def test_a_version_taken_back_midway_lets_go_who_has_not_begun_and_takes_back_wh
     holder = consumers.add_static_pod(fleet, held, name="static", gpus=1)
     fleet.break_driver(begun, "image-pull")
     with play("back", limits={"maxParallelUpgrades": 2}) as stage:
-        set_variable(fleet, f"{keys.DIGEST_VARIABLE}=second")
-        fleet.set_driver_version(stage.target)
-        stage.wait_held(
-            {held: "static-pod-holds-gpu", begun: "driver-starting"} | dict.fromkeys(pending, "parallel-limit")
-        )
+        publish(fleet, stage.target, "second")
+        holds = {held: "static-pod-holds-gpu", begun: "driver-starting", **dict.fromkeys(pending, "parallel-limit")}
+        stage.wait_held(holds)
         evictions = len(stage.evictions())
         where = ("-n", fleet.spec.namespace, f"daemonset/{fleet.driver_daemon_set}")
         stage.cluster.kubectl("rollout", "undo", *where)

@@ -16,6 +16,7 @@ from seatrial.core.snapshot import NodePhase, Snapshot
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run.loop import BREACH_SECONDS, BREATH_SECONDS_MAX, BREATH_SECONDS_MIN, Report, run_forever, run_once
 from seatrial.run.memory import Memory
+from seatrial.run.recording import Recorder
 from seatrial.sim.reactions import new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
@@ -31,6 +32,9 @@ class Pages:
 
     def append(self, at: float, kind: str, fields: Mapping[str, object]) -> None:
         self.entries.append((at, kind, dict(fields)))
+
+    def turn(self, at: float) -> bool:  # noqa: ARG002
+        return False
 
     def of(self, kind: str) -> list[dict[str, object]]:
         return [fields for _, entry, fields in self.entries if entry == kind]
@@ -58,6 +62,22 @@ def test_a_pass_observes_decides_tells_and_acts() -> None:
         (0.0, "act", {"id": "spring/ledger/1", "act": "WriteRolloutRecord", "subject": "rollout/spring"}),
         (0.0, "act", {"id": "n1/upgrade-required/1@1", "act": "WriteNodeRecord", "subject": "n1"}),
     ]
+
+
+def test_a_pass_is_recorded_before_its_acts() -> None:
+    world, pages = a_world(), Pages()
+    run_once(world.ports(pages), Memory(0.0), Recorder(pages))
+    assert [kind for _, kind, _ in pages.entries] == ["pass", "act", "act"]
+    assert [id_ for id_, _ in pages.of("pass")[0]["whole"]["decided"]["acts"]] == [  # type: ignore[index]
+        act["id"] for act in pages.of("act")
+    ]
+
+
+def test_a_pass_that_would_break_a_promise_is_recorded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invariants, "broken", broken)
+    world, pages = a_world(), Pages()
+    run_once(world.ports(pages), Memory(0.0), Recorder(pages))
+    assert [kind for _, kind, _ in pages.entries] == ["pass", "breach"]
 
 
 class Nowhere(World):

@@ -27,6 +27,8 @@ COMMANDS = {
     "why": "say why a node is not moving, and what to do",
     "node": "list nodes, look at one, retry it, leave it out",
     "controller": "move the nodes of a rollout",
+    "replay": "decide recorded journals anew, and show the first difference",
+    "snapshot": "print everything that is seen of the cluster, for a file",
     "manifests": "print what seatrial needs in a cluster",
     "testbed": "run a real control plane with simulated kubelets on this machine",
 }

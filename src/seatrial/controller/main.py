@@ -35,6 +35,7 @@ from seatrial.controller.teller import Teller
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
+from seatrial.run.recording import Recorder
 
 __all__ = ["LEASE", "LeaseHeld", "LeaseLost", "Settings", "SystemClock", "control"]
 
@@ -85,7 +86,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         if settings.pages and not settings.once:
             taken = await stack.enter_async_context(health.serve(settings.pages, life, metrics))
             log.say("serving health and metrics", address=taken)
-        journal = stack.enter_context(JsonlJournal(settings.journal)) if settings.journal else NoJournal()
+        written = stack.enter_context(JsonlJournal(settings.journal)) if settings.journal else None
         client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
         observer = await stack.enter_async_context(
             KubeObserver(client, namespace=settings.namespace, rollout=settings.rollout, on_fault=log.fault)
@@ -109,8 +110,9 @@ async def control(settings: Settings, log: Log) -> Report | None:
         )
         # Whatever ends us: the acts under way are waited for before the lease is given up.
         stack.push_async_callback(executor.drain, DRAIN_SECONDS)
-        ports = Ports(observer=observer, executor=executor, journal=journal, clock=clock)
+        ports = Ports(observer=observer, executor=executor, journal=written or NoJournal(), clock=clock)
         memory = Memory(clock.now())
+        passes = Recorder(written) if written else None
 
         def note(report: Report) -> None:
             for take in (teller.take, metrics.take, log.report):
@@ -118,11 +120,15 @@ async def control(settings: Settings, log: Log) -> Report | None:
             life.passed()
 
         if settings.once:
-            report = run_once(ports, memory)
+            report = run_once(ports, memory, passes)
             note(report)
         else:
             report = await run_forever(
-                ports, memory, on_report=note, is_over=lambda _: stopping.is_set() or not election.is_leader()
+                ports,
+                memory,
+                on_report=note,
+                is_over=lambda _: stopping.is_set() or not election.is_leader(),
+                recorder=passes,
             )
         await executor.drain(DRAIN_SECONDS)
         log.outcomes(collect(ports, clock.now()))  # no further pass does it

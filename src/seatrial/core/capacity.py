@@ -20,7 +20,7 @@ Tests: tests/core/test_capacity.py
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -175,47 +175,40 @@ def admit(
     late: dict[str, list[str]] = defaultdict(list)
     for name in sorted(coming & budget.unit_of.keys()):
         late[budget.unit_of[name]].append(name)
-    left: list[tuple[list[str], list[str] | None]] = []
-    turned_down: set[Kind] = set()
-    for group in _groups(candidates, budget):
+    left: dict[Kind | str, list[str]] = {}
+    for unit, group in _groups(candidates, budget).items():
         names = [candidate.node for candidate in group]
-        missing = late.get(budget.unit_of.get(names[0], ""))
-        # Limits only fill up, so nobody needs to ask who is like somebody that was turned down.
-        kind = tally.kind_of(names[0]) if len(names) == 1 else None
-        if missing or kind in turned_down or tally.why_not(names) is not None:
-            left.append((names, missing))
-            if kind is not None and not missing:
-                turned_down.add(kind)
-            continue
-        tally.add(names)
-        admitted |= {candidate.node: candidate for candidate in group}
-    return Admitted(ledger=tuple(sorted(admitted.values())), holds=tuple(_explain(left, tally)))
+        alike = unit if unit in late or len(names) > 1 else tally.kind_of(names[0])
+        if alike in left:
+            # Limits only fill up, so nobody needs to ask who is like somebody that was turned down.
+            left[alike] += names
+        elif unit in late or tally.why_not(names) is not None:
+            left[alike] = names
+        else:
+            tally.add(names)
+            admitted |= {candidate.node: candidate for candidate in group}
+    return Admitted(
+        ledger=tuple(admitted[name] for name in sorted(admitted)),
+        holds=tuple(held for alike, names in left.items() for held in _explain(alike, names, late, tally)),
+    )
 
 
-def _explain(left: Iterable[tuple[list[str], list[str] | None]], tally: Tally) -> Iterator[Hold]:
-    """Why each of these waits, put into words once for all who are alike."""
-    words: dict[Kind, Hold] = {}
-    for names, missing in left:
-        kind = tally.kind_of(names[0]) if len(names) == 1 and not missing else None
-        told = words.get(kind) if kind is not None else None
-        if told is None:
-            told = tally.told(names) if not missing else _unit_incomplete(missing)
-        if kind is not None:
-            words[kind] = told
-        yield from (Hold(subject=name, code=told.code, params=told.params) for name in names)
+def _explain(alike: Kind | str, names: list[str], late: Mapping[str, list[str]], tally: Tally) -> list[Hold]:
+    """Why these wait: a unit as a whole, or nodes of a kind, each by itself."""
+    if isinstance(alike, str):
+        told = hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late[alike])) if alike in late else tally.told(names)
+    else:
+        told = tally.told(names[:1])
+    return [Hold(subject=name, code=told.code, params=told.params) for name in names]
 
 
-def _unit_incomplete(late: list[str]) -> Hold:
-    return hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late))
-
-
-def _groups(candidates: Iterable[Admission], budget: Budget) -> Iterable[list[Admission]]:
+def _groups(candidates: Iterable[Admission], budget: Budget) -> dict[str, list[Admission]]:
     """One by one, or a unit at once, where its first member stands in the order."""
     groups: dict[str, list[Admission]] = {}
     for candidate in candidates:
         # A node's name has no space and a unit's has one, so the two never meet.
         groups.setdefault(budget.unit_of.get(candidate.node, candidate.node), []).append(candidate)
-    return groups.values()
+    return groups
 
 
 Kind: TypeAlias = tuple[tuple[str, ...], bool]
@@ -265,11 +258,16 @@ class Tally:
             return Why(HoldCode.UNAVAILABLE_LIMIT, name)
         return None
 
-    def told(self, names: Sequence[str]) -> Hold:
-        """Why these are not let in, in words; only for those who are not."""
-        why, budget = self.why_not(names), self._budget
+    def held_by(self, names: Sequence[str]) -> Why:
+        """The limit that keeps these waiting; only for those who were turned down."""
+        why = self.why_not(names)
         if why is None:
             raise CoreBug(f"{', '.join(names)}: nothing keeps them from starting.")
+        return why
+
+    def told(self, names: Sequence[str]) -> Hold:
+        """The same in words, for nobody in particular."""
+        why, budget = self.held_by(names), self._budget
         scope, moving, taken = budget.scopes[why.scope], self._moving[why.scope], self._taken[why.scope]
         where = {"scope": why.scope} if why.scope else {}
         params: dict[str, object]
@@ -343,7 +341,7 @@ def still_admitted(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], i
     for name, node in nodes.items():
         if node.record is not None and phases.is_under_way(node.record):
             held[name] = Admission(node=name, attempt=node.record.attempt)
-    return tuple(sorted(held.values()))
+    return tuple(held[name] for name in sorted(held))
 
 
 def _is_held(admission: Admission, node: NodeSeen | None, intent: Intent) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
@@ -81,7 +82,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
     wishing = [seen.nodes[name] for name, step in steps.items() if step.wants_admission]
     wishes = [wish(node) for node in order.ordered(wishing, seen.nodes, intent)]
-    admitted = capacity.admit(wishes, ledger, budget, coming(steps))
+    admitted = capacity.admit(wishes, ledger, budget, coming(steps) if budget.unit_of else frozenset())
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
@@ -91,7 +92,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     writing, ask_again_at = write_rollout(seen, admitted.ledger, summarise(seen, holds, stop), now)
     return Decision(
         actions=(*writing, *moves),
-        holds=tuple(sorted(holds, key=lambda held: (held.subject, held.code))),
+        holds=tuple(sorted(holds, key=attrgetter("subject", "code"))),
         wake_at=earliest([*(held.until for held in holds), ask_again_at]),
         stop=stop,
     )

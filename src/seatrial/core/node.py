@@ -36,6 +36,7 @@ from seatrial.core.snapshot import (
 )
 from seatrial.core.steps import (
     NOTHING,
+    WISH,
     Orders,
     Step,
     deadline_of,
@@ -112,7 +113,9 @@ def _repaired(node: NodeSeen) -> NodeRecord | None:
 
 def _is_well(node: NodeSeen) -> bool:
     """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (any more)."""
-    return not _is_still_asked_for(node) and why_unproven(node.facts, node.record) is None
+    # Most nodes that wait run the old driver: they need no proof of anything, and there are thousands of them.
+    is_running = is_running_wanted(node.facts) and not _is_still_asked_for(node)
+    return is_running and why_unproven(node.facts, node.record) is None
 
 
 def _is_still_asked_for(node: NodeSeen) -> bool:
@@ -176,7 +179,7 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     if why_not is not None:
         return Step(hold=why_not)
     if not is_admitted:
-        return Step(wants_admission=True)
+        return WISH
     before = record.before or _offer(facts)
     if orders.intent.requestor is not None:
         return open_phase(node, NodePhase.NODE_MAINTENANCE_REQUIRED, now, before=before)

@@ -111,7 +111,8 @@ def _dra_lacks(facts: NodeFacts, before: GpuOffer | None, wanted: str, loaded_at
     """
     plugin = facts.dra
     if plugin is None:
-        if before is not None and before.has_dra_plugin and not facts.is_loss_accepted:
+        # An accepted loss does not cover it: between an old plugin and its successor there is a moment without any.
+        if before is not None and before.has_dra_plugin:
             yield Lack(HoldCode.DRA_PLUGIN_MISSING, {})
         return
     if plugin.is_terminating or plugin.started_at is None:
@@ -121,7 +122,7 @@ def _dra_lacks(facts: NodeFacts, before: GpuOffer | None, wanted: str, loaded_at
         yield Lack(HoldCode.DRA_PLUGIN_STALE, {"pod": plugin.name})
     if not plugin.is_ready:
         yield Lack(HoldCode.DRA_PLUGIN_NOT_READY, {"pod": plugin.name})
-    if before is not None and before.has_slices and not facts.published and not facts.is_loss_accepted:
+    if before is not None and before.has_slices and not facts.published:
         yield Lack(HoldCode.DRA_SLICES_MISSING, {"pod": plugin.name})
     others = sorted({version for version in facts.published if wanted and _plain(version) != _plain(wanted)})
     if others:

@@ -56,6 +56,7 @@ class Step:
 
 
 NOTHING: Final = Step()
+WISH: Final = Step(wants_admission=True)
 
 
 def retry_at(rebuff: Rebuff) -> Instant:
@@ -137,6 +138,8 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         reason="",
         trouble="",
         is_restart_only=False,
+        # Whoever accepts a loss and tries again measures the node anew.
+        before=None if facts.is_loss_accepted else kept.before,
         is_requested=is_requested or kept.is_requested,
         old_pod=facts.driver.uid if is_requested and facts.driver else kept.old_pod,
     )

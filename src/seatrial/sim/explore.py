@@ -152,12 +152,20 @@ def explore(
 # ── what must never be true of the truth ─────────────────────────────────────────────────────────────────────────────
 
 
-def why_overspent(nodes: tuple[NodeSeen, ...], intent: Intent, external: frozenset[str] = frozenset()) -> str | None:
+def why_overspent(
+    nodes: tuple[NodeSeen, ...], intent: Intent, external: frozenset[str] = frozenset(), around: str = ""
+) -> str | None:
     """What the truth says about the limits; the controller's view does not come into it.
 
-    Nodes that others made unavailable are `external`: what nobody had seen yet cannot be held against us.
+    Nodes that others made unavailable are `external`: what nobody had seen yet cannot be held against us. With
+    `around`, only the limits that this node counts for are looked at.
     """
-    return next((why for scope in _scopes(nodes, intent) if (why := _why_overspent_in(*scope, external))), None)
+    for where, inside, limits in _scopes(nodes, intent):
+        if not around or any(node.name == around for node in inside):
+            why = _why_overspent_in(where, inside, limits, external)
+            if why is not None:
+                return why
+    return None
 
 
 def _scopes(nodes: tuple[NodeSeen, ...], intent: Intent) -> Iterator[tuple[str, tuple[NodeSeen, ...], Limits]]:
@@ -342,7 +350,7 @@ class _Model:
         breaches = (breach for promise in self._promises for breach in promise(seen, self._intent, decision))
         stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
         return _Pass(
-            acts=tuple((_line(action), self._place(action), self._acts.of(action)) for action in decision.actions),
+            acts=tuple((told(action), self._place(action), self._acts.of(action)) for action in decision.actions),
             breach=next((str(breach) for breach in breaches), None),
             is_at_rest=capacity.under_way(seen.rollout.admitted, seen.nodes) <= stuck
             and all(held.code in RESTING for held in decision.holds),
@@ -394,7 +402,7 @@ class _Model:
         return why_overspent(nodes, self._intent) or exposed or taken or split
 
 
-def _line(action: Action) -> str:
+def told(action: Action) -> str:
     """An act as a line of a story."""
     match action:
         case WriteLedger(record=record):

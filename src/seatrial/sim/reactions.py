@@ -49,7 +49,7 @@ from seatrial.core.snapshot import (
 )
 from seatrial.core.troubles import Symptom
 
-__all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node"]
+__all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node", "rebooted"]
 
 GPU: Final = "nvidia.com/gpu"
 COUNT_LABEL: Final = "nvidia.com/gpu.count"
@@ -68,6 +68,14 @@ class Fate:
 
     driver_fails_on: str = ""
     """The driver version whose module does not load here."""
+    image_missing_for: str = ""
+    """The driver version whose image cannot be pulled here."""
+    cuda_fails_on: str = ""
+    """The driver version that is Ready here and does not work: the validator never passes on it."""
+    is_pod_stuck: bool = False
+    """A pod that is asked to leave never does: its kubelet waits for something that does not come."""
+    is_dra_deaf: bool = False
+    """A DRA plugin that is started again goes on telling of the driver it knew before."""
     is_eviction_blocked: bool = False
     """A disruption budget that allows nothing."""
     is_validator_lazy: bool = False
@@ -230,8 +238,10 @@ Reaction: TypeAlias = Callable[[NodeFacts, Fate, ApiInstant], NodeFacts | None]
 """The facts after the reaction, or None where it does not apply."""
 
 
-def pods_leave(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+def pods_leave(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
     """Terminating pods are gone after their grace, which runs for all of them at once."""
+    if fate.is_pod_stuck:
+        return None
     # The kubelet needs the DRA plugin to give devices back: without it, such a pod hangs.
     can_unprepare = facts.dra is not None and facts.dra.started_at is not None and not facts.dra.is_terminating
     staying = tuple(pod for pod in facts.pods if not pod.is_terminating or (pod.holds_claim and not can_unprepare))
@@ -300,11 +310,11 @@ def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
 def driver_gets_ready(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
     """The module loads."""
     driver = facts.driver
-    if driver is None or driver.is_ready or driver.is_terminating or driver.version == fate.driver_fails_on:
+    if driver is None or driver.is_ready or driver.is_terminating or facts.awaits_safe_load:
         return None
-    if facts.awaits_safe_load:
+    if _is_of(driver, fate.driver_fails_on) or _is_of(driver, fate.image_missing_for):
         return None
-    return replace(facts, driver=replace(driver, is_ready=True, ready_since=at))
+    return replace(facts, driver=replace(driver, is_ready=True, ready_since=at, trouble="", symptoms=()))
 
 
 UNLOADABLE: Final = Symptom(
@@ -312,10 +322,25 @@ UNLOADABLE: Final = Symptom(
 )
 
 
+UNPULLABLE: Final = Symptom(
+    source="container", reason="ImagePullBackOff", message="Back-off pulling image: manifest unknown"
+)
+
+
+def image_pull_fails(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """The kubelet does not get the driver's image, and says so."""
+    driver = facts.driver
+    if driver is None or driver.is_ready or driver.is_terminating or driver.trouble:
+        return None
+    if not _is_of(driver, fate.image_missing_for):
+        return None
+    return replace(facts, driver=replace(driver, trouble="ImagePullBackOff", symptoms=(UNPULLABLE,)))
+
+
 def driver_crash_loops(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
     """The module does not load, again and again."""
     driver = facts.driver
-    if driver is None or driver.is_ready or driver.is_terminating or driver.version != fate.driver_fails_on:
+    if driver is None or driver.is_ready or driver.is_terminating or not _is_of(driver, fate.driver_fails_on):
         return None
     if driver.restart_count > RESTARTS_MAX or facts.awaits_safe_load:
         return None
@@ -362,10 +387,12 @@ def validator_replaced(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFa
     return replace(facts, validator=_fresh_validator(facts.validator))
 
 
-def validator_passes(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFacts | None:
-    """The validator's checks pass on a ready driver."""
+def validator_passes(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
+    """The validator's checks pass on a ready driver, unless CUDA does not work with it."""
     driver, validator = facts.driver, facts.validator
     if validator is None or validator.is_ready or validator.is_terminating or driver is None or not driver.is_ready:
+        return None
+    if _is_of(driver, fate.cuda_fails_on):
         return None
     return replace(facts, validator=replace(validator, is_ready=True, ready_since=at))
 
@@ -379,14 +406,15 @@ def dra_plugin_replaced(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeF
     return replace(facts, dra=fresh)
 
 
-def dra_plugin_starts(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFacts | None:
-    """A new DRA plugin starts on a usable driver, and publishes what is loaded at that moment."""
+def dra_plugin_starts(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
+    """A new DRA plugin starts on a usable driver, and publishes what is loaded at that moment, unless it is deaf."""
     plugin, driver = facts.dra, facts.driver
     if plugin is None or plugin.is_terminating or plugin.started_at is not None:
         return None
     if driver is None or not _is_usable(driver):
         return None
-    return replace(facts, dra=replace(plugin, is_ready=True, started_at=at), published=(driver.version,))
+    published = facts.published if fate.is_dra_deaf else (driver.version,)
+    return replace(facts, dra=replace(plugin, is_ready=True, started_at=at), published=published)
 
 
 def maintenance_begins(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFacts | None:
@@ -429,6 +457,7 @@ REACTIONS: Final[Mapping[str, Reaction]] = {
     "clients come back": clients_come_back,
     "driver pod replaced": driver_pod_replaced,
     "driver gets ready": driver_gets_ready,
+    "image pull fails": image_pull_fails,
     "driver crash loops": driver_crash_loops,
     "GPUs offered": gpus_offered,
     "features discovered": features_discovered,
@@ -443,8 +472,42 @@ REACTIONS: Final[Mapping[str, Reaction]] = {
 }
 
 
+OPERATORS_OWN: Final = frozenset({"maintenance begins", "maintenance gets ready", "maintenance ends"})
+"""Reactions that need no kubelet of the node: they happen on a lost node, too."""
+
+
+def rebooted(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
+    """The node right after a reboot: the same pods, their containers started anew, nothing loaded and nothing proven.
+
+    Who was on the way out is out.
+    """
+    driver, validator, plugin = facts.driver, facts.validator, facts.dra
+    if driver is not None and not driver.is_terminating:
+        driver = replace(
+            driver, is_ready=False, ready_since=None, started_at=at, restart_count=driver.restart_count + 1
+        )
+    if validator is not None:
+        validator = replace(validator, is_ready=False, ready_since=None)
+    if plugin is not None:
+        plugin = replace(plugin, is_ready=False, started_at=None)
+    return replace(
+        _touched(facts),
+        is_ready=True,
+        driver=driver,
+        validator=validator,
+        dra=plugin,
+        offer=replace(facts.offer, resources=tuple((name, 0) for name, _ in facts.offer.resources)),
+        pods=tuple(pod for pod in facts.pods if not pod.is_terminating),
+    )
+
+
 def _is_usable(driver: DriverPod | None) -> bool:
     return driver is not None and driver.is_ready and not driver.is_terminating
+
+
+def _is_of(driver: DriverPod, version: str) -> bool:
+    """Whether a driver is of a version that is in store for trouble; an unnamed version is in store for none."""
+    return bool(version) and driver.version == version
 
 
 def _is_drained(pod: Pod) -> bool:

@@ -19,7 +19,7 @@ from seatrial.core.actions import Action, AskCheckpoint, EvictPods, NodeAct, Wri
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, Pod, RolloutRecord, Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
-from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, Refused, apply
+from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,7 @@ DELAYS: Final[Mapping[str, Delay]] = {
     "clients come back": Delay(seconds=5, jitter_seconds=5),
     "driver pod replaced": Delay(seconds=2, jitter_seconds=1),
     "driver gets ready": Delay(seconds=180, jitter_seconds=60),
+    "image pull fails": Delay(seconds=20, jitter_seconds=20),
     "driver crash loops": Delay(seconds=600, jitter_seconds=60),
     "GPUs offered": Delay(seconds=10, jitter_seconds=10),
     "features discovered": Delay(seconds=5, jitter_seconds=60),
@@ -77,6 +78,8 @@ class World:
         self._event_count = 0
         self._scheduled: set[tuple[str, str, str]] = set()
         self._outcomes: list[Outcome] = []
+        self.watchers: list[Callable[[NodeSeen, NodeSeen], None]] = []
+        """Told of every change of a node: what it was, and what it is now."""
         for name in self.nodes:
             self._schedule_reactions(name)
 
@@ -98,6 +101,11 @@ class World:
         """Give the driver's DaemonSet another template; the nodes themselves are not written to."""
         for node in tuple(self.nodes.values()):
             self._set(replace(node, facts=replace(node.facts, wanted=revision)))
+
+    def befall(self, name: str, change: Callable[[Fate], Fate]) -> None:
+        """Change what is in store for a node: a budget frees, an image is pushed, a pod gets stuck."""
+        self._fates[name] = change(self._fates.get(name, HEALTHY))
+        self._schedule_reactions(name)
 
     def mend(self, name: str) -> None:
         """Take away what was wrong with a node."""
@@ -172,13 +180,18 @@ class World:
         return Outcome(action=action, result=Result.DONE)
 
     def _set(self, node: NodeSeen) -> None:
+        before = self.nodes[node.name]
         self.nodes[node.name] = node
+        for watcher in self.watchers:
+            watcher(before, node)
         self._schedule_reactions(node.name)
 
     def _schedule_reactions(self, name: str) -> None:
         node = self.nodes[name]
         fate = self._fates.get(name, HEALTHY)
         for what, reaction in REACTIONS.items():
+            if not node.facts.is_ready and what not in OPERATORS_OWN:
+                continue  # its kubelet is silent; whatever is due happens once it is back
             due = (name, what, _driver_uid(node))
             if due not in self._scheduled and reaction(node.facts, fate, self.time) is not None:
                 self._scheduled.add(due)
@@ -192,6 +205,8 @@ class World:
         node = self.nodes.get(name)
         if node is None or _driver_uid(node) != uid:
             return  # meant for a driver pod that is gone: its successor takes its own time
+        if not node.facts.is_ready and what not in OPERATORS_OWN:
+            return  # a silent kubelet does nothing; when it is back, its reactions are due anew
         facts = REACTIONS[what](node.facts, self._fates.get(name, HEALTHY), self.time)
         self._set(replace(node, facts=facts) if facts is not None else node)
 

@@ -1,9 +1,10 @@
 """The real GPU Operator as a process beside a control plane, with GPU nodes for it to care for.
 
 It acts with the rights and obeys the ClusterPolicy of its own chart (operator_chart.py), and where the drivers are
-left to them the NVIDIADrivers of operator_drivers.py. It takes every node with
-NVIDIA's label for its own, and while automatic upgrades are off it strips its upgrade state from all nodes of the
-cluster: keep other fleets on another control plane.
+left to them the NVIDIADrivers of operator_drivers.py. Its DaemonSets are its own; what the pods of its device plugin
+and its feature discovery would do is played by operands.py. It takes every node with NVIDIA's label for its own, and
+while automatic upgrades are off it strips its upgrade state from all nodes of the cluster: keep other fleets on another
+control plane.
 Tests: tests/testbed/test_operator.py, tests/testbed/test_operator_drivers.py.
 
 The operator reads fixed paths: its manifests in /opt/gpu-operator, and /host-etc/os-release. So it gets a root folder

@@ -27,7 +27,7 @@ from seatrial.core.snapshot import Instant
 __all__ = ["JournalUnusable", "JsonlJournal", "NoJournal", "first_broken_line"]
 
 FILE_BYTES_MAX: Final = 64 * 1024 * 1024
-FILES_KEPT: Final = 16
+FILES_KEPT: Final = 8
 """Full files put aside; older ones are deleted."""
 LONGEST_LINES: Final = 4
 """A file holds at least this many of its longest line: that of a large fleet told whole may be half a file long."""

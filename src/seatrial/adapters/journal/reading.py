@@ -29,6 +29,10 @@ class JournalRefused(SeatrialError):  # noqa: N818
         self.line = line
 
 
+class JournalEmpty(JournalRefused):
+    """A file in which nothing was written yet."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFile:
     """One file, checked."""
@@ -63,7 +67,7 @@ def check(path: Path) -> JournalFile:
             raise _refused(path, number, "not what was written here")
         line_count = number
     if head is None:
-        raise JournalRefused(f"{path}: there is no whole line in it, so there is nothing to read.")
+        raise JournalEmpty(f"{path}: there is no whole line in it, so there is nothing to read.")
     return JournalFile(
         path=path,
         line_count=line_count,
@@ -110,7 +114,11 @@ def first_broken_line(path: Path) -> int | None:
     """The number of the first line that does not fit the one before; None when the chain is whole."""
     try:
         check(path)
+    except JournalEmpty:
+        return None
     except JournalRefused as err:
+        if err.line is None:
+            raise
         return err.line
     return None
 

@@ -1,0 +1,540 @@
+"""One rollout, forecast: who starts when, who ends when, and what is left for the users meanwhile.
+
+    model = Model(inventory, intent, behaviours)         # what is alike is worked out once
+    run = forecast(model, seed=7)                        # one future, repeated by its seed
+
+Each node goes its own way (paths.py); all that nodes share is the budget, so the fleet is a queue in front of it. The
+rule is that of core/capacity.py in counts instead of names: it is looked at only when somebody ends or asks, which is
+what makes 10,000 nodes a matter of a second. tests/sim/test_forecast_same.py compares whole runs with those of
+`decide`: the same makespan, the same nodes in the same order at the same instants.
+
+Law of this file: what a node meets is drawn from a chance of its own, made of seed and name. So a node meets the same
+under every setting, and settings can be compared.
+
+Tests: tests/sim/test_forecast.py, tests/sim/test_forecast_same.py
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeAlias
+
+from seatrial.core import capacity, order
+from seatrial.core.errors import SeatrialError
+from seatrial.core.intent import Intent, Order
+from seatrial.core.policy import Limits
+from seatrial.core.snapshot import Admission, DriverRevision, Instant, NodeFacts, NodeSeen, Snapshot
+from seatrial.sim.forecast import paths
+from seatrial.sim.forecast.durations import Behaviours
+from seatrial.sim.forecast.paths import BUDGET_FREES, IN_TIME, JOB_FINISHES, TIMER, Kind, Luck, Standing, Station
+from seatrial.sim.reactions import COUNT_LABEL, GPU, new_node
+
+NEXT: Final = "next"
+"""The hash of the revision that a forecast publishes."""
+
+
+class NothingToForecast(SeatrialError):  # noqa: N818
+    """An inventory without a node to upgrade."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """The nodes of a rollout as they are when it begins."""
+
+    nodes: Mapping[str, NodeSeen]
+    admitted: tuple[Admission, ...] = ()
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    """How many GPUs each node has."""
+
+
+def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = None) -> Inventory:
+    """The inventory of a cluster as seen, as if the target were published.
+
+    Where everybody runs the target already, another version is taken for granted: a forecast is about the next upgrade.
+    """
+    published = {name: _publish(node, intent.target.text) for name, node in seen.nodes.items()}
+    if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
+        published = {name: _publish(node, intent.target.text, always=True) for name, node in seen.nodes.items()}
+    return Inventory(
+        nodes=published,
+        admitted=seen.rollout.admitted,
+        gpus={name: gpus_per_node or _gpu_count(node.facts) for name, node in published.items()},
+    )
+
+
+def _publish(node: NodeSeen, version: str, *, always: bool = False) -> NodeSeen:
+    facts = node.facts
+    if facts.driver is None or (not always and facts.wanted is not None and facts.wanted.version == version):
+        return node
+    return replace(node, facts=replace(facts, wanted=DriverRevision(hash=NEXT, version=version)))
+
+
+def _gpu_count(facts: NodeFacts) -> int:
+    """What the node offers; else what its label says it has; else it counts as one."""
+    offered = dict(facts.offer.resources).get(GPU, 0)
+    text = facts.labels.get(COUNT_LABEL, "")
+    return offered or (int(text) if text.isascii() and text.isdigit() else 0) or 1
+
+
+def invented(count: int, *, gpus_per_node: int, pods_per_node: int, target: str) -> Inventory:
+    """An inventory of nodes that are all alike, for whoever has no cluster at hand."""
+    running, wanted = DriverRevision(hash="now", version="0"), DriverRevision(hash=NEXT, version=target)
+    width = len(str(count - 1))
+    names = [f"node-{number:0{width}}" for number in range(count)]
+    nodes = {name: new_node(name, running=running, wanted=wanted, gpu_pod_count=pods_per_node) for name in names}
+    return Inventory(nodes=nodes, gpus=dict.fromkeys(names, gpus_per_node))
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTimes:
+    """When one node was let in, and when its last attempt ended."""
+
+    name: str
+    started_at: Instant
+    ended_at: Instant
+    is_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One future of a rollout."""
+
+    makespan_seconds: float
+    """Until the last node ended, or until the rollout came to a stand."""
+    is_finished: bool
+    """Everybody who could start has ended; false when the rollout stands still with nodes left."""
+    is_stopped: bool
+    """It stands still because more nodes failed than may."""
+    gpu_hours_lost: float
+    """GPUs of each node times how long it took no work because of us; a failed node counts until the end."""
+    gpus_least: int
+    gpus_at_start: int
+    evicted: int
+    failed: tuple[str, ...]
+    times: tuple[NodeTimes, ...] = ()
+    """In the order in which they were let in; only where asked for."""
+    curve: tuple[tuple[Instant, int], ...] = ()
+    """GPUs that take work, from each instant on; only where asked for."""
+
+
+# ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Attempt(NamedTuple):
+    """What happens from an admission on, until the node rests or asks again."""
+
+    changes: tuple[tuple[float, Standing], ...]
+    """Seconds after the admission, and how the node stands from then on."""
+    evicted: int
+    gpu_pods: int
+    """How many pods hold a GPU at the end."""
+
+
+class Walk:
+    """The way of one node under one seed, as far as anybody has asked for it."""
+
+    __slots__ = ("_behaviours", "_chance", "_clock", "_jobs", "_pending", "_seed", "_station", "_times", "attempts")
+
+    def __init__(self, station: Station, behaviours: Behaviours, seed: str) -> None:
+        self._station, self._behaviours, self._seed = station, behaviours, seed
+        self._chance: random.Random | None = None
+        self._clock = 0.0
+        self._times = [0.0] * (station.depth + 1)
+        self._pending: dict[str, float] = {}
+        self._jobs: list[float] = []
+        self.attempts: list[Attempt] = []
+
+    def attempt(self, number: int) -> Attempt:
+        """What the node does after its n-th admission."""
+        while len(self.attempts) <= number:
+            self.attempts.append(self._walk(self._luck()))
+        return self.attempts[number]
+
+    def rest(self) -> Attempt:
+        """What a node does that was found failed, without an admission."""
+        return self._go_on(self._station, 0.0)
+
+    def _luck(self) -> Luck:
+        chance, behaviours = self._own_chance, self._behaviours
+        fails, blocks = chance.random(), chance.random()
+        return Luck(fails < behaviours.failure_rate, blocks < behaviours.budget_rate)
+
+    def _walk(self, luck: Luck) -> Attempt:
+        return self._go_on(self._station.after(luck, self._clock), self._clock)
+
+    def _go_on(self, station: Station, began_at: float) -> Attempt:
+        times, pending, clock = self._times, self._pending, self._clock
+        changes: list[tuple[float, Standing]] = []
+        last: Standing | None = None
+        evicted = 0
+        while True:
+            del times[station.depth :]
+            times.append(clock)
+            evicted += station.evicted
+            for what in station.stops:
+                del pending[what]
+            for what, count in station.starts:
+                pending[what] = clock + self._draw(what, count)
+            if station.standing != last:
+                last = station.standing
+                changes.append((clock - began_at, last))
+            event, due = self._next(station)
+            if last.is_wishing or event is None:
+                break
+            clock = due
+            pending.pop(event.removesuffix(IN_TIME), None)
+            station = station.after(event, clock)
+        self._station, self._clock = station, clock
+        return Attempt(tuple(changes), evicted, len(station.node.facts.gpu_pods))
+
+    def _next(self, station: Station) -> tuple[str | None, float]:
+        """What happens next, and when."""
+        event, due = None, float("inf")
+        for what, at in self._pending.items():
+            if at < due:
+                event, due = what, at
+        if station.timer is not None:
+            counted_from, offset = station.timer
+            up_at = self._times[counted_from] + offset
+            if up_at < due:
+                return TIMER, up_at
+            if up_at == due and event is not None:
+                return event + IN_TIME, due
+        return event, due
+
+    def _draw(self, what: str, count: int) -> float:
+        chance = self._own_chance
+        if what == BUDGET_FREES:
+            return self._behaviours.budget_wait.draw(chance)
+        duration = self._behaviours.durations[what]
+        if what != JOB_FINISHES:
+            return duration.draw(chance)
+        # Jobs run side by side, and the reaction ends them one after the other: so each has what is left of its own.
+        if len(self._jobs) != count:
+            ends = sorted(duration.draw(chance) for _ in range(count))
+            self._jobs = [after - before for before, after in zip([0.0, *ends], ends, strict=False)]
+        return self._jobs.pop(0)
+
+    @property
+    def _own_chance(self) -> random.Random:
+        if self._chance is None:
+            self._chance = random.Random(self._seed)  # noqa: S311  a simulation, not a secret
+        return self._chance
+
+
+# ── the fleet ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Member(NamedTuple):
+    """A node, as far as the fleet is concerned."""
+
+    name: str
+    gpus: int
+    start: Station
+    scopes: tuple[int, ...]
+    """By number, the rollout's own first."""
+    unit: str
+    domain: str
+    key: tuple[float | str, ...]
+    """Where it stands among those who wait."""
+
+
+class Model:
+    """An inventory, worked out: nodes by their kind, scopes by their number."""
+
+    def __init__(self, inventory: Inventory, intent: Intent, behaviours: Behaviours) -> None:
+        if not inventory.nodes:
+            raise NothingToForecast("There is no node to upgrade. See `seatrial node list`, or give --nodes.")
+        self.inventory, self.intent, self.behaviours = inventory, intent, behaviours
+        self._starts: dict[Kind, Station] = {}
+        self.scope_limits: list[Limits] = [intent.limits]
+        self.scope_totals: list[int] = [len(inventory.nodes)]
+        self._scopes: dict[str, int] = {}
+        admitted = {admission.node: admission.attempt for admission in inventory.admitted}
+        key = order.key_of({}, intent)
+        label = intent.domains[0].label if intent.domains else ""
+        is_by_domain = intent.order is Order.DOMAIN_BY_DOMAIN
+        self.members = [
+            Member(
+                name=name,
+                gpus=inventory.gpus.get(name, 1),
+                start=self._start(node, node.record is not None and admitted.get(name) == node.record.attempt),
+                scopes=self._places(node),
+                unit=capacity.place_of(node.facts, intent).unit,
+                domain=capacity.domain_of(node.facts, label) if is_by_domain else "",
+                key=(name,) if is_by_domain else key(node),
+            )
+            for name, node in sorted(inventory.nodes.items())
+        ]
+
+    @property
+    def kind_count(self) -> int:
+        return len(self._starts)
+
+    def left_out(self) -> Counter[str]:
+        """Who never starts although not done, by the code of the hold that keeps it."""
+        waiting = [each.start for each in self.members if not (each.start.standing.is_wishing or each.start.standing.is_held)]
+        return Counter(start.held.code.value for start in waiting if start.held is not None)
+
+    def walks(self, seed: int) -> list[Walk]:
+        """What every node meets under one seed; shared by all settings that are compared."""
+        return [Walk(member.start, self.behaviours, f"{seed}/{member.name}") for member in self.members]
+
+    def _start(self, node: NodeSeen, is_admitted: bool) -> Station:
+        kind = paths.kind_of(node, self.intent, is_admitted=is_admitted)
+        found = self._starts.get(kind)
+        if found is None:
+            found = self._starts[kind] = paths.start(kind.node, self.intent, is_admitted=is_admitted)
+        return found
+
+    def _places(self, node: NodeSeen) -> tuple[int, ...]:
+        if not capacity.has_places(self.intent):
+            return (0,)
+        numbers = {0}
+        for name, limits in capacity.place_of(node.facts, self.intent).scopes:
+            number = self._scopes.setdefault(name, len(self.scope_limits))
+            if number == len(self.scope_limits):
+                self.scope_limits.append(limits)
+                self.scope_totals.append(0)
+            numbers.add(number)
+        for number in numbers - {0}:
+            self.scope_totals[number] += 1
+        return tuple(sorted(numbers))
+
+
+def forecast(
+    model: Model,
+    seed: int = 0,
+    *,
+    limits: Limits | None = None,
+    walks: Sequence[Walk] | None = None,
+    in_detail: bool = True,
+) -> Run:
+    """One future of the rollout under these limits, by default its own."""
+    return _Rollout(model, limits or model.intent.limits, walks or model.walks(seed)).run(in_detail=in_detail)
+
+
+Lane: TypeAlias = tuple[tuple[int, ...], bool, str, str]
+"""The scopes of those who wait, whether they are gone for their users already, their unit, their domain in the order.
+Whoever is in one lane is let in or turned down alike, but for a unit, which is let in as a whole."""
+
+NOBODY: Final = Standing()
+
+
+class _Rollout:
+    """The state of one run."""
+
+    def __init__(self, model: Model, limits: Limits, walks: Sequence[Walk]) -> None:
+        self._members, self._walks = model.members, walks
+        self._failed_max = model.intent.failed_max
+        self._is_idle_first = model.intent.order is Order.IDLE_FIRST
+        all_limits = [limits, *model.scope_limits[1:]]
+        totals = model.scope_totals
+        self._parallel_max = [each.parallel_max or total for each, total in zip(all_limits, totals, strict=True)]
+        self._gone_max = [each.unavailable_max.of(total) for each, total in zip(all_limits, totals, strict=True)]
+        self._moving = [0] * len(totals)
+        self._gone = [0] * len(totals)
+        self._failed: set[int] = set()
+        self._begun: Counter[str] = Counter()
+        self._standing = [NOBODY] * len(self._members)
+        self._is_counted = [
+            member.start.standing.is_held or not member.start.standing.is_unavailable for member in self._members
+        ]
+        """Whether its absence is our doing: a node that was cordoned by others is lost through them."""
+        self._attempt = [0] * len(self._members)
+        self._lanes: dict[Lane, list[tuple[tuple[float | str, ...], int]]] = defaultdict(list)
+        self._events: list[tuple[Instant, int, int]] = []
+        """When, who, and which of the changes of its attempt."""
+        self._current: list[Attempt | None] = [None] * len(self._members)
+        self._began: list[Instant] = [0.0] * len(self._members)
+        self._first: dict[int, Instant] = {}
+        self._ended: dict[int, Instant] = {}
+        self._lost_since: dict[int, Instant] = {}
+        self._gpu_seconds_lost = 0.0
+        self._available = sum(member.gpus for member in self._members)
+        self._at_start = self._least = self._available
+        self._curve: list[tuple[Instant, int]] = []
+        self._evicted = 0
+        self._last_at: Instant = 0.0
+
+    def run(self, *, in_detail: bool) -> Run:
+        self._begin()
+        events = self._events
+        while events:
+            now = events[0][0]
+            while events and events[0][0] == now:
+                _, who, place = heapq.heappop(events)
+                self._change(who, place, now)
+            self._admit(now)
+            self._note(now)
+        return self._result(in_detail=in_detail)
+
+    def _begin(self) -> None:
+        for who, member in enumerate(self._members):
+            standing = member.start.standing
+            self._stand(who, standing, 0.0)
+            if standing.is_held:
+                self._start(who, 0.0)
+            elif standing.is_failed:
+                self._follow(who, self._walks[who].rest(), 0.0)
+        self._at_start = self._least = self._available
+        self._admit(0.0)
+        self._note(0.0)
+
+    # ── letting in: core/capacity.py in counts ───────────────────────────────────────────────────────────────────────
+
+    def _admit(self, now: Instant) -> None:
+        if len(self._failed) > self._failed_max:
+            return
+        if self._moving[0] >= self._parallel_max[0]:
+            return
+        begun = Counter(self._begun)  # the order is that of the beginning of a pass
+        queue = [(self._turn(lane, waiting, begun), lane) for lane, waiting in self._lanes.items() if waiting]
+        heapq.heapify(queue)
+        while queue:
+            _, lane = heapq.heappop(queue)
+            waiting = self._lanes[lane]
+            group = self._unit(lane[2]) if lane[2] else [waiting[0][1]]
+            if not self._fits(group):
+                continue
+            for who in group:
+                self._leave_lane(who)
+                self._start(who, now)
+            if waiting and not lane[2]:
+                heapq.heappush(queue, (self._turn(lane, waiting, begun), lane))
+
+    def _turn(
+        self, lane: Lane, waiting: list[tuple[tuple[float | str, ...], int]], begun: Counter[str]
+    ) -> tuple[float | str, ...]:
+        key, who = waiting[0]
+        domain = self._members[who].domain
+        return (not domain, -begun[domain], domain, *key) if lane[3] or domain else (True, 0, "", *key)
+
+    def _fits(self, group: Sequence[int]) -> bool:
+        if len(group) == 1:
+            who = group[0]
+            is_gone = self._standing[who].is_unavailable or self._standing[who].is_held
+            return all(
+                self._moving[scope] < self._parallel_max[scope]
+                and (is_gone or self._gone[scope] < self._gone_max[scope])
+                for scope in self._members[who].scopes
+            )
+        inside = Counter(scope for who in group for scope in self._members[who].scopes)
+        new = Counter(
+            scope
+            for who in group
+            if not (self._standing[who].is_unavailable or self._standing[who].is_held)
+            for scope in self._members[who].scopes
+        )
+        return all(
+            self._moving[scope] + count <= self._parallel_max[scope]
+            and (not new[scope] or self._gone[scope] + new[scope] <= self._gone_max[scope])
+            for scope, count in inside.items()
+        )
+
+    def _unit(self, unit: str) -> list[int]:
+        """Everybody of a unit who asks, in whichever lane."""
+        return [who for lane, waiting in self._lanes.items() if lane[2] == unit for _, who in waiting]
+
+    def _leave_lane(self, who: int) -> None:
+        waiting = self._lanes[self._lane(who)]
+        if waiting[0][1] == who:
+            heapq.heappop(waiting)
+            return
+        waiting[:] = [each for each in waiting if each[1] != who]
+        heapq.heapify(waiting)
+
+    def _lane(self, who: int) -> Lane:
+        member, standing = self._members[who], self._standing[who]
+        return member.scopes, standing.is_unavailable or standing.is_held, member.unit, member.domain
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _start(self, who: int, now: Instant) -> None:
+        self._first.setdefault(who, now)
+        attempt = self._walks[who].attempt(self._attempt[who])
+        self._attempt[who] += 1
+        self._follow(who, attempt, now)
+
+    def _follow(self, who: int, attempt: Attempt, now: Instant) -> None:
+        self._evicted += attempt.evicted
+        self._current[who], self._began[who] = attempt, now
+        self._change(who, 0, now)
+
+    def _change(self, who: int, place: int, now: Instant) -> None:
+        attempt = self._current[who]
+        if attempt is None:
+            return
+        self._stand(who, attempt.changes[place][1], now)
+        if place + 1 < len(attempt.changes):
+            heapq.heappush(self._events, (self._began[who] + attempt.changes[place + 1][0], who, place + 1))
+
+    def _stand(self, who: int, after: Standing, now: Instant) -> None:
+        before, member = self._standing[who], self._members[who]
+        self._standing[who] = after
+        moved = after.is_under_way - before.is_under_way
+        gone = (after.is_unavailable or after.is_held) - (before.is_unavailable or before.is_held)
+        for scope in member.scopes:
+            self._moving[scope] += moved
+            self._gone[scope] += gone
+        if moved < 0:
+            self._ended[who] = self._last_at = now
+        if after.is_unavailable != before.is_unavailable:
+            self._available += member.gpus if before.is_unavailable else -member.gpus
+            if self._is_counted[who]:
+                self._lose(who, after.is_unavailable, now)
+        if after.is_failed:
+            self._failed.add(who)
+        elif before.is_failed:
+            self._failed.discard(who)
+        self._begun[member.domain] += after.has_begun - before.has_begun
+        if after.is_wishing:
+            attempt = self._current[who]
+            key = member.key
+            if attempt is not None and self._is_idle_first:
+                key = (attempt.gpu_pods, member.name)
+            heapq.heappush(self._lanes[self._lane(who)], (key, who))
+
+    def _lose(self, who: int, is_gone: bool, now: Instant) -> None:
+        if is_gone:
+            self._lost_since[who] = now
+        elif who in self._lost_since:
+            self._gpu_seconds_lost += self._members[who].gpus * (now - self._lost_since.pop(who))
+
+    def _note(self, now: Instant) -> None:
+        self._least = min(self._least, self._available)
+        if self._curve and self._curve[-1][0] == now:
+            self._curve.pop()
+        if not self._curve or self._curve[-1][1] != self._available:
+            self._curve.append((now, self._available))
+
+    def _result(self, *, in_detail: bool) -> Run:
+        end = self._last_at
+        lost = self._gpu_seconds_lost + sum(
+            self._members[who].gpus * max(0.0, end - since) for who, since in self._lost_since.items()
+        )
+        is_left = any(self._lanes.values())
+        names = [member.name for member in self._members]
+        times = [
+            NodeTimes(name=names[who], started_at=at, ended_at=self._ended.get(who, end), is_failed=who in self._failed)
+            for who, at in self._first.items()
+        ]
+        return Run(
+            makespan_seconds=end,
+            is_finished=not is_left,
+            is_stopped=is_left and len(self._failed) > self._failed_max,
+            gpu_hours_lost=lost / 3600,
+            gpus_least=self._least,
+            gpus_at_start=self._at_start,
+            evicted=self._evicted,
+            failed=tuple(sorted(names[who] for who in self._failed)),
+            times=tuple(times) if in_detail else (),
+            curve=tuple(self._curve) if in_detail else (),
+        )

@@ -1,0 +1,166 @@
+"""The quick forecast and the real loop with the real `decide` agree on everything: who, when, how many, how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from seatrial.core.intent import Domain, Intent, Order, Requestor, Retries
+from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.selectors import Selector
+from seatrial.core.snapshot import NodeSeen
+from seatrial.run.loop import run_forever
+from seatrial.run.memory import Memory
+from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, LogNormal, Uniform
+from seatrial.sim.forecast.engine import Inventory, Model, forecast
+from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
+from seatrial.sim.world import Delay, World
+from tests import builders
+from tests.sim.forecast_reference import SlowRollout
+
+OLD, NEW = builders.OLD, builders.NEW
+RACK = "rack"
+
+whole_seconds = st.integers(0, 400).map(float)
+durations: st.SearchStrategy[Duration] = st.one_of(
+    whole_seconds.map(Constant),
+    st.tuples(whole_seconds, whole_seconds).map(lambda ends: Uniform(min(ends), max(ends))),
+    st.builds(LogNormal, st.floats(1, 300), st.floats(0.05, 0.8)),
+)
+
+
+@st.composite
+def behaviours(draw: st.DrawFn) -> Behaviours:
+    return Behaviours(
+        durations={what: draw(durations) for what in REACTIONS},
+        failure_rate=draw(st.sampled_from([0.0, 0.3, 1.0])),
+        budget_rate=draw(st.sampled_from([0.0, 0.5])),
+        budget_wait=draw(durations),
+    )
+
+
+@st.composite
+def nodes(draw: st.DrawFn, number: int) -> NodeSeen:
+    name = f"n{number}"
+    is_job = draw(st.booleans())
+    pods = tuple(
+        builders.a_gpu_pod(0, uid=f"{name}-{each}", name=f"{name}-{each}", labels=((JOB_LABEL, name),) if is_job else ())
+        for each in range(draw(st.integers(0, 2)))
+    )
+    before = draw(st.sampled_from([OLD, OLD, OLD, OLD, NEW, replace(OLD, digest="same")]))
+    node = new_node(
+        name,
+        running=before,
+        wanted=replace(NEW, digest=before.digest),
+        is_cordoned=draw(st.integers(0, 5)) == 0,
+        pods=pods,
+        clients=("dcgm",) if draw(st.booleans()) else (),
+        gpu_count=draw(st.sampled_from([0, 8])),
+        has_features=draw(st.booleans()),
+        has_dra=draw(st.booleans()),
+        labels={RACK: draw(st.sampled_from(["a", "b"]))} if draw(st.booleans()) else {},
+        at=-10.0,
+    )
+    facts = replace(
+        node.facts,
+        is_skipped=draw(st.integers(0, 9)) == 0,
+        is_ready=draw(st.integers(0, 9)) != 0,
+        owner=draw(st.sampled_from(["", "pool"])),
+    )
+    return replace(node, facts=facts)
+
+
+@st.composite
+def intents(draw: st.DrawFn) -> Intent:
+    policy = Policy(
+        jobs=JobWait(
+            selector=Selector.parse(JOB_LABEL) if draw(st.booleans()) else None,
+            timeout_seconds=draw(st.sampled_from([0.0, 100.0])),
+        ),
+        eviction=Eviction(timeout_seconds=draw(st.sampled_from([60.0, 300.0]))),
+        drain=Drain(is_enabled=draw(st.booleans())),
+    )
+    domains: Mapping[str, tuple[Domain, ...]] = {
+        "none": (),
+        "floor": (Domain(label=RACK, unavailable_max=Share(amount=1)),),
+        "unit": (Domain(label=RACK, is_unit=True),),
+    }
+    pool = Policy(limits=Limits(parallel_max=1, unavailable_max=Share(amount=2)))
+    return builders.an_intent(
+        policy=policy,
+        pools={"pool": pool} if draw(st.booleans()) else {},
+        failed_max=draw(st.integers(0, 2)),
+        domains=domains[draw(st.sampled_from(["none", "floor", "unit"]))],
+        order=draw(st.sampled_from(Order)),
+        retries=Retries(count_max=draw(st.integers(0, 2)), pause_seconds=draw(st.sampled_from([60.0, 300.0]))),
+        requestor=Requestor(id="seatrial.dev", timeout_seconds=500.0) if draw(st.integers(0, 4)) == 0 else None,
+        restart_timeout_seconds=draw(st.sampled_from([200.0, 1800.0])),
+        validation_timeout_seconds=draw(st.sampled_from([100.0, 600.0])),
+    )
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_whole_runs_are_those_of_decide(data: st.DataObject) -> None:
+    fleet = [data.draw(nodes(number)) for number in range(data.draw(st.integers(1, 7)))]
+    limits = Limits(
+        parallel_max=data.draw(st.integers(0, 4)),
+        unavailable_max=Share.parse(data.draw(st.sampled_from([1, 2, "50%", "100%"]))),
+    )
+    assert_same(fleet, data.draw(intents()), data.draw(behaviours()), limits, data.draw(st.integers(0, 99)))
+
+
+def assert_same(
+    fleet: list[NodeSeen], intent: Intent, behaviours: Behaviours, limits: Limits, seed: int
+) -> None:
+    inventory = Inventory(nodes={node.name: node for node in fleet}, gpus={node.name: 8 for node in fleet})
+    quick = forecast(Model(inventory, intent, behaviours), seed, limits=limits)
+    slow = SlowRollout(inventory, intent, behaviours, seed, limits)
+    slow.run()
+    starts = {each.name: round(each.started_at, 6) for each in quick.times}
+    assert starts == {name: round(at, 6) for name, at in slow.started.items()}
+    assert {each.name: round(each.ended_at, 6) for each in quick.times} == {
+        name: round(at, 6) for name, at in slow.ended.items()
+    }
+    assert round(quick.makespan_seconds, 6) == round(slow.makespan, 6)
+    assert quick.evicted == slow.evicted
+    assert _steps(quick.curve) == _steps(slow.curve)
+    assert quick.failed == tuple(
+        sorted(name for name, node in slow.nodes.items() if node.record and node.record.phase == "upgrade-failed")
+    )
+
+
+def _steps(curve: Any) -> list[tuple[float, int]]:
+    """A curve without steps that rounding made: two things at one instant may be told apart by a billionth."""
+    found: dict[float, int] = {}
+    for at, gpus in curve:
+        found[round(at, 5)] = gpus
+    kept: list[tuple[float, int]] = []
+    for at, gpus in found.items():
+        if not kept or kept[-1][1] != gpus:
+            kept.append((at, gpus))
+    return kept
+
+
+async def test_the_makespan_is_that_of_the_simulated_world() -> None:
+    intent = builders.an_intent(parallel_max=3, unavailable_max="50%")
+    fleet = [new_node(f"n{number:02}", running=OLD, wanted=NEW, gpu_pod_count=number % 3) for number in range(11)]
+    seconds = {what: 8.0 + number for number, what in enumerate(REACTIONS)}
+    delays = {what: Delay(seconds=each) for what, each in seconds.items()}
+    world = World(fleet, intent, delays=delays)
+    await run_forever(world.ports(_NoJournal()), Memory(0.0), on_report=lambda _: None, is_over=lambda _: False)
+    inventory = Inventory(nodes={node.name: node for node in fleet}, gpus={node.name: 8 for node in fleet})
+    durations = {what: Constant(each) for what, each in seconds.items()}
+    run = forecast(Model(inventory, intent, Behaviours(durations=durations)))
+    ended = {name: node.record.entered_at for name, node in world.nodes.items() if node.record}
+    assert {each.name: each.ended_at for each in run.times} == ended
+    assert run.makespan_seconds == max(ended.values())
+
+
+class _NoJournal:
+    def append(self, at: float, kind: str, fields: Mapping[str, object]) -> None:
+        """Forget it."""
