@@ -141,8 +141,5 @@ def test_a_journal_without_passes_is_no_success(tmp_path: Path, run: Run) -> Non
     path = tmp_path / "acts.jsonl"
     with JsonlJournal(path) as journal:
         journal.append(1.0, "act", {"id": "a"})
-    assert run(path) == (
-        ExitCode.ERROR,
-        "",
-        "seatrial: There is no recorded pass in this journal, so there is nothing to replay.\n",
-    )
+    said = f"seatrial: {path}:1: no pass is recorded from here on, so there is nothing to replay.\n"
+    assert run(path) == (ExitCode.ERROR, "", said)

@@ -14,13 +14,13 @@ import pytest
 
 from seatrial.core import decide as definition
 from seatrial.core import node as machine
-from seatrial.core.actions import Uncordon, WriteNodeRecord
+from seatrial.core.actions import AskCheckpoint, Uncordon, WriteNodeRecord
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.fleet import Fleet, Moves
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Domain, Intent, Order, Requestor
 from seatrial.core.policy import Share
-from seatrial.core.snapshot import Instant, Maintenance, NodePhase, NodeSeen, Snapshot
+from seatrial.core.snapshot import Instant, Keeper, Maintenance, NodePhase, NodeSeen, Snapshot
 from seatrial.core.steps import Orders, Step
 from tests.builders import (
     NOW,
@@ -248,6 +248,17 @@ def test_deadlines_that_move_with_every_pass_do_not_pile_up() -> None:
         fleet.update(attentive_since=NOW + number)
         fleet.moves(NOW + number)
     assert len(fleet._deadlines._heap) < 100
+
+
+def test_an_act_of_the_moment_becomes_a_hold_when_its_time_is_over() -> None:
+    pod = a_gpu_pod(offers_checkpoint=True, keeper=Keeper.NOBODY)
+    node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, record={"is_saving": True}, pods=(pod,))
+    seen, intent = a_snapshot(node, admitted=a_ledger("n1")), an_intent()
+    fleet = Fleet(seen, intent)
+    assert isinstance(fleet.moves(NOW).actions[-1], AskCheckpoint)
+    saved_by = 900.0 + intent.checkpoint.timeout_seconds
+    assert decide(seen, intent, saved_by).holds[0].code is HoldCode.POD_WITHOUT_CONTROLLER
+    assert fleet.decide(saved_by) == decide(seen, intent, saved_by)
 
 
 def test_who_is_recalled_while_it_holds_gives_its_admission_back() -> None:

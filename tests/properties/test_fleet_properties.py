@@ -251,6 +251,7 @@ changes = st.one_of(
     some_name.map(lambda name: Change("gone", name)),
     ledgers.map(lambda admitted: Change("ledger", admitted)),
     st.just(Change("write", None)),
+    st.just(Change("wake", None)),
     st.dictionaries(st.sampled_from(SUBJECTS), rebuffs, max_size=12).map(lambda found: Change("rebuffs", found)),
     st.dictionaries(
         st.sampled_from([*NAMES, rollout_subject("spring")]), st.sampled_from([None, NOW - 2, NOW + 5]), max_size=3
@@ -292,6 +293,8 @@ class Story:
                 self.fleet.update(intent=value)
             case "time":
                 self.now += value
+            case "wake":
+                self.now = max(self.now, decide(seen, self.intent, self.now).wake_at or 0.0)
             case "freshness":
                 heard = (Freshness(source="nodes", is_synced=value, heard_at=self.now),)
                 self.seen = replace(seen, freshness=heard)

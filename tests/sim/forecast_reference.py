@@ -15,7 +15,7 @@ from seatrial.core import capacity
 from seatrial.core.actions import Action, AskCheckpoint, EvictPods, WriteRolloutRecord
 from seatrial.core.intent import Intent
 from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Instant, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.snapshot import Instant, NodePhase, NodeSeen, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory
@@ -41,6 +41,7 @@ class SlowRollout:
         self.jobs: dict[str, list[float]] = {}
         self.blocked: set[str] = set()
         self.chances = {name: random.Random(f"{seed}/{name}") for name in self.nodes}  # noqa: S311
+        self.frozen: dict[str, dict[str, float]] = {}
         self.outcomes: list[Outcome] = []
         self.started: dict[str, Instant] = {}
         self.ended: dict[str, Instant] = {}
@@ -110,6 +111,8 @@ class SlowRollout:
         for admission in action.record.admitted:
             if admission not in self.rollout.admitted:
                 self.started.setdefault(admission.node, self.time)
+                left = self.frozen.pop(admission.node, {})
+                self.pending[admission.node] |= {what: self.time + seconds for what, seconds in left.items()}
                 self._draw_luck(admission.node)
         version = str(int(self.rollout.resource_version) + 1)
         self.rollout = replace(action.record, resource_version=version)
@@ -154,6 +157,14 @@ class SlowRollout:
         facts, fate, events = self.nodes[name].facts, self.fates.get(name, HEALTHY), self.pending[name]
         applicable: dict[str, int] = {}
         is_failed = capacity.has_failed(self.nodes[name].record)
+        is_admitted = name in capacity.under_way(self.rollout.admitted, self.nodes)
+        record = self.nodes[name].record
+        if name in self.fates and not is_admitted and record and record.phase is NodePhase.UPGRADE_REQUIRED:
+            # It waits for another turn: nothing happens to it before.
+            left = {what: at - self.time for what, at in events.items()}
+            self.frozen[name] = self.frozen.get(name, {}) | left
+            events.clear()
+            return
         if name in self.fates and (is_failed or any(each.node == name for each in self.rollout.admitted)):
             applicable = {what: 1 for what, react in REACTIONS.items() if react(facts, fate, self.time) is not None}
             if "job finishes" in applicable:

@@ -188,7 +188,7 @@ def test_a_difference_says_which_release_wrote_the_journal() -> None:
 
 def test_a_journal_without_a_pass_is_refused() -> None:
     acts = [entry for entry in recorded(a_world()) if entry.kind != "pass"]
-    with pytest.raises(NothingRecorded, match="no recorded pass"):
+    with pytest.raises(NothingRecorded, match="journal:2: no pass is recorded from here on"):
         replay(acts)
 
 

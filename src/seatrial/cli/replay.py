@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
             found.append((row, replay(_entries(row), advance)))
             if found[-1][1].difference is not None:
                 break
-    _print_json(found) if args.output == "json" else _print_text(found)
+    show = _print_json if args.output == "json" else _print_text
+    show(found)
     return ExitCode.FINDINGS if found[-1][1].difference is not None else ExitCode.OK
 
 

@@ -28,8 +28,8 @@ from typing import NamedTuple, TypeAlias
 from seatrial.core import phases
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Limits
+from seatrial.core.intent import Domain, Intent
+from seatrial.core.policy import NO_LIMITS, Limits, Policy
 from seatrial.core.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen
 
 
@@ -84,25 +84,28 @@ def budget_of(nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent
     moving = under_way(ledger, nodes)
     places = {name: place_of(node.facts, intent) for name, node in nodes.items()} if has_places(intent) else {}
     members: dict[str, set[str]] = defaultdict(set)
-    limits: dict[str, Limits] = {}
+    sources: dict[str, Policy | Domain] = {}
     for node, place in places.items():
-        for scope, limit in place.scopes:
+        sources |= place.scopes
+        for scope in place.scopes:
             members[scope].add(node)
-            limits[scope] = limit
-    scopes = {WHOLE: scope_of(WHOLE, intent.limits, len(nodes), unavailable, moving)}
+    scopes = {WHOLE: scope_of(WHOLE, intent.policy, len(nodes), unavailable, moving)}
     for name, inside in members.items():
-        scopes[name] = scope_of(name, limits[name], len(inside), unavailable & inside, moving & inside)
+        scopes[name] = scope_of(name, sources[name], len(inside), unavailable & inside, moving & inside)
     return Budget(
         failed_max=intent.failed_max,
         failed=tuple(sorted(name for name, node in nodes.items() if has_failed(node.record))),
         scopes=scopes,
-        scopes_of={node: place.names for node, place in places.items() if place.scopes},
+        scopes_of={node: tuple(place.scopes) for node, place in places.items() if place.scopes},
         unit_of={node: place.unit for node, place in places.items() if place.unit},
     )
 
 
-def scope_of(name: str, limits: Limits, total: int, unavailable: AbstractSet[str], moving: AbstractSet[str]) -> Scope:
+def scope_of(
+    name: str, source: Policy | Domain, total: int, unavailable: AbstractSet[str], moving: AbstractSet[str]
+) -> Scope:
     """A set of `total` nodes with its limits, and what is spent of them."""
+    limits = source.limits if isinstance(source, Policy) else _floor(source)
     return Scope(
         name=name,
         # 0 means no limit of its own, and a set cannot have more nodes under way than it has nodes.
@@ -113,16 +116,16 @@ def scope_of(name: str, limits: Limits, total: int, unavailable: AbstractSet[str
     )
 
 
+def _floor(domain: Domain) -> Limits:
+    return Limits(parallel_max=0, unavailable_max=domain.unavailable_max or NO_LIMITS.unavailable_max)
+
+
 class Place(NamedTuple):
     """Where a node stands besides in the rollout: its pool first, then its domains as the intent has them."""
 
-    scopes: tuple[tuple[str, Limits], ...] = ()
-    unit: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The scopes by name; two domains may share one."""
-        return tuple(dict.fromkeys(name for name, _ in self.scopes))
+    scopes: dict[str, Policy | Domain]
+    """By name, with what says their limits."""
+    unit: str
 
 
 def has_places(intent: Intent) -> bool:
@@ -132,17 +135,17 @@ def has_places(intent: Intent) -> bool:
 
 def place_of(facts: NodeFacts, intent: Intent) -> Place:
     """The scopes and the unit of one node."""
-    scopes: list[tuple[str, Limits]] = []
+    scopes: dict[str, Policy | Domain] = {}
     unit = ""
     if facts.owner in intent.pools:
-        scopes.append((f"NVIDIADriver {facts.owner}", intent.pools[facts.owner].limits))
+        scopes[f"NVIDIADriver {facts.owner}"] = intent.pools[facts.owner]
     for domain in intent.domains:
         name = domain_of(facts, domain.label)
         if name and domain.is_unit:
             unit = name
         if name and domain.unavailable_max is not None:
-            scopes.append((name, Limits(parallel_max=0, unavailable_max=domain.unavailable_max)))
-    return Place(tuple(scopes), unit)
+            scopes[name] = domain
+    return Place(scopes, unit)
 
 
 def has_failed(record: NodeRecord | None) -> bool:
@@ -204,6 +207,8 @@ def _explain(alike: Kind | str, names: list[str], late: Mapping[str, list[str]],
 
 def _groups(candidates: Iterable[Admission], budget: Budget) -> dict[str, list[Admission]]:
     """One by one, or a unit at once, where its first member stands in the order."""
+    if not budget.unit_of:
+        return {candidate.node: [candidate] for candidate in candidates}
     groups: dict[str, list[Admission]] = {}
     for candidate in candidates:
         # A node's name has no space and a unit's has one, so the two never meet.
@@ -236,6 +241,14 @@ class Tally:
     def kind_of(self, name: str) -> Kind:
         is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
         return self._budget.scopes_of.get(name, ()), is_taken
+
+    def why_nobody(self) -> Why | None:
+        """The limit that keeps every single node out, whichever it is; None where that depends on the node."""
+        budget, whole = self._budget, self._budget.whole
+        if len(budget.failed) > budget.failed_max:
+            return Why(HoldCode.FAILURE_BUDGET)
+        is_full = len(whole.under_way) + len(self._moving[WHOLE]) >= whole.parallel_max
+        return Why(HoldCode.PARALLEL_LIMIT) if is_full else None
 
     def why_not(self, names: Sequence[str]) -> Why | None:
         """The first limit that these together would break; None when none."""
@@ -295,9 +308,10 @@ class Why(NamedTuple):
 
 def taken_in(budget: Budget, admitted: Iterable[str]) -> dict[str, set[str]]:
     """In each scope, who counts as unavailable for being admitted alone."""
-    taken: dict[str, set[str]] = defaultdict(set)
-    for node in admitted:
-        for scope in budget.around(node):
+    names = set(admitted)
+    taken: dict[str, set[str]] = defaultdict(set, {WHOLE: names - budget.whole.unavailable})
+    for node in names:
+        for scope in budget.scopes_of.get(node, ()):
             if node not in budget.scopes[scope].unavailable:
                 taken[scope].add(node)
     return taken
@@ -313,7 +327,7 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
     admitted = [admission.node for admission in ledger]
     taken = taken_in(budget, admitted)
     back: set[str] = set()
-    for name in dict.fromkeys(name for node in admitted for name in budget.around(node)):
+    for name in {WHOLE}.union(*(budget.scopes_of.get(node, ()) for node in admitted)):
         scope = budget.scopes[name]
         if len(scope.under_way) > scope.parallel_max:
             back |= scope.under_way
@@ -324,11 +338,13 @@ def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
 
 def under_way(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen]) -> frozenset[str]:
     """Who in the ledger may be at work, or about to be: everybody not seen to have ended the attempt."""
-    return frozenset(
-        admission.node
-        for admission in ledger
-        if admission.node not in nodes or not _has_ended(admission, nodes[admission.node].record)
-    )
+    return frozenset(admission.node for admission in ledger if is_at_work(admission, nodes))
+
+
+def is_at_work(admission: Admission, nodes: Mapping[str, NodeSeen]) -> bool:
+    """Whether a node that was admitted is not seen to have ended the attempt."""
+    node = nodes.get(admission.node)
+    return node is None or not _has_ended(admission, node.record)
 
 
 def still_admitted(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[Admission, ...]:
@@ -339,7 +355,9 @@ def still_admitted(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], i
     """
     held = {admission.node: admission for admission in ledger if _is_held(admission, nodes.get(admission.node), intent)}
     for name, node in nodes.items():
-        if node.record is not None and phases.is_under_way(node.record):
+        if node.record is None or not phases.is_under_way(node.record):
+            continue
+        if name not in held or held[name].attempt != node.record.attempt:
             held[name] = Admission(node=name, attempt=node.record.attempt)
     return tuple(held[name] for name in sorted(held))
 

@@ -263,7 +263,8 @@ def summary_of(
     """The same, from how many are in which phase and held for which reason; looks at the ledger's nodes only."""
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
     is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
-    is_moving = bool(capacity.under_way(seen.rollout.admitted, seen.nodes)) or HoldCode.LEDGER_PENDING in told
+    at_work = (admission for admission in seen.rollout.admitted if capacity.is_at_work(admission, seen.nodes))
+    is_moving = any(at_work) or HoldCode.LEDGER_PENDING in told
     return Summary(
         state="waiting" if stop is not None else "done" if is_done else "progressing" if is_moving else "waiting",
         counts=tuple(sorted((phase.value if phase else "unknown", count) for phase, count in phases.items())),

@@ -56,8 +56,8 @@ from seatrial.core.decide import (
 )
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Intent, Order
-from seatrial.core.policy import Limits
+from seatrial.core.intent import Domain, Intent, Order
+from seatrial.core.policy import Policy
 from seatrial.core.snapshot import (
     Admission,
     Freshness,
@@ -341,6 +341,10 @@ class Fleet:
         key = order.key_of(few, self._intent)
         tally = Tally(budget, self._in_ledger)
         queues = self._line.queues()
+        nobody = tally.why_nobody()
+        if nobody is not None:
+            codes = Counter({nobody.code: _length(queues)})
+            return _LetIn(ledger=ledger, codes=codes, tally=tally, left=[(queue, 0) for queue in queues])
         heads = [(key(self._nodes[_name(queue[0])]), place, 0) for place, queue in enumerate(queues)]
         heapq.heapify(heads)
         new: list[Admission] = []
@@ -357,10 +361,11 @@ class Fleet:
             new.append(wish(self._nodes[name]))
             if at + 1 < len(queue):
                 heapq.heappush(heads, (key(self._nodes[_name(queue[at + 1])]), place, at + 1))
-        codes: Counter[HoldCode] = Counter()
+        codes = Counter()
         for queue, at in left:
             codes[tally.held_by([_name(queue[at])]).code] += len(queue) - at
-        return _LetIn(ledger=_by_name((*ledger, *new)), new=_names(new, ledger), codes=codes, tally=tally, left=left)
+        after = _by_name((*ledger, *new)) if new else ledger
+        return _LetIn(ledger=after, new=_names(new, ledger), codes=codes, tally=tally, left=left)
 
     def _let_in_units(self, ledger: tuple[Admission, ...], budget: Budget) -> _LetIn:
         wishing = (self._nodes[_name(key)] for queue in self._line.queues() for key in queue)
@@ -436,7 +441,8 @@ class _Roll:
         """At work, or failed."""
         self.scopes_of: dict[str, tuple[str, ...]] = {}
         self.sizes: Counter[str] = Counter()
-        self.limits: dict[str, Limits] = {}
+        self.sources: dict[str, Policy | Domain] = {}
+        """What says the limits of each scope."""
         self.unavailable_in: dict[str, set[str]] = defaultdict(set)
 
     def add(self, node: NodeSeen) -> None:
@@ -457,9 +463,9 @@ class _Roll:
     def _add_place(self, node: NodeSeen) -> None:
         place = capacity.place_of(node.facts, self._intent)
         if place.scopes:
-            self.scopes_of[node.name] = place.names
-        self.limits.update(place.scopes)
-        for scope in place.names:
+            self.scopes_of[node.name] = tuple(place.scopes)
+        self.sources |= place.scopes
+        for scope in place.scopes:
             self.sizes[scope] += 1
             if node.facts.is_unavailable:
                 self.unavailable_in[scope].add(node.name)
@@ -482,7 +488,7 @@ class _Scopes(dict[str, Scope]):
 
     def __init__(self, roll: _Roll, intent: Intent, total: int, moving: AbstractSet[str]) -> None:
         self._roll = roll
-        self[WHOLE] = capacity.scope_of(WHOLE, intent.limits, total, roll.unavailable, moving)
+        self[WHOLE] = capacity.scope_of(WHOLE, intent.policy, total, roll.unavailable, moving)
         self._moving_in: dict[str, set[str]] = defaultdict(set)
         for node in moving:
             for scope in roll.scopes_of.get(node, ()):
@@ -491,7 +497,7 @@ class _Scopes(dict[str, Scope]):
     def __missing__(self, name: str) -> Scope:
         roll = self._roll
         scope = capacity.scope_of(
-            name, roll.limits[name], roll.sizes[name], roll.unavailable_in[name], self._moving_in[name]
+            name, roll.sources[name], roll.sizes[name], roll.unavailable_in[name], self._moving_in[name]
         )
         self[name] = scope
         return scope
@@ -585,7 +591,8 @@ def _by_name(ledger: Iterable[Admission]) -> tuple[Admission, ...]:
 
 def _names(after: Iterable[Admission], before: Iterable[Admission]) -> tuple[str, ...]:
     """Whose admission is new."""
-    return tuple(admission.node for admission in set(after) - set(before))
+    known = {admission.node: admission.attempt for admission in before}
+    return tuple(admission.node for admission in after if known.get(admission.node) != admission.attempt)
 
 
 def _phase(node: NodeSeen) -> NodePhase | None:

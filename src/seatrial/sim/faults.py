@@ -132,7 +132,7 @@ class View:
         """Everything is heard of again."""
         self._silent.clear()
         self._unlisted.clear()
-        self._due = dict.fromkeys(self._due, float("-inf"))
+        self._due.clear()
 
     @property
     def next_at(self) -> Instant | None:
@@ -155,7 +155,9 @@ class View:
                 if seen.get(name) is not node and self._is_due(stream, name, time, weather):
                     seen[name] = node
         wanted = next((node.facts.wanted for node in world.nodes.values()), None)
-        if wanted != self._wanted and self._hears(Stream.DRIVERS) and self._is_due(Stream.DRIVERS, "", time, weather):
+        if wanted == self._wanted:
+            self._due.pop((Stream.DRIVERS, ""), None)  # changed and changed back before anybody saw it
+        elif self._hears(Stream.DRIVERS) and self._is_due(Stream.DRIVERS, "", time, weather):
             self._wanted = wanted
         is_news = self._rollout is not world.rollout
         if is_news and self._hears(Stream.ROLLOUTS) and self._is_due(Stream.ROLLOUTS, "", time, weather):

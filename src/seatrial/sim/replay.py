@@ -53,10 +53,11 @@ class Replayed:
 
 def replay(entries: Iterable[Entry], on_entry: Callable[[], None] = lambda: None) -> Replayed:
     """Decide every pass of a journal anew, up to the first difference."""
-    reader, version = passes.Reader(), ""
+    reader, version, begin = passes.Reader(), "", ""
     pass_count = decision_count = 0
     for entry in entries:
         on_entry()
+        begin = begin or entry.where
         version = str(entry.fields.get("version", version))
         if entry.kind != passes.KIND:
             continue
@@ -67,7 +68,7 @@ def replay(entries: Iterable[Entry], on_entry: Callable[[], None] = lambda: None
         pass_count += 1
         decision_count += len(kept.decided.acts)
     if not pass_count:
-        raise NothingRecorded("There is no recorded pass in this journal, so there is nothing to replay.")
+        raise NothingRecorded(f"{begin}: no pass is recorded from here on, so there is nothing to replay.")
     return Replayed(pass_count=pass_count, decision_count=decision_count)
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from seatrial.core import actions as acts
+from seatrial.core import clearing
 from seatrial.core.actions import Action, Cordon, RequestMaintenance, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
@@ -44,6 +45,9 @@ STORM_SECONDS: Final = (600.0, 6000.0)
 SEEN_SECONDS: Final = 400.0
 """By then everybody has seen what happened, or knows that they see nothing: the longest lag, a stream that may be silent
 for 150 s before it is mistrusted, and an act that was under way meanwhile."""
+BREATHS_SECONDS: Final = (0.3, 3.0, 10.0, 30.0, 60.0, 60.0, 120.0, 120.0)
+"""How slowly a controller looks after something happened: what happens meanwhile is seen at once. Quick ones see more
+states and slow ones more mixtures, and are quicker to play."""
 STORY_MAX: Final = 80
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06", digest="same")
@@ -223,8 +227,9 @@ class Judge:
         if name in self.shaken:
             if driver is not None and driver.is_ready and not driver.is_terminating:
                 self.shaken.discard(name)
-        else:
-            self.find(why_exposed(after))
+        elif not after.facts.is_unavailable or _is_stopping(before, after):
+            # Later, a driver that stops on a lost node may outlive the phase it was stopped in.
+            self.find(None if _is_given_up(after) else why_exposed(after))
         if name in self.theirs and not after.facts.is_cordoned:
             self.find(f"{name} was cordoned by an admin, and the cordon is gone")
 
@@ -255,6 +260,18 @@ class Judge:
         """Whether somebody else made the node unavailable so lately that we may not have seen it."""
         is_ours = node.record is not None and (node.record.is_cordon_ours or is_under_way(node.record))
         return not is_ours and self.down_since.get(node.name, float("-inf")) > self.world.time - SEEN_SECONDS
+
+
+def _is_stopping(before: NodeSeen, after: NodeSeen) -> bool:
+    """Whether a driver pod has just been deleted."""
+    was_stopping = before.facts.driver is not None and before.facts.driver.is_terminating
+    return after.facts.driver is not None and after.facts.driver.is_terminating and not was_stopping
+
+
+def _is_given_up(node: NodeSeen) -> bool:
+    """Whether nobody is hurt by the end of a driver: the node has failed, is out of service and has no users."""
+    has_failed = node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED
+    return has_failed and node.facts.is_unavailable and not clearing.users(node.facts)
 
 
 def why_unsettled(world: World, decision: Decision, theirs: set[str]) -> str | None:
@@ -324,10 +341,11 @@ class _Play:
         self.world.watchers.append(self.judge.on_change)
         self.weather = Weather(chance=random.Random(f"weather {seed}"))  # noqa: S311  a simulation, not a secret
         self._chance = chance
-        self._breath_seconds = chance.choice([0.3, 3.0, 10.0, 20.0, 30.0])
+        self._breath_seconds = chance.choice(BREATHS_SECONDS)
         self._storm_ends_at = chance.uniform(*STORM_SECONDS)
         self._lives: list[_Life] = []
         self._life_count = self._act_count = self._pass_count = 0
+        self._is_idle = False
         self._story: deque[tuple[Instant, Callable[[], str]]] = deque(maxlen=STORY_MAX)
         self._past: deque[tuple[Instant, Listing]] = deque(maxlen=40)
         self._plan(fates)
@@ -380,12 +398,13 @@ class _Play:
         """When a life looks next: something happens, more is to be seen, or it meant to."""
         time = self.world.time
         if life.seat.has_answers:
-            return time + self._breath_seconds / 10
+            return time + self._breath_seconds / 3
         happening = [at for at in (self.world.next_at, life.seat.view.next_at) if at is not None]
-        due = [max(at, time) + self._breath_seconds for at in happening]
+        if self._is_idle and not happening:
+            return None
         if life.wake_at is not None:
-            due.append(max(life.wake_at, time))
-        return min(due, default=None)
+            happening.append(life.wake_at)
+        return max(min(happening), time) + self._breath_seconds if happening else None
 
     def _look(self, life: _Life) -> Looked:
         self._pass_count += 1
@@ -395,10 +414,12 @@ class _Play:
             raise Broken(f"{life.seat.name}: {report.breaches[0]}")
         if self.judge.broken is not None:
             raise Broken(self.judge.broken)
-        # A deadline that is due and changes nothing must not be asked for at the same instant for ever.
         life.wake_at = None
         if report.wake_at is not None:
-            life.wake_at = max(life.seat.world_time(report.wake_at), self.world.time + 0.05)
+            life.wake_at = life.seat.world_time(report.wake_at)
+        # Stopped as a whole, nobody is kept to a deadline: looking again changes nothing unless something happens.
+        decision = report.decision
+        self._is_idle = decision is not None and decision.stop is not None and not decision.actions
         return report
 
     # ── lives ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -601,7 +622,7 @@ class _Play:
             self._end_life(life)
         self._lives[-1].seat.view.clear_up()
         self._lives[-1].ends_at = None
-        self._breath_seconds = max(self._breath_seconds, 10.0)
+        self._breath_seconds = max(self._breath_seconds, 60.0)
 
 
 _KINDS: Final = (

@@ -113,12 +113,13 @@ def test_lines_longer_than_a_block_are_read_from_behind_too(path: Path, monkeypa
     assert first_broken_line(path) is None
 
 
-def test_a_file_that_is_no_journal_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize("text", ["dear diary\n", "dear diary", '{"at": 7}\n', "a\nb"])
+def test_a_file_that_is_no_journal_is_left_alone(path: Path, text: str) -> None:
     path.parent.mkdir()
-    path.write_text("dear diary\n", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(JournalUnusable, match=r"journal\.jsonl is no journal of ours"):
         write(path, "a")
-    assert path.read_text(encoding="utf-8") == "dear diary\n"
+    assert path.read_text(encoding="utf-8") == text
 
 
 def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -197,6 +198,15 @@ def test_a_crash_after_a_file_was_put_aside_loses_nothing(path: Path, left: byte
     write(path, "f")
     (row,) = reading.journals([reading.check(path.parent / name) for name in names(path)])
     assert [id_ for file in row for id_ in ids(file.path)] == [*"abcdef"]
+
+
+def test_no_file_put_aside_is_ever_written_over(path: Path) -> None:
+    path.parent.mkdir()
+    path.with_name("journal.jsonl.000001").write_text("kept", encoding="utf-8")
+    path.write_bytes(lines.seal(GENESIS, {"at": 1.0, "kind": "head", "file": 1, "before": GENESIS})[0])
+    with pytest.raises(JournalUnusable, match=r"it is full, and journal\.jsonl\.000001, where it belongs, is taken"):
+        write_files(path, *"abcde")
+    assert path.with_name("journal.jsonl.000001").read_text(encoding="utf-8") == "kept"
 
 
 def test_a_standby_follows_the_leader_into_its_next_file(path: Path) -> None:

@@ -32,6 +32,8 @@ FILES_KEPT: Final = 8
 LONGEST_LINES: Final = 4
 """A file holds at least this many of its longest line: that of a large fleet told whole may be half a file long."""
 _BLOCK_BYTES: Final = 64 * 1024
+_OPENING: Final = b'{"at":'
+"""How every line begins: half a line that does not is not ours to cut off."""
 
 
 class JournalUnusable(SeatrialError):  # noqa: N818
@@ -99,8 +101,11 @@ class JsonlJournal:
     def _turn(self, at: Instant) -> bool:
         if self._size_bytes < max(self._file_bytes_max, LONGEST_LINES * self._longest_bytes):
             return False
+        aside = self._aside(self._number)
+        if aside.exists():
+            raise self._unusable(f"it is full, and {aside.name}, where it belongs, is taken")
         self._open.close()
-        self._path.rename(self._aside(self._number))
+        self._path.rename(aside)
         self._file = self._path.open("a+b")
         self._begin(at)
         for number in sorted(self._numbers())[: -self._files_kept]:
@@ -122,14 +127,14 @@ class JsonlJournal:
         self._open.close()
         self._file = self._path.open("a+b")
         last, torn = _last_lines(self._open)
-        if torn:
-            # A crash in the middle of a line leaves half of it; the act it told of was not begun.
-            self._open.truncate(self._open.seek(0, os.SEEK_END) - len(torn))
         if last:
             self._take_up(self._path, last)
-            self._size_bytes = self._open.seek(0, os.SEEK_END)
-        else:
-            # An empty file: the first of all, or the one before was put aside and then we died.
+        elif torn[: len(_OPENING)] != _OPENING[: len(torn)]:
+            raise self._unusable(f"{self._path.name} is no journal of ours")
+        # A crash in the middle of a line leaves half of it; the act it told of was not begun.
+        self._size_bytes = self._open.truncate(self._open.seek(0, os.SEEK_END) - len(torn))
+        if not last:
+            # The first file of all, or the one before was put aside and then we died.
             aside = max(self._numbers(), default=0)
             if aside:
                 with self._aside(aside).open("rb") as file:

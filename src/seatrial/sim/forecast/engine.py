@@ -118,6 +118,10 @@ class Run:
     gpus_at_start: int
     evicted: int
     failed: tuple[str, ...]
+    is_parallel_bound: bool
+    """Whether the parallel limit alone ever kept somebody waiting; if not, a higher one gives the same run."""
+    is_unavailable_bound: bool
+    """The same of the limit of unavailable nodes."""
     times: tuple[NodeTimes, ...] = ()
     """In the order in which they were let in; only where asked for."""
     curve: tuple[tuple[Instant, int], ...] = ()
@@ -254,9 +258,10 @@ class Model:
             raise NothingToForecast("There is no node to upgrade. See `seatrial node list`, or give --nodes.")
         self.inventory, self.intent, self.behaviours = inventory, intent, behaviours
         self._starts: dict[Kind, Station] = {}
-        self.scope_limits: list[Limits] = [intent.limits]
-        self.scope_totals: list[int] = [len(inventory.nodes)]
-        self._scopes: dict[str, int] = {}
+        budget = capacity.budget_of(inventory.nodes, (), intent)
+        numbers = {name: number for number, name in enumerate(budget.scopes)}
+        self.scopes = tuple(budget.scopes.values())
+        """The rollout's own first; its limits are those of a setting."""
         admitted = {admission.node: admission.attempt for admission in inventory.admitted}
         key = order.key_of({}, intent)
         label = intent.domains[0].label if intent.domains else ""
@@ -266,8 +271,8 @@ class Model:
                 name=name,
                 gpus=inventory.gpus.get(name, 1),
                 start=self._start(node, node.record is not None and admitted.get(name) == node.record.attempt),
-                scopes=self._places(node),
-                unit=capacity.place_of(node.facts, intent).unit,
+                scopes=tuple(numbers[scope] for scope in budget.around(name)),
+                unit=budget.unit_of.get(name, ""),
                 domain=capacity.domain_of(node.facts, label) if is_by_domain else "",
                 key=(name,) if is_by_domain else key(node),
             )
@@ -293,20 +298,6 @@ class Model:
         if found is None:
             found = self._starts[kind] = paths.start(kind.node, self.intent, is_admitted=is_admitted)
         return found
-
-    def _places(self, node: NodeSeen) -> tuple[int, ...]:
-        if not capacity.has_places(self.intent):
-            return (0,)
-        numbers = {0}
-        for name, limits in capacity.place_of(node.facts, self.intent).scopes:
-            number = self._scopes.setdefault(name, len(self.scope_limits))
-            if number == len(self.scope_limits):
-                self.scope_limits.append(limits)
-                self.scope_totals.append(0)
-            numbers.add(number)
-        for number in numbers - {0}:
-            self.scope_totals[number] += 1
-        return tuple(sorted(numbers))
 
 
 def forecast(
@@ -335,12 +326,12 @@ class _Rollout:
         self._members, self._walks = model.members, walks
         self._failed_max = model.intent.failed_max
         self._is_idle_first = model.intent.order is Order.IDLE_FIRST
-        all_limits = [limits, *model.scope_limits[1:]]
-        totals = model.scope_totals
-        self._parallel_max = [each.parallel_max or total for each, total in zip(all_limits, totals, strict=True)]
-        self._gone_max = [each.unavailable_max.of(total) for each, total in zip(all_limits, totals, strict=True)]
-        self._moving = [0] * len(totals)
-        self._gone = [0] * len(totals)
+        total, others = len(self._members), model.scopes[1:]
+        self._parallel_max = [limits.parallel_max or total, *(scope.parallel_max for scope in others)]
+        self._gone_max = [limits.unavailable_max.of(total), *(scope.unavailable_max for scope in others)]
+        self._moving = [0] * len(model.scopes)
+        self._gone = [0] * len(model.scopes)
+        self._is_parallel_bound = self._is_gone_bound = False
         self._failed: set[int] = set()
         self._begun: Counter[str] = Counter()
         self._standing = [NOBODY] * len(self._members)
@@ -394,6 +385,7 @@ class _Rollout:
         if len(self._failed) > self._failed_max:
             return
         if self._moving[0] >= self._parallel_max[0]:
+            self._note_bounds()
             return
         begun = Counter(self._begun)  # the order is that of the beginning of a pass
         queue = [(self._turn(lane, waiting, begun), lane) for lane, waiting in self._lanes.items() if waiting]
@@ -403,12 +395,28 @@ class _Rollout:
             waiting = self._lanes[lane]
             group = self._unit(lane[2]) if lane[2] else [waiting[0][1]]
             if not self._fits(group):
+                self._note_bounds()
                 continue
             for who in group:
                 self._leave_lane(who)
                 self._start(who, now)
             if waiting and not lane[2]:
                 heapq.heappush(queue, (self._turn(lane, waiting, begun), lane))
+
+    def _note_bounds(self) -> None:
+        """Which of the setting's two limits alone keeps somebody waiting: without it, raising it changes nothing."""
+        waiting = [lane for lane, each in self._lanes.items() if each]
+        if not waiting:
+            return
+        if len(self._moving) > 1 or any(lane[2] for lane in waiting):
+            # Pools, racks and units have a say, too: not worth telling apart.
+            self._is_parallel_bound = self._is_gone_bound = True
+            return
+        is_full, is_bare = self._moving[0] >= self._parallel_max[0], self._gone[0] >= self._gone_max[0]
+        if is_full and (not is_bare or any(lane[1] for lane in waiting)):
+            self._is_parallel_bound = True
+        elif is_bare and not is_full:
+            self._is_gone_bound = True
 
     def _turn(
         self, lane: Lane, waiting: list[tuple[tuple[float | str, ...], int]], begun: Counter[str]
@@ -537,4 +545,6 @@ class _Rollout:
             failed=tuple(sorted(names[who] for who in self._failed)),
             times=tuple(times) if in_detail else (),
             curve=tuple(self._curve) if in_detail else (),
+            is_parallel_bound=self._is_parallel_bound,
+            is_unavailable_bound=self._is_gone_bound,
         )

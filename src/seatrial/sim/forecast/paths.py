@@ -29,7 +29,7 @@ from seatrial.core.intent import Intent
 from seatrial.core.node import step_node
 from seatrial.core.snapshot import Admission, ApiInstant, Instant, NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, Rebuff
 from seatrial.core.steps import Orders
-from seatrial.sim.reactions import COUNT_LABEL, CORDON_NOTE, DEPLOY_PREFIX, JOB_LABEL, REACTIONS, Fate, Refused, apply
+from seatrial.sim.reactions import COUNT_LABEL, CORDON_NOTE, DEPLOY_PREFIX, JOB_LABEL, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
 
 NAME: Final = "node"
 STEPS_MAX: Final = 100
@@ -123,13 +123,16 @@ class Station:
             has_begun=record is not None and record.phase not in phases.NOT_STARTED,
         )
         # Until its turn comes, and once its users have it back, a node stays as it is: whoever ends there is replaced.
-        self._is_awake = is_awake and (bool(ledger) or self.standing.is_failed)
+        # One that waits for another turn stays as it is, too, half way through whatever happens to it.
+        self._is_awake = is_awake and (bool(ledger) or self.standing.is_failed or is_wishing)
         self._driver_uid = _driver_uid(self.node.facts)
+        before = list(pending)
+        known = set(before) if self._driver_uid == driver_uid else set()
         applicable = self._applicable(now) if self._is_awake else {}
-        before = set(pending) if self._driver_uid == driver_uid else set()
-        self.stops = tuple(what for what in pending if what not in before or what not in applicable)
-        self.starts = tuple((what, count) for what, count in applicable.items() if what not in before)
-        self._pending = tuple(applicable)
+        is_frozen = self._is_awake and is_wishing
+        self.stops = () if is_frozen else tuple(what for what in before if what not in known or what not in applicable)
+        self.starts = () if is_frozen else tuple(each for each in applicable.items() if each[0] not in known)
+        self._pending = tuple(before if is_frozen else applicable)
         until = self.held.until if self.held is not None else None
         self.timer: tuple[int, float] | None = None
         """When the node would decide otherwise by itself: seconds after an earlier station, by its number."""
@@ -203,7 +206,9 @@ class Station:
     def _applicable(self, now: Instant) -> dict[str, int]:
         """The reactions under way here, and how many pods each is about."""
         facts = self.node.facts
-        found = {what: 1 for what, reaction in REACTIONS.items() if reaction(facts, self._fate, now) is not None}
+        # A kubelet that is silent does nothing.
+        can_happen = REACTIONS if facts.is_ready else {what: REACTIONS[what] for what in OPERATORS_OWN}
+        found = {what: 1 for what, reaction in can_happen.items() if reaction(facts, self._fate, now) is not None}
         if JOB_FINISHES in found:
             found[JOB_FINISHES] = sum(JOB_LABEL in dict(pod.labels) for pod in facts.pods)
         if self._fate.is_eviction_blocked and any(pod.uid in self._rebuffs for pod in facts.pods):
