@@ -128,11 +128,6 @@ def a_node(
 
     `record` are further fields of the record, and whatever else is given are further facts.
     """
-    written = None
-    if phase is not None:
-        written = NodeRecord(
-            phase=phase, attempt=attempt, entered_at=entered_at, is_cordon_ours=is_cordon_ours, **(record or {})
-        )
     plain: dict[str, Any] = {"resource_version": "7", "wanted": NEW}
     seen = NodeFacts(
         name=name,
@@ -142,6 +137,15 @@ def a_node(
         pods=pods,
         **(plain | facts),
     )
+    written = None
+    if phase is not None:
+        notes: dict[str, Any] = {
+            "phase": phase,
+            "attempt": attempt,
+            "entered_at": entered_at,
+            "is_cordon_ours": is_cordon_ours,
+        }
+        written = NodeRecord(**(notes | _pod_on_record(seen, phase) | dict(record or {})))
     return NodeSeen(
         facts=seen,
         record=written,
@@ -150,6 +154,13 @@ def a_node(
         fault=fault,
         fault_text=fault_text,
     )
+
+
+def _pod_on_record(facts: NodeFacts, phase: NodePhase) -> dict[str, Any]:
+    """A pod that is about to be deleted has been written down before."""
+    driver = facts.driver if phase is NodePhase.POD_RESTART_REQUIRED else None
+    is_old = driver is not None and (driver.is_orphaned or not facts.is_in_sync)
+    return {"old_pod": driver.uid} if driver is not None and is_old else {}
 
 
 def a_well_node(name: str = "n1", phase: NodePhase | None = None, **changes: Any) -> NodeSeen:
@@ -249,7 +260,7 @@ def written(
 ) -> WriteNodeRecord:
     """The write that opens a phase of a node now."""
     blank = NodeRecord(phase=phase, attempt=0, entered_at=NOW)
-    fields: dict[str, Any] = {"phase": phase, "entered_at": NOW}
+    fields: dict[str, Any] = {"phase": phase, "entered_at": NOW} | _pod_on_record(node.facts, phase)
     record = replace(node.record or blank, **(fields | changes))
     return by(node=node.name, record=record, expect=node.facts.resource_version)
 

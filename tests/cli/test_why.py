@@ -26,7 +26,9 @@ def test_a_failed_node_is_explained_with_what_to_do() -> None:
         is_cordon_ours=True,
         record={"reason": "driver-crash-loop", "failed_revision": "new"},
     )
-    retry = "Then: `seatrial node retry n1` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)"
+    retry = (
+        "Then: `seatrial node retry n1` (or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required)"
+    )
     why_failed = "the upgrade of this node failed: a container of the driver pod keeps crashing (for 1 min 40 s)"
     assert answer(node) == [
         "Node      n1",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
-from seatrial.core.clearing import PAUSED, checkpoint_token, paused_value, users
+from seatrial.core.clearing import checkpoint_token, paused_value, users
 from seatrial.core.consumers import GpuUse
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Checkpoint
@@ -16,7 +16,7 @@ from seatrial.core.phases import FailureCode
 from seatrial.core.policy import Drain, Eviction, JobWait, Policy
 from seatrial.core.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
 from seatrial.core.snapshot import Keeper, NodePhase, NodeSeen, Pod
-from seatrial.core.steps import Step
+from seatrial.core.steps import PAUSED, Step
 from tests.builders import (
     NEW,
     NOW,

@@ -34,6 +34,7 @@ from seatrial.core.snapshot import (
     Snapshot,
     Summary,
 )
+from seatrial.core.versions import DriverVersion
 from tests.builders import (
     NOW,
     OLD,
@@ -210,12 +211,22 @@ class TestAStoppedRollout:
         assert decide(seen, intent, NOW) == Decision(holds=(replace(stop, subject="n1"),), stop=stop)
 
 
-@pytest.mark.parametrize(("changes", "intent", "_stop"), STOPS[2:])
-def test_half_blind_we_still_give_back_what_is_proven(changes: dict[str, Any], intent: Intent, _stop: Hold) -> None:
-    node = a_well_node(phase=NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
+@pytest.mark.parametrize("phase", [NodePhase.UNCORDON_REQUIRED, NodePhase.VALIDATION_REQUIRED])
+@pytest.mark.parametrize(("changes", "intent", "stop"), STOPS[2:])
+def test_half_blind_we_give_nothing_back_since_what_was_proven_may_be_gone(
+    changes: dict[str, Any], intent: Intent, stop: Hold, phase: NodePhase
+) -> None:
+    node = a_well_node(phase=phase, is_cordon_ours=True)
     seen = settled(a_snapshot(node, admitted=a_ledger("n1"), **changes), intent)
+    assert decide(seen, intent, NOW) == Decision(holds=(replace(stop, subject="n1"),), stop=stop)
+
+
+def test_while_the_target_is_not_published_what_is_proven_is_given_back() -> None:
+    node = a_well_node(phase=NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
+    intent = an_intent(target=DriverVersion.parse("580.126.20"))
+    seen = settled(a_snapshot(node, admitted=a_ledger("n1")), intent)
     done = written(node, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)
-    assert decide(seen, intent, NOW).actions == (done,)
+    assert done in decide(seen, intent, NOW).actions
 
 
 @pytest.mark.parametrize(("changes", "intent", "stop"), STOPS[:2])
@@ -304,12 +315,15 @@ def test_half_blind_no_maintenance_is_begun_or_asked_for(stream: Freshness) -> N
     assert decide(blind, intent, NOW).actions == ()
 
 
-def test_half_blind_we_still_release_a_maintenance() -> None:
+def test_half_blind_we_do_not_release_a_maintenance_either() -> None:
     found = Maintenance(namespace="default", name="m", uid="u", resource_version="1", requestor="seatrial")
     intent = an_intent(requestor=REQUESTOR)
     seen = a_snapshot(a_well_node(phase=NodePhase.UPGRADE_DONE, maintenance=found), freshness=(UNLISTED,))
-    kinds = [type(action) for action in decide(settled(seen, intent), intent, NOW).actions]
-    assert kinds == [ReleaseMaintenance]
+    current = replace(seen, freshness=(FRESH,))
+    kinds = [
+        [type(action) for action in decide(settled(each, intent), intent, NOW).actions] for each in (seen, current)
+    ]
+    assert kinds == [[], [ReleaseMaintenance]]
 
 
 # ── scopes, units and orders ─────────────────────────────────────────────────────────────────────────────────────────

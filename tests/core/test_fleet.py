@@ -14,13 +14,13 @@ import pytest
 
 from seatrial.core import decide as definition
 from seatrial.core import node as machine
-from seatrial.core.actions import AskCheckpoint, Uncordon, WriteNodeRecord
+from seatrial.core.actions import AskCheckpoint, EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.fleet import Fleet, Moves
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Domain, Intent, Order, Requestor
 from seatrial.core.policy import Share
-from seatrial.core.snapshot import Instant, Keeper, Maintenance, NodePhase, NodeSeen, Snapshot
+from seatrial.core.snapshot import Freshness, Instant, Keeper, Maintenance, NodePhase, NodeSeen, Snapshot
 from seatrial.core.steps import Orders, Step
 from tests.builders import (
     NOW,
@@ -259,6 +259,51 @@ def test_an_act_of_the_moment_becomes_a_hold_when_its_time_is_over() -> None:
     saved_by = 900.0 + intent.checkpoint.timeout_seconds
     assert decide(seen, intent, saved_by).holds[0].code is HoldCode.POD_WITHOUT_CONTROLLER
     assert fleet.decide(saved_by) == decide(seen, intent, saved_by)
+
+
+def test_clients_that_may_not_be_paused_are_given_up_when_their_time_is_over() -> None:
+    label = "nvidia.com/gpu.deploy.dcgm"
+    client = a_gpu_pod(keeper=Keeper.DAEMON_SET, deploy_label=label)
+    node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(client,), labels={label: "true"})
+    blind = (Freshness(source="pods", is_synced=False, heard_at=NOW),)
+    seen, intent = a_snapshot(node, admitted=a_ledger("n1"), freshness=blind), an_intent()
+    fleet = Fleet(seen, intent)
+    assert fleet.moves(NOW).held == {HoldCode.STALE_VIEW: 1}
+    left_by = 900.0 + intent.policy.eviction.timeout_seconds
+    assert decide(seen, intent, left_by).holds == ()
+    assert fleet.decide(left_by) == decide(seen, intent, left_by)
+
+
+def test_a_clock_that_was_set_back_makes_deadlines_come_again() -> None:
+    seen, intent = a_rollout_under_way(SMALL, restart_timeout_seconds=200.0)
+    fleet = Fleet(seen, intent)
+    for now in (NOW, NOW + 100, NOW + 50):
+        assert fleet.decide(now) == decide(seen, intent, now)
+
+
+def test_a_pod_that_may_be_asked_again_is_asked() -> None:
+    node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(a_gpu_pod(),))
+    seen, intent = a_snapshot(node, admitted=a_ledger("n1"), rebuffs={"pod-0": a_rebuff(code="blocked")}), an_intent()
+    fleet = Fleet(seen, intent)
+    assert fleet.moves(NOW).held == {HoldCode.EVICTION_BLOCKED: 1}
+    fleet.update(rebuffs={})
+    assert isinstance(fleet.moves(NOW).actions[-1], EvictPods)
+
+
+def test_a_node_that_changed_while_we_were_blind_is_not_taken_for_one_that_is_admitted() -> None:
+    """Blind, the ledger stands as it is written, and an admission of an attempt that is over still counts."""
+    blind, sighted = ((Freshness(source="nodes", is_synced=is_synced, heard_at=NOW),) for is_synced in (False, True))
+    nodes = (
+        a_node("n1", NodePhase.UPGRADE_REQUIRED, attempt=2),
+        a_node("n3", NodePhase.UPGRADE_REQUIRED, is_cordoned=True),
+    )
+    seen, intent = a_snapshot(*nodes, admitted=a_ledger("n1"), freshness=blind), an_intent(unavailable_max=1)
+    fleet = Fleet(seen, intent)
+    assert fleet.decide(NOW) == decide(seen, intent, NOW)
+    fleet.update(freshness=sighted)
+    expected = decide(replace(seen, freshness=sighted), intent, NOW)
+    assert [held.code for held in expected.holds] == [HoldCode.PARALLEL_LIMIT, HoldCode.LEDGER_PENDING]
+    assert fleet.decide(NOW) == expected
 
 
 def test_who_is_recalled_while_it_holds_gives_its_admission_back() -> None:

@@ -12,6 +12,7 @@ from seatrial.core.actions import (
     Cordon,
     EvictPods,
     Operand,
+    PauseClients,
     ReleaseMaintenance,
     Request,
     RequestMaintenance,
@@ -35,7 +36,7 @@ from seatrial.core.snapshot import (
     NodeSeen,
     RecordFault,
 )
-from seatrial.core.steps import NOTHING, Orders, Step
+from seatrial.core.steps import NOTHING, PAUSED, Orders, Step
 from seatrial.core.troubles import Symptom
 from tests.builders import (
     NEW,
@@ -719,7 +720,8 @@ def test_a_failed_node_that_got_well_is_given_back_at_once() -> None:
 
 def test_a_failed_node_that_got_well_gives_its_clients_back_too() -> None:
     paused = (("deploy", "true"),)
-    node = failed({"paused": paused}, driver=a_new_driver(), validator=proving(), paused_labels=("deploy",))
+    clients = {"paused_labels": ("deploy",), "labels": {"deploy": PAUSED}}
+    node = failed({"paused": paused}, driver=a_new_driver(), validator=proving(), **clients)
     expected = written(node, NodePhase.UPGRADE_DONE, is_cordon_ours=False, paused=(), **BLANK)
     assert step_node(node, UNADMITTED, NOW) == Step(
         action=Uncordon(node="n1", record=expected.record, expect="7", labels=paused)
@@ -1123,3 +1125,32 @@ def test_every_node_does_one_thing_or_waits_for_one_reason_and_stays_on_the_tabl
         assert step.action.record.phase in {*TRANSITIONS[before], before}
     if isinstance(step.action, RestartPod) and step.action.operand is Operand.DRIVER:
         assert node.facts.is_cordoned
+
+
+# ── a driver pod is on record before it is deleted ───────────────────────────────────────────────────────────────────
+
+
+def test_a_driver_pod_that_came_meanwhile_is_written_down_before_it_is_deleted() -> None:
+    node = a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, record={"old_pod": "another"})
+    (writing,) = (step_node(node, some_orders(), NOW).action,)
+    assert isinstance(writing, WriteNodeRecord)
+    assert (writing.record.old_pod, writing.record.entered_at) == ("driver-n1-0", 900.0)
+
+
+def test_a_view_that_still_shows_the_deleted_pod_proves_nothing_although_it_is_wanted_again() -> None:
+    shown = a_new_driver(uid="driver-n1-0")
+    fields: dict[str, Any] = {"driver": shown, "validator": proving(), "record": {"old_pod": "driver-n1-0"}}
+    node = a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, **fields)
+    assert isinstance(step_node(node, some_orders(), NOW).action, RestartPod)
+
+
+def test_clients_that_were_given_back_are_asked_to_leave_again_before_the_next_restart() -> None:
+    label = "nvidia.com/gpu.deploy.client"
+    fields: dict[str, Any] = {
+        "labels": {label: "true"},
+        "record": {"paused": ((label, "true"),), "old_pod": "driver-n1-0"},
+    }
+    node = a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, **fields)
+    action = step_node(node, some_orders(), NOW).action
+    assert isinstance(action, PauseClients)
+    assert action.labels == ((label, PAUSED),)

@@ -113,10 +113,14 @@ def test_a_node_is_not_proven_when(changes: dict[str, Any], code: HoldCode, para
 
 def test_labels_we_paused_ourselves_come_back_by_themselves() -> None:
     paused = (("ours", "true"),)
-    assert lack(paused_labels=("ours",), record={"paused": paused}) is None
-    assert lack(paused_labels=("ours", "theirs"), record={"paused": paused}) == Lack(
-        HoldCode.OPERANDS_PAUSED, {"labels": "theirs"}
-    )
+    failed: dict[str, Any] = {"phase": NodePhase.UPGRADE_FAILED, "record": {"paused": paused}}
+    assert lack(paused_labels=("ours",), **failed) is None
+    assert lack(paused_labels=("ours", "theirs"), **failed) == Lack(HoldCode.OPERANDS_PAUSED, {"labels": "theirs"})
+
+
+def test_labels_we_gave_back_are_paused_by_somebody_else() -> None:
+    given_back: dict[str, Any] = {"paused_labels": ("ours",), "record": {"paused": (("ours", "true"),)}}
+    assert lack(**given_back) == Lack(HoldCode.OPERANDS_PAUSED, {"labels": "ours"})
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.phases import TRANSITIONS, FailureCode
+from seatrial.core.phases import RESUMING, TRANSITIONS, FailureCode
 from seatrial.core.snapshot import GpuOffer, NodePhase, NodeRecord
 from seatrial.core.steps import (
     PATIENCE,
-    RESUMING,
+    PAUSED,
     RETRY_SECONDS_MAX,
     Step,
     deadline_of,
@@ -98,11 +98,14 @@ def test_what_an_attempt_has_gathered_is_forgotten_when_the_node_is_done() -> No
 def test_paused_clients_come_back_in_the_write_that_says_the_driver_is_there(
     before: NodePhase, after: NodePhase
 ) -> None:
-    node = a_node(phase=before, record={"paused": (("deploy", "true"), ("other", "yes"))})
+    paused = (("deploy", "true"), ("other", "yes"), ("theirs", "true"))
+    labels = {"deploy": PAUSED, "other": f"yes_{PAUSED}", "theirs": "false"}  # one was changed by somebody since
+    node = a_node(phase=before, record={"paused": paused}, labels=labels)
     action = open_phase(node, after, NOW).action
     assert after in RESUMING
     assert isinstance(action, WriteNodeRecord)
-    assert (action.labels, action.record.paused) == ((("deploy", "true"), ("other", "yes")), ())
+    assert action.labels == (("deploy", "true"), ("other", "yes"))
+    assert action.record.paused == (() if after is NodePhase.UPGRADE_DONE else paused)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.clearing import PAUSED
 from seatrial.core.consumers import GpuUse
 from seatrial.core.policy import Policy
 from seatrial.core.readiness import why_unproven
@@ -37,6 +36,7 @@ from seatrial.core.snapshot import (
     Pod,
     ValidatorPod,
 )
+from seatrial.core.steps import PAUSED
 from seatrial.core.troubles import Trouble, diagnose
 from seatrial.sim.reactions import (
     CORDON_NOTE,

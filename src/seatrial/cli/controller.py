@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("--once", action="store_true", help="one pass, then stop")
     how.add_argument("--forever", action="store_true", help="until told to stop (SIGTERM, Ctrl-C)")
-    parser.add_argument("--journal", type=Path, metavar="FILE", help="append what was seen and decided, every act and its outcome to this file")
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="append what was seen, decided and done to this file (rotated)"
+    )
     parser.add_argument(
         "--lease-namespace", default="seatrial", metavar="NAME", help="where the lease lives (seatrial)"
     )

@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "say whether the stacks of a version matrix can work, why, and who says so",
     "facts": "look into the knowledge base, and add to it",
     "plan": "show the ordered steps from what runs to what is wanted, or which rules fight",
+    "forecast": "say what an upgrade will cost: duration against capacity, and which limits to take",
     "demo": "watch an upgrade of 24 simulated nodes, one of them failing",
     "status": "show a rollout: who is where, who waits and why",
     "why": "say why a node is not moving, and what to do",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
 from seatrial.core.consumers import GpuUse
@@ -19,10 +19,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.phases import FailureCode
 from seatrial.core.policy import Eviction
 from seatrial.core.snapshot import Instant, Keeper, NodeFacts, NodePhase, NodeSeen, Pod
-from seatrial.core.steps import Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
-
-PAUSED: Final = "paused-for-driver-upgrade"
-"""NVIDIA's own word on a deploy label: its operator leaves such labels alone, and its driver manager restores them."""
+from seatrial.core.steps import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
 
 
 class Exit(NamedTuple):
@@ -116,7 +113,7 @@ def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, no
         protected = _why_protected(pod, rules)
         if protected is not None:
             return wait(node, protected, deadline, failure, now, pod=pod.full_name)
-    pausing = _step_pausing(node, staying)
+    pausing = step_pausing(node, staying)
     if pausing is not None and now < deadline:
         return pausing
     movable = [pod for pod in staying if pod.keeper is not Keeper.DAEMON_SET]  # their label is paused: they go
@@ -152,10 +149,14 @@ def _why_protected(pod: Pod, rules: Eviction) -> HoldCode | None:
     return None
 
 
-def _step_pausing(node: NodeSeen, staying: Iterable[Pod]) -> Step | None:
-    """Ask DaemonSets that choose their nodes by a deploy label to leave; None when there is nobody left to ask."""
+def step_pausing(node: NodeSeen, staying: Iterable[Pod] = ()) -> Step | None:
+    """Ask DaemonSets that choose their nodes by a deploy label to leave; None when there is nobody left to ask.
+
+    Those asked before are asked again: given their label back, they may be about to start, and not to be seen yet.
+    """
     facts, record = node.facts, record_of(node)
     wanted = {pod.deploy_label for pod in staying if pod.keeper is Keeper.DAEMON_SET and pod.deploy_label}
+    wanted |= dict(record.paused).keys()
     values = {key: facts.labels[key] for key in sorted(wanted) if PAUSED not in facts.labels.get(key, PAUSED)}
     if not values:
         return None

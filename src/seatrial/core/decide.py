@@ -18,6 +18,7 @@ from typing import Final
 from seatrial.core import actions as acts
 from seatrial.core import capacity, order, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.capacity import Admitted, Budget
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.node import step_node
@@ -80,9 +81,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
         attentive_since=seen.attentive_since,
     )
     steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
-    wishing = [seen.nodes[name] for name, step in steps.items() if step.wants_admission]
-    wishes = [wish(node) for node in order.ordered(wishing, seen.nodes, intent)]
-    admitted = capacity.admit(wishes, ledger, budget, coming(steps) if budget.unit_of else frozenset())
+    admitted = let_in(steps, seen.nodes, ledger, budget, intent)
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
@@ -169,7 +168,15 @@ def is_kept_back(step: Step, stop: Hold) -> bool:
     """Whether a step has to wait until the rollout as a whole may go on."""
     if step.action is None:
         return step.wants_admission
+    if stop.code is HoldCode.STALE_VIEW and gives_back(step.action):
+        return True  # what an old view calls proven may be gone by now
     return stop.code in FREEZING or leads_to_disruption(step.action)
+
+
+def gives_back(action: Action) -> bool:
+    """Whether an act lets the users of a node come back, or is about to."""
+    opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
+    return isinstance(action, acts.Uncordon | acts.ReleaseMaintenance) or opens is NodePhase.UNCORDON_REQUIRED
 
 
 def leads_to_disruption(action: Action) -> bool:
@@ -185,7 +192,20 @@ def like(held: Hold, subject: str) -> Hold:
     return Hold(subject=subject, code=held.code, params=held.params, since=held.since, until=held.until)
 
 
-def coming(steps: Mapping[str, Step]) -> frozenset[str]:
+def let_in(
+    steps: Mapping[str, Step],
+    nodes: Mapping[str, NodeSeen],
+    ledger: tuple[Admission, ...],
+    budget: Budget,
+    intent: Intent,
+) -> Admitted:
+    """Let in who wishes to start, in the order of the intent, as far as the budget goes."""
+    wishing = [nodes[name] for name, step in steps.items() if step.wants_admission]
+    wishes = [wish(node) for node in order.ordered(wishing, nodes, intent)]
+    return capacity.admit(wishes, ledger, budget, _coming(steps) if budget.unit_of else frozenset())
+
+
+def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
     """Who does not ask to start yet, but is about to: a unit waits for them."""
     return frozenset(
         name

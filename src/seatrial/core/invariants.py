@@ -128,6 +128,8 @@ def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
         record = seen.nodes[action.node].record
         if record is None or record.phase not in ACTS_IN[type(action)]:
             yield _breach("recorded", action.node, f"{type(action).__name__} while the record seen is {record}")
+        elif isinstance(action, RestartPod) and action.uid != record.old_pod:
+            yield _breach("recorded", action.node, f"driver pod {action.uid} is deleted, and not on record")
 
 
 def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -189,7 +191,9 @@ def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
         # A repair or a pause changes the notes of a phase, never the phase or when it was entered.
         kept = replace(
             action.record,
-            **{name: getattr(node.record, name) for name in ("is_cordon_ours", "paused")} if node.record else {},
+            **{name: getattr(node.record, name) for name in ("is_cordon_ours", "paused", "old_pod")}
+            if node.record
+            else {},
         )
         is_repair = kept == node.record
         if action.record.phase not in TRANSITIONS[before] and not is_repair:

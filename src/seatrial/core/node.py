@@ -253,6 +253,11 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
         return clearing.evict(node, pods, leave, orders, now)
     if not facts.is_cordoned or driver is None:
         return wait(node, HoldCode.CORDON_LOST, deadline, FailureCode.DRIVER_TIMEOUT, now)
+    pausing = None if record.is_restart_only else clearing.step_pausing(node)
+    if pausing is not None:
+        return pausing
+    if record.old_pod != driver.uid:
+        return write_again(node, replace(record, old_pod=driver.uid))
     return Step(
         action=RestartPod(
             node=node.name,

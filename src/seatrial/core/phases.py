@@ -93,6 +93,8 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
 
 NOT_STARTED: Final = frozenset({None, NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE})
 ENDED: Final = frozenset({NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED})
+RESUMING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE})
+"""Phases in which the driver is there to be used, so that clients we paused come back with them."""
 
 
 class FailureCode(StrEnum):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from seatrial.core.holds import HoldCode
+from seatrial.core.phases import RESUMING
 from seatrial.core.snapshot import ApiInstant, GpuOffer, NodeFacts, NodeRecord
 
 
@@ -30,7 +31,7 @@ def why_unproven(facts: NodeFacts, record: NodeRecord | None) -> Lack | None:
     The record says what the node offered before we touched it, and which labels come back with our own next write.
     """
     before = record.before if record else None
-    ours = dict(record.paused) if record else {}
+    ours = dict(record.paused) if record and record.phase not in RESUMING else {}
     return next(_lacks(facts, before, [label for label in facts.paused_labels if label not in ours]), None)
 
 

@@ -287,7 +287,7 @@ class NodeRecord:
     before: GpuOffer | None = None
     """What the node offered when we cordoned it."""
     paused: tuple[tuple[str, str], ...] = ()
-    """Deploy labels we paused, with the values to give back."""
+    """Deploy labels we paused in this attempt, with the values to give back, and back again should it come to that."""
 
 
 class RecordFault(StrEnum):

@@ -17,7 +17,7 @@ from seatrial.core.actions import Cordon, NodeAct, Request, Uncordon, WriteNodeR
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
-from seatrial.core.phases import TRANSITIONS, FailureCode
+from seatrial.core.phases import RESUMING, TRANSITIONS, FailureCode
 from seatrial.core.policy import Policy
 from seatrial.core.snapshot import Instant, NodeFacts, NodePhase, NodeRecord, NodeSeen, Rebuff
 
@@ -26,8 +26,8 @@ RETRY_SECONDS_MAX: Final = 30.0
 PATIENCE: Final = 12
 """An eviction that a budget turned down is asked for every 5 s this often: budgets free up by the second."""
 
-RESUMING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE})
-"""Phases in which the driver is there to be used, so that paused clients come back with them."""
+PAUSED: Final = "paused-for-driver-upgrade"
+"""NVIDIA's own word on a deploy label: its operator leaves such labels alone, and its driver manager restores them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def open_phase(
         is_cordon_ours=not is_done and (was_ours or (cordon and not facts.is_cordoned)),
         reason=reason or "",
         trouble="",
-        paused=() if phase in RESUMING else kept.paused,
+        old_pod=_pod_to_replace(node, phase) or kept.old_pod,
         **changes,  # type: ignore[arg-type]
     )
     if has_failed:
@@ -103,11 +103,26 @@ def open_phase(
         writing = Cordon
     elif is_done and was_ours and facts.is_cordoned:
         writing = Uncordon
-    resumed = before.paused if before is not None and phase in RESUMING else ()
+    resumed = _resumed(before, facts) if before is not None and phase in RESUMING else ()
     answers = (Request.ACCEPT_LOSS,) if is_done and facts.is_loss_accepted else ()
     return Step(
         action=writing(node=node.name, record=record, expect=facts.resource_version, labels=resumed, answers=answers)
     )
+
+
+def _pod_to_replace(node: NodeSeen, phase: NodePhase) -> str:
+    """The driver pod that must not outlive the restart that begins now; empty where the one there may stay.
+
+    Written down before it is deleted: a view that still shows the pod afterwards proves nothing, whatever is wanted by
+    then.
+    """
+    driver = node.facts.driver if phase is NodePhase.POD_RESTART_REQUIRED else None
+    return driver.uid if driver is not None and (driver.is_orphaned or not node.facts.is_in_sync) else ""
+
+
+def _resumed(before: NodeRecord, facts: NodeFacts) -> tuple[tuple[str, str], ...]:
+    """The deploy labels that are still as we paused them, with the values to give back."""
+    return tuple((key, value) for key, value in before.paused if PAUSED in facts.labels.get(key, ""))
 
 
 def _failed(record: NodeRecord, facts: NodeFacts) -> NodeRecord:

@@ -42,7 +42,7 @@ class Behaviour:
     kind: Kind
     does: str
     chance: float
-    delay: Delay = Delay(seconds=0)
+    delay: Delay
     """How long it takes; of a fate, a happening or an eclipse: how long it lasts, 0 being for good."""
 
     def seconds(self, chance: random.Random) -> float:

@@ -1,9 +1,10 @@
 """The explorer: every reachable state of a small world, with old views, lost answers and crashes at any point.
 
 A state is the truth and what the controller believes. From each state: any one act of the pass is executed (or
-refused), any view catches up, any node reacts, and the controller may start again from the oldest view there is. An act
-executed while the view stays behind is a lost answer; acts not executed are a crash. Time stands still, so a deadline
-never saves us. Finds a broken promise with the shortest story that leads to it, and every state that can reach no end.
+refused), any view catches up, any node reacts, and the controller may start again: from the oldest view there is, or
+with a list that is read node by node and says until its end that it is not whole. An act executed while the view stays
+behind is a lost answer; acts not executed are a crash. Time stands still, so a deadline never saves us. Finds a broken
+promise with the shortest story that leads to it, and every state that can reach no end.
 
 Nodes and ledgers are numbered when first met, and what depends on one of them (a reaction, an answer, a pass) is worked
 out once, so that walking along an edge is a few look-ups.
@@ -37,13 +38,15 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.phases import NOT_STARTED, is_under_way
 from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Admission, NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
-from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Refused, apply
+from seatrial.core.snapshot import Admission, Freshness, NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
 State: TypeAlias = tuple[int, ...]
 """Numbers: the nodes, the ledger, the same as the controller sees them, and how often it may yet start again."""
+UNLISTED: Final = -1
+"""In place of a node's number: the controller has not read its list that far."""
 Move: TypeAlias = tuple[str, State]
 
 UNDECIDED: Final = frozenset(
@@ -102,11 +105,12 @@ def explore(
     decider: Decider = decide,
     answerer: Answerer = apply,
     promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
+    reactions: Mapping[str, Reaction] = REACTIONS,
     restarts_max: int = 1,
     state_limit: int = 2_000_000,
 ) -> Exploration:
     """Walk every reachable state, or stop at the first broken promise."""
-    model = _Model(nodes, intent, fates or {}, decider, answerer, promises, restarts_max)
+    model = _Model(nodes, intent, fates or {}, decider, answerer, promises, reactions, restarts_max)
     number_of: dict[State, int] = {model.start: 0}
     states, parents, before = [model.start], [(-1, "")], [[-1]]
     ends: list[int] = []
@@ -133,7 +137,7 @@ def explore(
                 parents.append((number, line))
                 before.append([])
             before[reached].append(number)
-            is_still = is_still and line == RESTART
+            is_still = is_still and line in RESTARTS
         if is_still:
             (ends if model.is_end(state) else deadlocks).append(number)
     lost = deadlocks[0] if deadlocks else _first_lost(ends, before)
@@ -245,6 +249,8 @@ def _has_begun(node: NodeSeen) -> bool:
 # ── the small world ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 RESTART: Final = "the controller crashes and starts again with the oldest view there is"
+LISTING: Final = "the controller crashes and starts again, and has to list the nodes"
+RESTARTS: Final = frozenset({RESTART, LISTING})
 
 ValueT = TypeVar("ValueT", bound=Hashable)
 
@@ -282,9 +288,11 @@ class _Model:
         decider: Decider,
         answerer: Answerer,
         promises: tuple[invariants.Promise, ...],
+        reactions: Mapping[str, Reaction],
         restarts_max: int,
     ) -> None:
         self._intent, self._decider, self._answerer, self._promises = intent, decider, answerer, promises
+        self._world_reactions = reactions
         self._names = [node.name for node in nodes]
         self._fates = [fates.get(name, HEALTHY) for name in self._names]
         self._cordoned = [node.name for node in nodes if node.facts.is_cordoned]
@@ -321,12 +329,24 @@ class _Model:
         for place in range(size):
             for line, reacted in self._react(place, truth[place]):
                 yield line, (*truth[:place], reacted, *truth[place + 1 :], *view, left)
-        for place, (true, seen) in enumerate(zip(truth, view, strict=True)):
-            if true != seen:
-                what = self._names[place] if place < size else "the ledger"
-                yield f"the view of {what} catches up", (*truth, *view[:place], true, *view[place + 1 :], left)
+        yield from self._sights(truth, view, left)
         if left and view != self._oldest:
             yield RESTART, (*truth, *self._oldest, left - 1)
+        if left:
+            # The ledger is one object, read at once.
+            yield LISTING, (*truth, *(UNLISTED for _ in range(size)), truth[size], left - 1)
+
+    def _sights(self, truth: State, view: State, left: int) -> Iterator[Move]:
+        """More is seen: the next node of a list, or, once it is whole, any object that changed since."""
+        if UNLISTED in view:
+            place = view.index(UNLISTED)
+            after = (*view[:place], truth[place], *view[place + 1 :])
+            yield f"{self._names[place]} is listed", (*truth, *after, left)
+            return
+        for place, (true, seen) in enumerate(zip(truth, view, strict=True)):
+            if true != seen:
+                what = self._names[place] if place < self._size else "the ledger"
+                yield f"the view of {what} catches up", (*truth, *view[:place], true, *view[place + 1 :], left)
 
     def is_end(self, state: State) -> bool:
         """Whether a state in which nothing moves is one to come to rest in."""
@@ -344,8 +364,12 @@ class _Model:
         return known
 
     def _new_pass(self, view: State) -> _Pass:
-        nodes = {node.name: node for node in (self._nodes.values[number] for number in view[:-1])}
-        seen = Snapshot(nodes=nodes, rollout=self._ledgers.values[view[-1]])
+        listed = (self._nodes.values[number] for number in view[:-1] if number != UNLISTED)
+        seen = Snapshot(
+            nodes={node.name: node for node in listed},
+            rollout=self._ledgers.values[view[-1]],
+            freshness=(Freshness(source="nodes", is_synced=UNLISTED not in view, heard_at=0.0),),
+        )
         decision = self._decider(seen, self._intent, 0.0)
         breaches = (breach for promise in self._promises for breach in promise(seen, self._intent, decision))
         stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
@@ -388,7 +412,7 @@ class _Model:
         node = self._nodes.values[number]
         # Generations of pods serve as the time: they order what has to be ordered, and stay finite.
         at = float(sum(int(pod.uid.rpartition("-")[2]) for pod in (node.facts.driver, node.facts.dra) if pod))
-        for what, reaction in REACTIONS.items():
+        for what, reaction in self._world_reactions.items():
             facts = reaction(node.facts, self._fates[place], at)
             if facts is not None:
                 yield f"{node.name}: {what}", self._nodes.of(replace(node, facts=facts))

@@ -89,7 +89,7 @@ class Weather:
         if not self.lag_seconds:
             return 0.0
         draw = self.chance.random()
-        return draw * self.lag_seconds if draw < 0.2 else draw  # noqa: PLR2004  mostly within a second
+        return draw * self.lag_seconds if draw < 0.2 else draw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,9 @@ class View:
     def next_at(self) -> Instant | None:
         """When more is seen than now, if nothing else happens."""
         ends = [until for until, _ in (*self._silent.values(), *self._unlisted.values())]
-        return min([*ends, *(due for (stream, _), due in self._due.items() if stream not in self._silent)], default=None)
+        return min(
+            [*ends, *(due for (stream, _), due in self._due.items() if stream not in self._silent)], default=None
+        )
 
     def catch_up(self, world: World, weather: Weather) -> None:
         """See what is due to be seen."""
@@ -323,7 +325,7 @@ class Seat:
         self._world.at(self._world.time + seconds, partial(self._land, number, action, is_answered))
 
     def _land(self, number: int, action: Action, is_answered: bool, world: World) -> None:
-        if self.is_dead and self._weather.chance.random() < 0.5:  # noqa: PLR2004  a coin
+        if self.is_dead and self._weather.chance.random() < 0.5:
             return  # it went down with its process
         before = None if isinstance(action, WriteRolloutRecord) else world.nodes.get(action.node)
         outcome = world.execute(action)

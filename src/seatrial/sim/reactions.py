@@ -30,7 +30,6 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.clearing import PAUSED
 from seatrial.core.consumers import GpuUse
 from seatrial.core.node import RESTARTS_MAX
 from seatrial.core.snapshot import (
@@ -47,6 +46,7 @@ from seatrial.core.snapshot import (
     Pod,
     ValidatorPod,
 )
+from seatrial.core.steps import PAUSED
 from seatrial.core.troubles import Symptom
 
 __all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node", "rebooted"]

@@ -17,6 +17,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from seatrial.core import actions as acts
@@ -43,11 +44,14 @@ NODE_COUNT: Final = 30
 PASSES_MAX: Final = 4000
 STORM_SECONDS: Final = (600.0, 6000.0)
 SEEN_SECONDS: Final = 400.0
-"""By then everybody has seen what happened, or knows that they see nothing: the longest lag, a stream that may be silent
-for 150 s before it is mistrusted, and an act that was under way meanwhile."""
-BREATHS_SECONDS: Final = (0.3, 3.0, 10.0, 30.0, 60.0, 60.0, 120.0, 120.0)
+"""By then everybody has seen what happened, or knows that they see nothing: the longest lag, a stream that may be
+silent for 150 s before it is mistrusted, and an act that was under way meanwhile."""
+BREATHS_SECONDS: Final = (0.3, 3.0, *(10.0, 30.0) * 2, *(60.0, 120.0) * 7)
 """How slowly a controller looks after something happened: what happens meanwhile is seen at once. Quick ones see more
 states and slow ones more mixtures, and are quicker to play."""
+BADNESSES: Final = (1.0, 1.0, 0.4, 0.1)
+"""How bad a week is for nodes and people; the API server's own is always bad."""
+CALM_BREATH_SECONDS: Final = 120.0
 STORY_MAX: Final = 80
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06", digest="same")
@@ -105,7 +109,7 @@ class Ending:
         return "\n".join([*self.story, head, f"phases {dict(self.phases)}", f"holds {dict(self.holds)}"])
 
 
-class Broken(Exception):
+class Unfit(Exception):  # noqa: N818  the end of a play, not an error of ours
     """A promise was broken, or the schedule does not end."""
 
 
@@ -132,12 +136,12 @@ _POD_WEIGHTS: Final = (12, 1, 1, 4, 3, 2, 1, 4)
 
 def draw_intent(chance: random.Random) -> Intent:
     """Limits and ways."""
-    requestor = Requestor(id="seatrial", timeout_seconds=1200) if chance.random() < 0.15 else None  # noqa: PLR2004
+    requestor = Requestor(id="seatrial", timeout_seconds=1200) if chance.random() < 0.15 else None
     return Intent(
         rollout="r",
         target=DriverVersion.parse(NEW.version),
-        policy=_draw_policy(chance, chance.choice([2, 4, 6, 10, 10, 0]), ["10%", "25%", "34%", "50%", "50%", 3, 8]),
-        pools=chance.choice([{}, {}, {"a100": _draw_policy(chance, 2, ["25%"]), "h100": _draw_policy(chance, 4, [5])}]),
+        policy=_draw_policy(chance, chance.choice([3, 6, 10, 15, 0, 0]), ["10%", "25%", "34%", "50%", 8, 15]),
+        pools=chance.choice([{}, {}, {"a100": _draw_policy(chance, 3, ["34%"]), "h100": _draw_policy(chance, 5, [5])}]),
         failed_max=chance.choice([0, 1, 3, NODE_COUNT, NODE_COUNT, NODE_COUNT]),
         domains=chance.choice(
             [
@@ -165,9 +169,9 @@ def _draw_policy(chance: random.Random, parallel_max: int, unavailable: list[int
     )
 
 
-def draw_fleet(chance: random.Random, node_count: int) -> tuple[list[NodeSeen], dict[str, list[str]]]:
+def draw_fleet(chance: random.Random, node_count: int, badness: float) -> tuple[list[NodeSeen], dict[str, list[str]]]:
     """Nodes, and the names of what is in store for each."""
-    has_dra, has_features, gpu_count = chance.random() < 0.3, chance.random() < 0.5, chance.choice([0, 8])  # noqa: PLR2004
+    has_dra, has_features, gpu_count = chance.random() < 0.3, chance.random() < 0.5, chance.choice([0, 8])
     clients = chance.choice([(), ("dcgm",), ("dcgm", "device-plugin")])
     digest = chance.choice(["", "", "", "", "same"])
     nodes, fates = [], {}
@@ -178,7 +182,7 @@ def draw_fleet(chance: random.Random, node_count: int) -> tuple[list[NodeSeen], 
             name,
             running=replace(OLD, digest=digest),
             wanted=NEW,
-            is_cordoned=chance.random() < 0.02,  # noqa: PLR2004
+            is_cordoned=chance.random() < 0.02,
             pods=[replace(PODS[kind], name=f"{kind}-{n}", uid=f"{kind}-{name}-{n}") for n, kind in enumerate(kinds)],
             clients=clients,
             gpu_count=gpu_count,
@@ -187,7 +191,7 @@ def draw_fleet(chance: random.Random, node_count: int) -> tuple[list[NodeSeen], 
             labels={RACK: f"r{number % 5}", CLIQUE: f"c{number // 2}"},
         )
         nodes.append(replace(node, facts=replace(node.facts, owner=chance.choice(["", "a100", "h100"]))))
-        drawn = [what for what, behaviour in named(Kind.FATE).items() if chance.random() < behaviour.chance]
+        drawn = [what for what, behaviour in named(Kind.FATE).items() if chance.random() < behaviour.chance * badness]
         if drawn:
             fates[name] = drawn
     return nodes, fates
@@ -203,8 +207,9 @@ class Judge:
     world: World
     theirs: set[str] = field(default_factory=set)
     """Nodes that an admin cordoned."""
-    shaken: set[str] = field(default_factory=set)
-    """Nodes that others put into a state we would not: rebooted, or uncordoned on the way. Until their driver is up."""
+    shaken: dict[str, Instant] = field(default_factory=dict)
+    """Nodes that others put into a state we would not: rebooted, or uncordoned on the way. Since when; it counts until
+    everybody has seen it and their driver is up."""
     down_since: dict[str, Instant] = field(default_factory=dict)
     former: list[tuple[Instant, Intent]] = field(default_factory=list)
     """Intents that were in force, and until when they may still be acted on."""
@@ -225,8 +230,9 @@ class Judge:
         else:
             self.down_since.pop(name, None)
         if name in self.shaken:
-            if driver is not None and driver.is_ready and not driver.is_terminating:
-                self.shaken.discard(name)
+            is_up = driver is not None and driver.is_ready and not driver.is_terminating
+            if is_up and self.world.time > self.shaken[name] + SEEN_SECONDS:
+                del self.shaken[name]
         elif not after.facts.is_unavailable or _is_stopping(before, after):
             # Later, a driver that stops on a lost node may outlive the phase it was stopped in.
             self.find(None if _is_given_up(after) else why_exposed(after))
@@ -332,7 +338,8 @@ class _Play:
         self._seed, self._begin = seed, begin
         # Each its own chance, so that one more draw here does not make another schedule there.
         chance = random.Random(f"schedule {seed}")  # noqa: S311  a simulation, not a secret
-        nodes, fates = draw_fleet(chance, node_count)
+        self._badness = chance.choice(BADNESSES)
+        nodes, fates = draw_fleet(chance, node_count, self._badness)
         intent = draw_intent(chance)
         made = {name: _merged(fate_of(what, NEW.version) for what in whats) for name, whats in fates.items()}
         self.world = World(nodes, intent, fates=made, seed=seed)
@@ -357,7 +364,7 @@ class _Play:
         try:
             decision = self._run()
             self.judge.find(why_unsettled(self.world, decision, self.judge.theirs))
-        except Broken as found:
+        except Unfit as found:
             broken = str(found)
         broken = broken or self.judge.broken
         nodes = self.world.nodes.values()
@@ -381,7 +388,7 @@ class _Play:
             if not due:
                 decision = report.decision if report is not None else None
                 if decision is None:
-                    raise Broken("at rest without ever having seen anything")
+                    raise Unfit("at rest without ever having seen anything")
                 return decision
             at, place = min(due)
             life = self._lives[place]
@@ -392,13 +399,13 @@ class _Play:
                 self._end_life(life)
                 continue
             report = self._look(life)
-        raise Broken(f"no rest after {PASSES_MAX} passes: {report.decision.holds if report and report.decision else ''}")
+        raise Unfit(f"no rest after {PASSES_MAX} passes: {report.decision.holds if report and report.decision else ''}")
 
     def _due(self, life: _Life) -> Instant | None:
         """When a life looks next: something happens, more is to be seen, or it meant to."""
         time = self.world.time
         if life.seat.has_answers:
-            return time + self._breath_seconds / 3
+            return time + self._breath_seconds
         happening = [at for at in (self.world.next_at, life.seat.view.next_at) if at is not None]
         if self._is_idle and not happening:
             return None
@@ -411,9 +418,9 @@ class _Play:
         self._past.append((self.world.time, Listing.of(self.world)))
         report = life.look()
         if report.breaches:
-            raise Broken(f"{life.seat.name}: {report.breaches[0]}")
+            raise Unfit(f"{life.seat.name}: {report.breaches[0]}")
         if self.judge.broken is not None:
-            raise Broken(self.judge.broken)
+            raise Unfit(self.judge.broken)
         life.wake_at = None
         if report.wake_at is not None:
             life.wake_at = life.seat.world_time(report.wake_at)
@@ -427,9 +434,7 @@ class _Play:
     def _start_life(self, listing: Listing) -> _Life:
         self._life_count += 1
         view = View(listing)
-        seat = Seat(
-            self.world, self.weather, view, name=f"life {self._life_count}", on_landing=self._on_landing
-        )
+        seat = Seat(self.world, self.weather, view, name=f"life {self._life_count}", on_landing=self._on_landing)
         ports = Ports(observer=seat, executor=seat, journal=_NoJournal(), clock=seat)
         life = _Life(seat, self._begin(ports, seat.now()), wake_at=self.world.time)
         self._lives.append(life)
@@ -457,10 +462,10 @@ class _Play:
             ends_at = [BEHAVIOURS[what].seconds(chance) for what in whats if BEHAVIOURS[what].delay.seconds]
             if ends_at:
                 after = _merged(fate_of(what, NEW.version) for what in lasting)
-                self._at(max(ends_at), lambda name=name, after=after: world.befall(name, lambda _: after))
+                self._at(max(ends_at), partial(world.befall, name, partial(_instead, after)))
         for name in world.nodes:
             for what, behaviour in named(Kind.HAPPENING).items():
-                if chance.random() < behaviour.chance:
+                if chance.random() < behaviour.chance * self._badness:
                     self._happen_at(chance.uniform(0, end), what, name, behaviour.seconds(chance))
         for what, behaviour in named(Kind.ECLIPSE).items():
             for _ in range(2):
@@ -527,7 +532,7 @@ class _Play:
         self.world.change(name, lambda node: replace(node, facts=replace(node.facts, **changes)))
 
     def _reboot(self, name: str) -> None:
-        self.judge.shaken.add(name)
+        self.judge.shaken[name] = self.world.time
         self.world.change(name, lambda node: replace(node, facts=rebooted(node.facts, self.world.time)))
 
     def _admin_cordons(self, name: str) -> None:
@@ -541,7 +546,7 @@ class _Play:
 
     def _admin_uncordons(self, name: str) -> None:
         self.judge.theirs.discard(name)
-        self.judge.shaken.add(name)
+        self.judge.shaken[name] = self.world.time
         self._touch(name, is_cordoned=False)
 
     def _retry(self, name: str) -> None:
@@ -589,7 +594,7 @@ class _Play:
                 self._succeed(seconds)
             case "two leaders":
                 self._lives[-1].ends_at = time + seconds
-                if chance.random() < 0.5:  # noqa: PLR2004  a coin
+                if chance.random() < 0.5:
                     for stream in Stream:  # what it saw is all it will ever see
                         current.view.fall_silent(stream, time + seconds, current.now())
                 self._succeed(seconds)
@@ -607,12 +612,12 @@ class _Play:
         life = self._start_life(chance.choice(old) if old else Listing.of(self.world))
         life.seat.step_clock(chance.uniform(-2, 2))
         for stream in Stream:
-            if chance.random() < 0.2:  # noqa: PLR2004
+            if chance.random() < 0.2:
                 self._list_anew(life.seat.view, stream, min(seconds, 20))
 
     def _list_anew(self, view: View, stream: Stream, seconds: float) -> None:
         chance = self.weather.chance
-        missing = [name for name in self.world.nodes if chance.random() < 0.5]  # noqa: PLR2004
+        missing = [name for name in self.world.nodes if chance.random() < 0.5]
         view.list_anew(stream, self.world.time + seconds, missing)
 
     def _clear_up(self) -> None:
@@ -622,7 +627,7 @@ class _Play:
             self._end_life(life)
         self._lives[-1].seat.view.clear_up()
         self._lives[-1].ends_at = None
-        self._breath_seconds = max(self._breath_seconds, 60.0)
+        self._breath_seconds = max(self._breath_seconds, CALM_BREATH_SECONDS)
 
 
 _KINDS: Final = (
@@ -646,6 +651,10 @@ def _merged(fates: Iterator[Fate]) -> Fate:
         changes = {name: getattr(fate, name) for name in Fate.__slots__ if getattr(fate, name)}
         merged = replace(merged, **changes)
     return merged
+
+
+def _instead(after: Fate, _before: Fate) -> Fate:
+    return after
 
 
 def _lowered(intent: Intent) -> Intent:

@@ -21,7 +21,6 @@ from seatrial.adapters.kube.items import (
     loaded_of,
 )
 from seatrial.core import consumers, owners
-from seatrial.core.clearing import PAUSED
 from seatrial.core.snapshot import (
     DraPlugin,
     DriverPod,
@@ -32,6 +31,7 @@ from seatrial.core.snapshot import (
     Pod,
     ValidatorPod,
 )
+from seatrial.core.steps import PAUSED
 
 WARNINGS_MAX: Final = 5
 """So many events of one pod are symptoms; more say no more."""

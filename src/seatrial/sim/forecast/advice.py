@@ -27,7 +27,16 @@ class Advice:
 
     setting: Setting | None
     """None: no setting fits, take a maintenance window."""
-    text: str
+    head: str
+    """What to do."""
+    figures: str
+    """What that means, in numbers."""
+    besides: str = ""
+    """What else there would be, and why not."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(part for part in (f"{self.head}: {self.figures}", self.besides) if part)
 
 
 def advise(results: Sequence[Result], at_once: Result, buffer: float) -> Advice:
@@ -35,63 +44,70 @@ def advise(results: Sequence[Result], at_once: Result, buffer: float) -> Advice:
     fitting = [result for result in results if 1 - result.least_share <= buffer + 1e-9]
     ending = [result for result in fitting if math.isfinite(result.seconds(0.5))]
     if not fitting:
-        return Advice(setting=None, text=_window(results, at_once, buffer))
+        return _window(results, at_once, buffer)
     if not ending:
         best = min(fitting, key=lambda result: result.stop_chance)
-        return Advice(setting=best.setting, text=_stopping(best))
+        return _stopping(best)
     quickest = min(result.seconds(0.5) for result in ending)
     alike = [result for result in ending if result.seconds(0.5) <= quickest * ALIKE]
     best = min(alike, key=lambda result: (-result.least_share, result.gpu_hours_lost(0.5), _size(result.setting)))
-    return Advice(setting=best.setting, text=_recommended(best, results, buffer))
+    return _recommended(best, results, buffer)
 
 
 def _size(setting: Setting) -> tuple[float, bool, int]:
     return setting.parallel_max or math.inf, setting.unavailable_max.is_percent, setting.unavailable_max.amount
 
 
-def _recommended(best: Result, results: Iterable[Result], buffer: float) -> str:
+def _recommended(best: Result, results: Iterable[Result], buffer: float) -> Advice:
     setting = best.setting
-    text = (
-        f"Take maxParallelUpgrades {setting.parallel_max or 'unlimited (0)'} with maxUnavailable "
-        f"{setting.unavailable_max}: {_span(best.seconds(0.5))} in half of the runs ({_span(best.seconds(0.9))} in nine "
-        f"of ten), with never less than {best.least_share:.1%} of the capacity, and {best.gpu_hours_lost(0.5):,.0f} "
-        f"GPU-hours lost."
-    )
+    besides = []
     over = [each for each in results if 1 - each.least_share > buffer + 1e-9 and each.seconds(0.5) < best.seconds(0.5)]
     if over:
         faster = min(over, key=lambda each: each.seconds(0.5))
-        text += (
-            f" {_sized(faster.setting)} would take {_span(faster.seconds(0.5))}, but leaves {faster.least_share:.1%}, "
+        besides.append(
+            f"{_sized(faster.setting)} would take {_span(faster.seconds(0.5))}, but leaves {faster.least_share:.1%}, "
             f"and you can spare {buffer:.0%}."
         )
     if best.stop_chance:
-        text += f" In {best.stop_chance:.0%} of the runs too many nodes fail and it stops half way."
-    return text
+        besides.append(f"In {best.stop_chance:.0%} of the runs too many nodes fail and it stops half way.")
+    return Advice(
+        setting=setting,
+        head=f"Take maxParallelUpgrades {setting.parallel_max or '0 (no limit)'} with maxUnavailable "
+        f"{setting.unavailable_max}",
+        figures=f"{_span(best.seconds(0.5))} in half of the runs, {_span(best.seconds(0.9))} in nine of ten, never "
+        f"less than {best.least_share:.1%} of the capacity, {best.gpu_hours_lost(0.5):,.0f} GPU-hours lost.",
+        besides=" ".join(besides),
+    )
 
 
-def _window(results: Sequence[Result], at_once: Result, buffer: float) -> str:
+def _window(results: Sequence[Result], at_once: Result, buffer: float) -> Advice:
     gentlest = max(results, key=lambda result: (result.least_share, -result.seconds(0.5)))
     why = (
-        "With a buffer of 0 every upgrade takes capacity from somebody"
+        "With a buffer of 0 every rolling upgrade takes capacity from somebody"
         if buffer <= 0
-        else f"No setting stays within {buffer:.0%}: the gentlest ({_lower(gentlest.setting)}) leaves "
+        else f"No setting stays within {buffer:.0%}: the gentlest, {_lower(gentlest.setting)}, leaves "
         f"{gentlest.least_share:.1%}"
     )
-    return (
-        f"Take a maintenance window. {why}. All nodes at once need {_span(at_once.seconds(0.5))} in half of the runs, "
-        f"{_span(at_once.seconds(0.9))} in nine of ten; plan the latter."
+    return Advice(
+        setting=None,
+        head="Take a maintenance window",
+        figures=f"all nodes at once need {_span(at_once.seconds(0.5))} in half of the runs, "
+        f"{_span(at_once.seconds(0.9))} in nine of ten; plan the latter.",
+        besides=f"{why}.",
     )
 
 
-def _stopping(best: Result) -> str:
-    return (
-        f"No setting comes to an end in most runs: too many nodes fail, in {best.stop_chance:.0%} of the runs even with "
-        f"{_lower(best.setting)}. Find out why they fail, raise maxFailed, or allow retries first."
+def _stopping(best: Result) -> Advice:
+    return Advice(
+        setting=best.setting,
+        head="Do not start yet",
+        figures=f"too many nodes fail, in {best.stop_chance:.0%} of the runs even with {_lower(best.setting)}.",
+        besides="Find out why they fail, raise maxFailed, or allow retries first.",
     )
 
 
 def _sized(setting: Setting) -> str:
-    return f"{str(setting.parallel_max) if setting.parallel_max else 'All'} at a time with {setting.unavailable_max}"
+    return f"{setting.parallel_max or 'Any number'} at a time with {setting.unavailable_max}"
 
 
 def _lower(setting: Setting) -> str:

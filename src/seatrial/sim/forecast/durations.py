@@ -124,7 +124,9 @@ def _seconds(number: str, unit: str | None) -> Seconds:
 
 def _defaults() -> dict[str, Duration]:
     return {
-        what: Uniform(delay.seconds, delay.seconds + delay.jitter_seconds) if delay.jitter_seconds else Constant(delay.seconds)
+        what: Uniform(delay.seconds, delay.seconds + delay.jitter_seconds)
+        if delay.jitter_seconds
+        else Constant(delay.seconds)
         for what, delay in DELAYS.items()
     }
 
@@ -156,10 +158,11 @@ class Behaviours:
 
     def source_of(self, what: str) -> str:
         """Where one of them comes from."""
-        return self.sources.get(what, DEFAULT_SOURCE)
+        return self.sources.get(what, VENDORS_EXAMPLE if what == "driver gets ready" else ASSUMED)
 
 
-DEFAULT_SOURCE: Final = "assumed: 3 to 4 minutes a driver, as the vendor's own example shows it"
+ASSUMED: Final = "assumed, as in the simulator"
+VENDORS_EXAMPLE: Final = "assumed: 3 to 4 minutes, as the vendor's own example of one node shows"
 
 FROM_RELOAD: Final = ("driver pod replaced", "driver gets ready")
 FROM_VALIDATION: Final = ("validator restarts", "validator passes", "GPUs offered", "features discovered")

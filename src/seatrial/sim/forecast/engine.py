@@ -24,14 +24,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
 from seatrial.core import capacity, order
+from seatrial.core.consumers import GpuUse
 from seatrial.core.errors import SeatrialError
 from seatrial.core.intent import Intent, Order
 from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Admission, DriverRevision, Instant, NodeFacts, NodeSeen, Snapshot
+from seatrial.core.snapshot import Admission, DriverRevision, Instant, NodeFacts, NodeSeen, Pod, Snapshot
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.paths import BUDGET_FREES, IN_TIME, JOB_FINISHES, TIMER, Kind, Luck, Standing, Station
-from seatrial.sim.reactions import COUNT_LABEL, GPU, new_node
+from seatrial.sim.reactions import COUNT_LABEL, GPU, JOB_LABEL, new_node
 
 NEXT: Final = "next"
 """The hash of the revision that a forecast publishes."""
@@ -80,12 +81,19 @@ def _gpu_count(facts: NodeFacts) -> int:
     return offered or (int(text) if text.isascii() and text.isdigit() else 0) or 1
 
 
-def invented(count: int, *, gpus_per_node: int, pods_per_node: int, target: str) -> Inventory:
+def invented(count: int, *, gpus_per_node: int, pods_per_node: int, target: str, are_jobs: bool = False) -> Inventory:
     """An inventory of nodes that are all alike, for whoever has no cluster at hand."""
     running, wanted = DriverRevision(hash="now", version="0"), DriverRevision(hash=NEXT, version=target)
     width = len(str(count - 1))
     names = [f"node-{number:0{width}}" for number in range(count)]
-    nodes = {name: new_node(name, running=running, wanted=wanted, gpu_pod_count=pods_per_node) for name in names}
+    labels = ((JOB_LABEL, "any"),) if are_jobs else ()
+    nodes = {}
+    for name in names:
+        pods = (
+            Pod(namespace="jobs", name=f"{name}-{each}", uid=f"{name}-{each}", gpu=GpuUse.RESOURCE, labels=labels)
+            for each in range(pods_per_node)
+        )
+        nodes[name] = new_node(name, running=running, wanted=wanted, pods=pods)
     return Inventory(nodes=nodes, gpus=dict.fromkeys(names, gpus_per_node))
 
 
@@ -285,7 +293,9 @@ class Model:
 
     def left_out(self) -> Counter[str]:
         """Who never starts although not done, by the code of the hold that keeps it."""
-        waiting = [each.start for each in self.members if not (each.start.standing.is_wishing or each.start.standing.is_held)]
+        waiting = [
+            each.start for each in self.members if not (each.start.standing.is_wishing or each.start.standing.is_held)
+        ]
         return Counter(start.held.code.value for start in waiting if start.held is not None)
 
     def walks(self, seed: int) -> list[Walk]:
@@ -482,7 +492,9 @@ class _Rollout:
             return
         self._stand(who, attempt.changes[place][1], now)
         if place + 1 < len(attempt.changes):
-            heapq.heappush(self._events, (self._began[who] + attempt.changes[place + 1][0], who, place + 1))
+            # To the microsecond: what happens to two nodes at one instant must not be told apart by a rounded sum.
+            at = round(self._began[who] + attempt.changes[place + 1][0], 6)
+            heapq.heappush(self._events, (at, who, place + 1))
 
     def _stand(self, who: int, after: Standing, now: Instant) -> None:
         before, member = self._standing[who], self._members[who]

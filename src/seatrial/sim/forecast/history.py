@@ -120,9 +120,15 @@ def learn(entries: Iterable[Entry]) -> Learned:
                 by_attempt[node, attempt][what] = asked.pop(act)
     samples: dict[str, tuple[Seconds, ...]] = {}
     for stage in _STAGES:
-        spans = [seen[stage.ends] - seen[stage.begins] for seen in by_attempt.values() if stage.begins in seen and stage.ends in seen]
+        spans = [
+            seen[stage.ends] - seen[stage.begins]
+            for seen in by_attempt.values()
+            if stage.begins in seen and stage.ends in seen
+        ]
         samples[stage.name] = tuple(round(span, 3) for span in spans if span >= stage.least)
-    begun = [seen for seen in by_attempt.values() if NodePhase.WAIT_FOR_JOBS_REQUIRED in seen or "restart-driver" in seen]
+    begun = [
+        seen for seen in by_attempt.values() if NodePhase.WAIT_FOR_JOBS_REQUIRED in seen or "restart-driver" in seen
+    ]
     return Learned(
         samples=samples,
         attempt_count=len(begun),

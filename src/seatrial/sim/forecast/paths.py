@@ -27,9 +27,30 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold
 from seatrial.core.intent import Intent
 from seatrial.core.node import step_node
-from seatrial.core.snapshot import Admission, ApiInstant, Instant, NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, Rebuff
+from seatrial.core.snapshot import (
+    Admission,
+    ApiInstant,
+    GpuOffer,
+    Instant,
+    NodeFacts,
+    NodePhase,
+    NodeRecord,
+    NodeSeen,
+    Pod,
+    Rebuff,
+)
 from seatrial.core.steps import Orders
-from seatrial.sim.reactions import COUNT_LABEL, CORDON_NOTE, DEPLOY_PREFIX, JOB_LABEL, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
+from seatrial.sim.reactions import (
+    CORDON_NOTE,
+    COUNT_LABEL,
+    GPU,
+    JOB_LABEL,
+    OPERATORS_OWN,
+    REACTIONS,
+    Fate,
+    Refused,
+    apply,
+)
 
 NAME: Final = "node"
 STEPS_MAX: Final = 100
@@ -207,8 +228,11 @@ class Station:
         """The reactions under way here, and how many pods each is about."""
         facts = self.node.facts
         # A kubelet that is silent does nothing.
-        can_happen = REACTIONS if facts.is_ready else {what: REACTIONS[what] for what in OPERATORS_OWN}
-        found = {what: 1 for what, reaction in can_happen.items() if reaction(facts, self._fate, now) is not None}
+        found = {
+            what: 1
+            for what, reaction in REACTIONS.items()
+            if (facts.is_ready or what in OPERATORS_OWN) and reaction(facts, self._fate, now) is not None
+        }
         if JOB_FINISHES in found:
             found[JOB_FINISHES] = sum(JOB_LABEL in dict(pod.labels) for pod in facts.pods)
         if self._fate.is_eviction_blocked and any(pod.uid in self._rebuffs for pod in facts.pods):
@@ -259,11 +283,7 @@ class Kind:
 def kind_of(node: NodeSeen, intent: Intent, *, is_admitted: bool) -> Kind:
     """The kind of a node; whoever is of one kind has the same ways."""
     facts, record = node.facts, node.record
-    labels = {
-        key: value
-        for key, value in facts.labels.items()
-        if key.startswith(DEPLOY_PREFIX) or key in (COUNT_LABEL, CORDON_NOTE)
-    }
+    labels = _labels_that_matter(node)
     keys = _selected_keys(intent)
     rank = _ranks(facts)
     driver, validator, plugin, loaded, found = facts.driver, facts.validator, facts.dra, facts.loaded, facts.maintenance
@@ -289,22 +309,43 @@ def kind_of(node: NodeSeen, intent: Intent, *, is_admitted: bool) -> Kind:
         maintenance=found
         and replace(found, name=found.name.replace(facts.name, NAME), uid="maintenance-0", resource_version="1"),
         pods=tuple(_plain_pod(pod, number, keys) for number, pod in enumerate(facts.pods)),
+        offer=_plain_offer(facts.offer),
+        mig_state="",
         symptoms=(),
     )
     seen = replace(node, facts=plain, record=record and _plain_record(record, driver.uid if driver else ""))
     return Kind(node=seen, labels=tuple(sorted(labels.items())), is_admitted=is_admitted)
 
 
+def _labels_that_matter(node: NodeSeen) -> dict[str, str]:
+    """Labels that reactions look at.
+
+    Deploy labels only of clients that are here: a real node has one for every operand, and the operands that hold no
+    GPU neither leave nor come back. What the node offers is what it has, whatever its label says.
+    """
+    facts, record = node.facts, node.record
+    clients = {pod.deploy_label for pod in facts.pods} | {key for key, _ in (record.paused if record else ())}
+    labels = {key: value for key, value in facts.labels.items() if key in clients or key == CORDON_NOTE}
+    offer = record.before if record is not None and record.before is not None else facts.offer
+    count = sum(each for _, each in offer.resources)
+    return labels | ({COUNT_LABEL: str(count)} if count else {})
+
+
+def _plain_offer(offer: GpuOffer) -> GpuOffer:
+    """Whole GPUs and MIG slices go and come back together."""
+    count = sum(each for _, each in offer.resources)
+    return replace(offer, resources=((GPU, count),) if offer.resources else ())
+
+
 def _plain_record(record: NodeRecord, driver_uid: str) -> NodeRecord:
     old = "driver-0" if record.old_pod and record.old_pod == driver_uid else "gone-0" if record.old_pod else ""
     # Deadlines count from the start of the forecast, as after an outage of the controller.
-    return replace(record, attempt=1, entered_at=Moment(0.0, 0), old_pod=old, trouble="")
+    before = record.before and _plain_offer(record.before)
+    return replace(record, attempt=1, entered_at=Moment(0.0, 0), old_pod=old, trouble="", before=before)
 
 
 def _plain_pod(pod: Pod, number: int, keys: frozenset[str]) -> Pod:
-    labels = tuple(
-        (key, value if key in keys else "") for key, value in pod.labels if key in keys or key == JOB_LABEL
-    )
+    labels = tuple((key, value if key in keys else "") for key, value in pod.labels if key in keys or key == JOB_LABEL)
     return replace(
         pod,
         namespace="",

@@ -223,7 +223,7 @@ def _spread(
 
 
 def _prepare(inventory: Inventory, intent: Intent, behaviours: Behaviours, settings: tuple[Setting, ...]) -> None:
-    global _worker  # noqa: PLW0603
+    global _worker
     _worker = (Model(inventory, intent, behaviours), settings)
 
 

@@ -1,0 +1,106 @@
+"""Play 10,000 seeded fault schedules with the real loop, in two processes, and keep the result in bench/results.
+
+python -m bench.faults                       all of them; exit 1 where a promise was broken
+python -m bench.faults --seed 7              one of them: what can happen, how it ended, and its story on a failure
+python -m bench.faults --first 500 --count 100
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from bench.machine import keep, machine
+
+from seatrial.core.snapshot import Instant
+from seatrial.ports import Ports
+from seatrial.run.loop import Report, run_once
+from seatrial.run.memory import Memory
+from seatrial.sim.behaviours import table
+from seatrial.sim.schedules import Ending, run_schedule
+
+COUNT = 10_000
+PROCESSES = 2
+PROGRESS_SECONDS = 10.0
+
+
+def begin(ports: Ports, started_at: Instant) -> Callable[[], Report]:
+    """A life of the real controller: the loop's pass, with a memory of its own."""
+    memory = Memory(started_at)
+    return lambda: run_once(ports, memory)
+
+
+def play(seed: int) -> Ending:
+    """One schedule; what breaks in an unforeseen way is a broken promise too, and must not hide its seed."""
+    try:
+        return run_schedule(seed, begin)
+    except Exception as error:  # noqa: BLE001  told with its seed, and counted as a failure
+        why = f"{type(error).__name__}: {error}"
+        return Ending(
+            seed=seed, how="", broken=why, pass_count=0, act_count=0, fault_count=0, seconds=0.0, phases={}, holds={}
+        )
+
+
+def main() -> int:
+    """Play, tell how it goes, keep what was found."""
+    asked = _asked()
+    if asked.seed is not None:
+        ending = play(asked.seed)
+        print(table(asked.seed), "", ending, sep="\n")
+        return ending.broken is not None
+    result = _play_all(range(asked.first, asked.first + asked.count))
+    path = keep("faults", result)
+    print(json.dumps(result["how"]), f"{len(result['failures'])} broken; {path}", sep="\n")
+    return bool(result["failures"])
+
+
+def _play_all(seeds: range) -> dict[str, Any]:
+    how: Counter[str] = Counter()
+    failures: list[dict[str, Any]] = []
+    totals: Counter[str] = Counter()
+    started_at = told_at = time.monotonic()
+    with multiprocessing.Pool(PROCESSES) as pool:
+        for played, ending in enumerate(pool.imap_unordered(play, seeds, chunksize=8), 1):
+            how[ending.how or "broken"] += 1
+            totals.update(passes=ending.pass_count, acts=ending.act_count, faults=ending.fault_count)
+            totals["virtual_hours"] += round(ending.seconds / 3600)
+            if ending.broken is not None:
+                failures.append({"seed": ending.seed, "broken": ending.broken})
+                print(f"\n{ending}", flush=True)
+            now = time.monotonic()
+            if now - told_at >= PROGRESS_SECONDS:
+                told_at = now
+                rate = played / (now - started_at)
+                left = (len(seeds) - played) / rate
+                print(
+                    f"{played} of {len(seeds)}, {rate:.1f} a second, {left / 60:.1f} min left, {len(failures)} broken",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    return {
+        "machine": machine(),
+        "first_seed": seeds.start,
+        "schedules": len(seeds),
+        "seconds": round(time.monotonic() - started_at, 1),
+        "how": dict(how),
+        "totals": dict(totals),
+        "failures": sorted(failures, key=lambda failure: failure["seed"]),
+    }
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, help="play this one only, and tell its story")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=COUNT)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,278 @@
+"""What `seatrial forecast` prints and writes, for people, for scripts and for a browser; and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.files import snapshot_file
+from seatrial.adapters.journal.jsonl import JsonlJournal
+from seatrial.cli import look
+from seatrial.cli.main import main
+from seatrial.core.snapshot import NodePhase, OperatorFacts
+from seatrial.ports import Sight
+from tests import builders
+
+SMALL = [
+    "forecast",
+    "--nodes",
+    "20",
+    "--samples",
+    "5",
+    "--seed",
+    "7",
+    "--parallel",
+    "1,4,0",
+    "--unavailable",
+    "10%,25%",
+]
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments]) == 0
+    return capsys.readouterr().out
+
+
+def data_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(told(capsys, *arguments, "-o", "json"))
+    return found
+
+
+# ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_setting_is_told_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    data = data_of(capsys, *SMALL, "--reload", "100", "--validation", "20", "--grace", "30")
+    assert [(row["parallel"], row["unavailable"]) for row in data["settings"]] == [
+        (parallel, share) for parallel in (1, 4, 0) for share in ("10%", "25%")
+    ]
+    first, last = data["settings"][0], data["settings"][-1]
+    assert (first["seconds_p50"], first["seconds_p90"]) == (20 * 150, 20 * 150)
+    assert (last["seconds_p50"], last["least_capacity"]) == (4 * 150, 0.75)
+    assert first["gpu_hours_lost_p50"] == pytest.approx(20 * 8 * 150 / 3600, abs=0.01)
+    assert first["evictions"] == 40
+    assert data["at_once"]["seconds_p50"] == 150
+    assert data["fleet"] == {"nodes": 20, "gpus": 160, "gpus_at_start": 160, "left_out": {}}
+
+
+def test_the_same_seed_says_the_same_and_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert data_of(capsys, *SMALL) == data_of(capsys, *SMALL)
+    assert "seed 7" in told(capsys, *SMALL)
+
+
+def test_a_seed_nobody_gave_is_printed_so_that_it_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["forecast", "--nodes", "5", "--samples", "3"]
+    data = data_of(capsys, *arguments)
+    assert data_of(capsys, *arguments, "--seed", str(data["seed"])) == data
+
+
+def test_the_setting_for_the_buffer_is_recommended(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, *SMALL, "--buffer", "10%")
+    (marked,) = [line for line in text.splitlines() if line.endswith("◀ recommended")]
+    assert marked.split()[:2] == ["4", "10%"]
+    assert "Take maxParallelUpgrades 4 with maxUnavailable 10%: " in text
+    assert "Not included: " in text
+
+
+def test_without_a_buffer_a_maintenance_window_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
+    data = data_of(capsys, *SMALL, "--buffer", "0")
+    assert data["advice"]["is_window"]
+    assert data["at_once"]["is_recommended"]
+    assert "Take a maintenance window: all nodes at once need" in told(capsys, *SMALL, "--buffer", "0")
+
+
+def test_a_rollout_that_stops_has_no_duration(capsys: pytest.CaptureFixture[str]) -> None:
+    always = [*SMALL, "--failure-rate", "100%", "--max-failed", "0"]
+    data = data_of(capsys, *always)
+    assert {row["seconds_p50"] for row in data["settings"]} == {None}
+    assert {row["stop_chance"] for row in data["settings"]} == {1.0}
+    text = told(capsys, *always)
+    assert "Do not start yet" in text
+    assert "No setting comes to an end" in text
+
+
+def test_what_was_assumed_is_told_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, *SMALL, "--reload", "180±60", "--failure-rate", "1%", "--blocked", "5%", "--max-failed", "20")
+    assert "driver reload: 120 to 240 s (given by --reload)" in text
+    assert "pods leave: 30 to 60 s (assumed, as in the simulator)" in text
+    assert "failures: 1.00% of attempts (given by --failure-rate)" in text
+    assert "kept by a disruption budget: 5.0% of nodes, for 0 to 120 s (given by --blocked)" in text
+
+
+def test_jobs_are_waited_for_where_their_time_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    data = data_of(capsys, *SMALL, "--jobs", "1h", "--reload", "60", "--validation", "0")
+    assert data["at_once"]["seconds_p50"] == 3660
+    assert data["at_once"]["evictions"] == 0
+
+
+def test_nothing_is_coloured_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\033" not in told(capsys, *SMALL)
+
+
+def test_the_pictures_show_the_recommended_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, *SMALL)
+    assert text.count("◆") == 2  # the legend and the point
+    assert "GPUs that take work, 4 at a time, 10% unavailable" in text
+    assert "█" in text
+
+
+# ── where the nodes come from ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_saved_snapshot_is_forecast(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    seen = builders.a_snapshot(
+        *(builders.a_node(f"n{number}", NodePhase.UPGRADE_REQUIRED) for number in range(4)),
+        builders.a_node("n9", NodePhase.UPGRADE_REQUIRED, is_skipped=True),
+    )
+    file = tmp_path / "fleet.json"
+    saved = snapshot_file.Saved(at=builders.NOW, seen=seen, intent=builders.an_intent())
+    file.write_text(snapshot_file.text_of(saved), encoding="utf-8")
+    data = data_of(capsys, "forecast", "--snapshot", str(file), "--samples", "3", "--seed", "1", "--gpus-per-node", "4")
+    assert data["fleet"] == {"nodes": 5, "gpus": 20, "gpus_at_start": 20, "left_out": {"skipped": 1}}
+    assert data["source"] == str(file)
+
+
+def test_the_cluster_is_forecast_by_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = builders.a_snapshot(*builders.a_fleet(3, NodePhase.UPGRADE_REQUIRED))
+    found = look.Look(
+        at=builders.NOW,
+        sight=Sight(seen=seen, intent=builders.an_intent()),
+        decision=None,
+        nodes=dict(seen.nodes),
+        operator=OperatorFacts(),
+    )
+    monkeypatch.setattr(look, "look", lambda _: found)
+    data = data_of(capsys, "forecast", "--samples", "2", "--seed", "1")
+    assert (data["fleet"]["nodes"], data["source"]) == (3, "rollout spring of the cluster")
+
+
+def test_a_cluster_without_a_rollout_is_forecast_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = {node.name: node for node in (builders.a_well_node("n1"), builders.a_well_node("n2"))}
+    found = look.Look(at=builders.NOW, sight=None, decision=None, nodes=nodes, operator=OperatorFacts())
+    monkeypatch.setattr(look, "look", lambda _: found)
+    data = data_of(capsys, "forecast", "--samples", "2", "--seed", "1")
+    assert data["at_once"]["gpu_hours_lost_p50"] > 0
+
+
+def test_a_journal_is_learned_from(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with JsonlJournal(path) as journal:
+        for number in range(6):
+            acts = (("wait-for-jobs-required/1@1", 0), ("restart-driver/1/u", 1), ("validation-required/1@2", 78))
+            for act, at in acts:
+                journal.append(at, "act", {"id": f"n{number}/{act}"})
+                journal.append(at, "outcome", {"id": f"n{number}/{act}", "result": "done"})
+    data = data_of(capsys, *SMALL, "--history", str(path))
+    (reload,) = [each for each in data["assumptions"] if each["what"] == "driver reload"]
+    assert reload["value"] == "77 to 77 s, median 77 s"
+    assert reload["source"] == "learned from 6 in the history"
+    values = [each["value"] for each in data["assumptions"] if each["what"] == "history"]
+    assert "validation: 0 in the history, fewer than 5; the default stays" in values
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def page_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
+    file = tmp_path / "forecast.html"
+    data = data_of(capsys, *SMALL, *arguments, "--html", str(file))
+    return file.read_text(encoding="utf-8"), data
+
+
+@pytest.mark.parametrize("arguments", [(), ("--buffer", "0"), ("--failure-rate", "100%"), ("--samples", "1")])
+def test_the_pictures_of_the_page_are_well_formed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    page, _ = page_of(capsys, tmp_path, *arguments)
+    pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert pictures
+    for picture in pictures:
+        assert ET.fromstring(picture).get("aria-label")  # noqa: S314  our own text
+        assert "nan" not in picture.lower()
+        assert "inf" not in picture.lower()
+
+
+def test_the_page_fetches_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page, _ = page_of(capsys, tmp_path)
+    assert not re.search(r"https?://|//[a-z]|src=|@import|url\(|<link", page)
+
+
+def test_the_figures_of_the_page_are_those_of_the_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page, data = page_of(capsys, tmp_path)
+    found = re.search(r'<script type="application/json" id="forecast">(.*?)</script>', page, re.DOTALL)
+    assert found
+    assert json.loads(found[1]) == data
+    rows = re.findall(r"<tr class=\"(.*?)\">(.*?)</tr>", page)
+    assert len(rows) == len(data["settings"]) + 1
+    for (kind, cells), row in zip(rows, data["settings"], strict=False):
+        texts = re.findall(r"<td>(.*?)</td>", cells)
+        assert texts[:2] == [str(row["parallel"] or "any"), row["unavailable"]]
+        assert texts[4] == f"{row['gpu_hours_lost_p50']:,.1f}"
+        assert texts[6] == f"{row['least_capacity']:.1%}"
+        assert (kind == "chosen") is row["is_recommended"]
+
+
+def test_names_of_others_do_not_become_markup(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = tmp_path / "<b>&fleet.json"
+    saved = snapshot_file.Saved(at=0.0, seen=builders.a_snapshot(builders.a_node("n1")), intent=builders.an_intent())
+    odd.write_text(snapshot_file.text_of(saved), encoding="utf-8")
+    file = tmp_path / "page.html"
+    told(capsys, "forecast", "--snapshot", str(odd), "--samples", "1", "--html", str(file))
+    body = file.read_text(encoding="utf-8").partition("<script")[0]
+    assert "<b>&fleet" not in body
+    assert "&lt;b&gt;&amp;fleet.json" in body
+
+
+# ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--nodes", "0"), "'0' is not a number from 1 to 100000"),
+        (("--nodes", "many"), "'many' is not a number"),
+        (("--nodes", "5", "--reload", "soon"), "'soon' is no duration. Write 180, 3m, 180±60"),
+        (("--nodes", "5", "--buffer", "110%"), "'110%' is not a share such as 10%"),
+        (("--nodes", "5", "--buffer", "10"), "'10' is not a share such as 10%"),
+        (("--nodes", "5", "--failure-rate", "-1%"), "expected one argument"),
+        (("--nodes", "5", "--unavailable", "5%,x"), "maxUnavailable 'x' is neither a count"),
+        (("--nodes", "5", "--unavailable", "101%"), "'101%' is more than all of the nodes"),
+        (("--nodes", "5", "--parallel", "1,,2"), "'' is not a number"),
+        (("--nodes", "5", "--samples", "0"), "'0' is not a number from 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["forecast", *arguments])
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--nodes", "5", "--snapshot", "x.json"), "--nodes and --snapshot both name a fleet"),
+        (("--snapshot", "missing.json"), "missing.json cannot be read"),
+        (("--snapshot", "x.json", "--pods-per-node", "3"), "--pods-per-node needs --nodes"),
+        (("--nodes", "5", "--history", "missing.jsonl"), "missing.jsonl cannot be read"),
+        (("--nodes", "5", "--samples", "1", "--html", "no/such/folder.html"), "folder.html cannot be written"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    assert main(["forecast", *arguments]) == 1
+    assert says in capsys.readouterr().err
