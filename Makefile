@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts help demo test test-fast lint format bench coverage docs testbed clean
+.PHONY: facts help demo test test-fast lint format bench coverage docs testbed clean explore faults
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,12 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.check
 	@$(RUN)/python -m bench.plan
 	@$(RUN)/python -m bench.rollout
+
+explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
+	@SEATRIAL_EXPLORE=1 $(RUN)/python -m pytest tests/model -q --durations=8
+
+faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
+	@$(RUN)/python -m bench.faults
 
 fuzz: $(READY) ## feed the matrix reader damaged files for two minutes
 	@SEATRIAL_FUZZ_SECONDS=140 HYPOTHESIS_PROFILE=default $(RUN)/python -m pytest tests/adapters/files/test_fuzz_matrix.py -q

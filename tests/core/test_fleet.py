@@ -274,6 +274,22 @@ def test_clients_that_may_not_be_paused_are_given_up_when_their_time_is_over() -
     assert fleet.decide(left_by) == decide(seen, intent, left_by)
 
 
+def test_the_domain_that_has_begun_since_goes_first() -> None:
+    intent = an_intent(parallel_max=2, unavailable_max=3, order=Order.DOMAIN_BY_DOMAIN, domains=(Domain(label=RACK),))
+    waiting = [
+        a_node(name, NodePhase.UPGRADE_REQUIRED, labels={RACK: rack})
+        for name, rack in (("n1", "r1"), ("n2", "r1"), ("n3", "r2"), ("n4", "r2"))
+    ]
+    fleet = Fleet(a_snapshot(*waiting), intent)
+    fleet.moves(NOW)
+    begun = a_node("n4", NodePhase.CORDON_REQUIRED, labels={RACK: "r2"})
+    seen = a_snapshot(*waiting[:3], begun, admitted=a_ledger("n4"))
+    fleet.update({"n4": begun}, rollout=seen.rollout)
+    expected = decide(seen, intent, NOW)
+    assert [held.subject for held in expected.holds if held.code is HoldCode.LEDGER_PENDING] == ["n3"]
+    assert fleet.decide(NOW) == expected
+
+
 def test_a_clock_that_was_set_back_makes_deadlines_come_again() -> None:
     seen, intent = a_rollout_under_way(SMALL, restart_timeout_seconds=200.0)
     fleet = Fleet(seen, intent)

@@ -1154,3 +1154,22 @@ def test_clients_that_were_given_back_are_asked_to_leave_again_before_the_next_r
     action = step_node(node, some_orders(), NOW).action
     assert isinstance(action, PauseClients)
     assert action.labels == ((label, PAUSED),)
+
+
+# ── taken back while the driver is untouched ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "phase", [NodePhase.WAIT_FOR_JOBS_REQUIRED, NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED]
+)
+def test_nobody_else_leaves_a_node_that_runs_what_is_wanted_although_it_is_not_proven(phase: NodePhase) -> None:
+    fields: dict[str, Any] = {"driver": a_new_driver(), "pods": (a_gpu_pod(),)}
+    node = a_node(phase=phase, is_cordon_ours=True, **fields)
+    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.UNCORDON_REQUIRED)
+    back = a_node(phase=NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True, **fields)
+    assert step_node(back, some_orders(), NOW) == opening(back, NodePhase.VALIDATION_REQUIRED)
+
+
+def test_a_node_that_runs_what_is_wanted_is_let_go_before_its_cordon_without_proof() -> None:
+    node = a_node(phase=NodePhase.CORDON_REQUIRED, driver=a_new_driver())
+    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.UPGRADE_DONE)

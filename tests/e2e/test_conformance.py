@@ -12,6 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import Any, Final, assert_never
 
 import msgspec
@@ -24,10 +25,10 @@ from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.reactions import GPU, JOB_LABEL, REACTIONS, new_node
 from seatrial.sim.world import Delay, World
-from seatrial.testbed import consumers, dra, manifests, stages
+from seatrial.testbed import consumers, dra, manifests, stages, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.fleet import Fleet, FleetSpec, Workload, make_fleet
-from tests.e2e.conftest import ANY, DRIVERS, Play, Stage
+from tests.e2e.conftest import ANY, DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import driver_restarts
 from tests.scenarios.conformance import (
     EVERYBODY,
@@ -394,10 +395,40 @@ class Staged:
 
 @pytest.fixture(scope="module")
 def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
-    """The fleet of all stories."""
+    """The fleet of all stories: proven from the beginning, as the nodes of a World are."""
     made = make_fleet(cluster, SPEC)
+    waiting.wait_for(
+        lambda: is_proven(made),
+        what="every validator and DRA plugin to be younger than its driver",
+        timeout_seconds=TIMEOUT_SECONDS,
+        pause_seconds=1.0,  # so coarse are the clocks of kubelets
+    )
     yield made
     made.remove()
+
+
+def is_proven(fleet: Fleet) -> bool:
+    """Whether every operand is younger than its driver; in a new fleet all start at once, so the others start anew."""
+    drivers = {node: ready_at(pod) for node, pod in fleet.driver_pods().items()}
+    operands = [*fleet.validator_pods().items(), *fleet.dra_pods().items()]
+    times = [ready_at(pod) for _, pod in operands]
+    for (node, pod), at in zip(operands, times, strict=True):
+        driver_at = drivers[node]
+        if at is not None and driver_at is not None and at <= driver_at:
+            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+            fleet.plane.kubectl("delete", "pod", name, "-n", namespace, "--ignore-not-found")
+    proven = [at for (node, _), at in zip(operands, times, strict=True) if at and at > (drivers[node] or at)]
+    return len(proven) == 2 * NODES
+
+
+def ready_at(pod: dict[str, Any]) -> datetime | None:
+    """Since when a pod is Ready; None for one that is not."""
+    times = (
+        datetime.fromisoformat(each["lastTransitionTime"])
+        for each in pod["status"].get("conditions", ())
+        if (each["type"], each["status"]) == ("Ready", "True")
+    )
+    return next(times, None)
 
 
 # ── the comparison ───────────────────────────────────────────────────────────────────────────────────────────────────

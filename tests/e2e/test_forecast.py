@@ -1,24 +1,30 @@
-"""A forecast of a live fleet, and then the rollout it foretold, on the same control plane."""
+"""Two upgrades of a live fleet: the second is forecast from the journal of the first, and then measured.
+
+The forecast from configured times alone, on a machine with nothing else to do, is held to 10 % by bench/forecast.py.
+Here other tests share the machine, and what they cost is in the first upgrade's journal as it is in the second upgrade.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
-from tests.e2e.conftest import Play
+from tests.e2e.conftest import Play, Stage
 
 pytestmark = pytest.mark.cluster
 
-NODES, PARALLEL = 8, 4
-RELOAD_SECONDS, VALIDATOR_SECONDS = 10.0, 1.0
+NODES, PARALLEL = 8, 2
+RELOAD_SECONDS, VALIDATOR_SECONDS = 3.0, 1.0
+LEAST_SECONDS = NODES / PARALLEL * (RELOAD_SECONDS + VALIDATOR_SECONDS)
 TOLERANCE = 0.15
-"""The testbed's own delays are configured and not measured, so what is beyond them is the work of our controller, of
-kwok and of the API server: 1.6 s for each of the two rounds, on a machine that other tests share. A few times as much
-as they need; the 20-node benchmark, which has the machine to itself, is held to 10 % (bench/forecast.py)."""
+"""Our own writes, some 0.3 s of a round of 4 s, are in no forecast: that is half of it. The other half is for a machine
+that is busier during one upgrade than during the other."""
+SETTING = ("--parallel", str(PARALLEL), "--unavailable", "100%", "--samples", "20", "--seed", "1", "-o", "json")
 
 
 @pytest.fixture(scope="module")
@@ -31,24 +37,43 @@ def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
     made.remove()
 
 
-def test_the_rollout_takes_as_long_as_was_forecast(play: Play, fleet: Fleet) -> None:
-    with play("foretold", limits={"maxParallelUpgrades": PARALLEL}) as stage:
-        stage.wait(lambda: all(stage.state(name) == "upgrade-done" for name in fleet.nodes), "every node to be seen")
-        told = stage.do(
-            "forecast",
-            *("--reload", f"{RELOAD_SECONDS:g}", "--validation", f"{VALIDATOR_SECONDS:g}"),
-            *("--parallel", str(PARALLEL), "--unavailable", "100%", "--samples", "1", "--seed", "1", "-o", "json"),
-        )
-        data = json.loads(told)
-        (row,) = data["settings"]
-        assert data["fleet"] | {"left_out": {}} == data["fleet"]
-        assert (data["fleet"]["nodes"], data["fleet"]["gpus"]) == (NODES, NODES * fleet.spec.gpus_per_node)
-        assert row["seconds_p50"] == NODES / PARALLEL * (RELOAD_SECONDS + VALIDATOR_SECONDS)
+def test_an_upgrade_takes_as_long_as_was_forecast_from_the_last_one(play: Play, fleet: Fleet) -> None:
+    with play("foretold-first", limits={"maxParallelUpgrades": PARALLEL}) as stage:
+        wait_seen(stage)
+        configured = forecast(stage, "--reload", f"{RELOAD_SECONDS:g}", "--validation", f"{VALIDATOR_SECONDS:g}")
+        first_seconds = upgrade(stage)
+        journal = stage.controller.journal
+    assert configured["settings"][0]["seconds_p50"] == LEAST_SECONDS
+    assert configured["fleet"] == {
+        "nodes": NODES,
+        "gpus": NODES * fleet.spec.gpus_per_node,
+        "gpus_at_start": NODES * fleet.spec.gpus_per_node,
+        "left_out": {},
+    }
+    assert first_seconds > LEAST_SECONDS  # nobody is faster than the environment itself
 
-        fleet.set_driver_version(stage.target)
-        stage.wait_upgraded()
+    with play("foretold-second", limits={"maxParallelUpgrades": PARALLEL}) as stage:
+        wait_seen(stage)
+        learned = forecast(stage, "--history", str(journal))
+        seconds = upgrade(stage)
+    assert f"failures: 0 in {NODES} attempts" in [each["value"] for each in learned["assumptions"]]
+    assert seconds == pytest.approx(learned["settings"][0]["seconds_p50"], rel=TOLERANCE)
 
+
+def wait_seen(stage: Stage) -> None:
+    """Every node was seen and found in order, so that the start is not part of what is measured."""
+    stage.wait(lambda: all(stage.state(name) == "upgrade-done" for name in stage.fleet.nodes), "every node to be seen")
+
+
+def forecast(stage: Stage, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(stage.do("forecast", *arguments, *SETTING))
+    return found
+
+
+def upgrade(stage: Stage) -> float:
+    """Publish the other driver; how long it took until the last node was done."""
+    stage.fleet.set_driver_version(stage.target)
+    stage.wait_upgraded()
     moments = stage.history.nodes()
     begun_at = min(moment.at for moment in moments if moment.state == "upgrade-required")
-    ended_at = max(moment.at for moment in moments if moment.state == "upgrade-done")
-    assert ended_at - begun_at == pytest.approx(row["seconds_p50"], rel=TOLERANCE)
+    return max(moment.at for moment in moments if moment.state == "upgrade-done") - begun_at

@@ -6,13 +6,13 @@ the explorer answers with the shortest story of the harm.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from seatrial.core import capacity
-from seatrial.core import decide as deciding
 from seatrial.core.actions import NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision, decide
@@ -20,7 +20,7 @@ from seatrial.core.intent import Domain, Intent, Requestor
 from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.selectors import Selector
 from seatrial.core.snapshot import Admission, DriverRevision, Keeper, Maintenance, NodePhase, NodeSeen, Pod, Snapshot
-from seatrial.sim.explore import Counterexample, Exploration, explore, why_exposed, why_overspent, why_split
+from seatrial.sim.explore import AT_ONCE, Counterexample, Exploration, explore, why_exposed, why_overspent, why_split
 from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
 from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent
 
@@ -46,6 +46,8 @@ def a_user(name: str, **changes: Any) -> Pod:
 
 
 BROKEN = Fate(driver_fails_on=NEW.version)
+RESTARTED: dict[str, Any] = {"running": replace(OLD, digest="same"), "wanted": replace(NEW, digest="same")}
+LARGER = pytest.mark.skipif("SEATRIAL_EXPLORE" not in os.environ, reason="takes minutes; `make explore` runs it")
 
 
 def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
@@ -69,6 +71,21 @@ def test_three_nodes_of_which_one_has_a_driver_that_fails_and_no_failure_is_tole
 
 def test_three_nodes_of_which_an_admin_cordoned_one() -> None:
     assert_all_is_well(explore(some_nodes(3, cordoned="n2"), limits(2)), states_min=190_000)
+
+
+def test_four_nodes_at_a_limit_of_two_whose_drivers_are_only_restarted() -> None:
+    found = explore(some_nodes(4, **RESTARTED), limits(2), restarts_max=0)
+    assert_all_is_well(found, states_min=430_000)
+
+
+def test_four_nodes_at_a_limit_of_two_whose_drivers_reload_at_once() -> None:
+    found = explore(some_nodes(4), limits(2), world=AT_ONCE, restarts_max=0)
+    assert_all_is_well(found, states_min=130_000)
+
+
+def test_four_nodes_at_a_limit_of_one_and_a_controller_that_starts_again() -> None:
+    found = explore(some_nodes(4, **RESTARTED), limits(1), world=AT_ONCE)
+    assert_all_is_well(found, states_min=58_000)
 
 
 @pytest.mark.parametrize("unavailable_max", [1, 2])
@@ -128,9 +145,6 @@ def test_clients_are_paused_and_come_back() -> None:
 
 def test_clients_stay_away_from_a_driver_that_fails() -> None:
     assert_all_is_well(explore(some_nodes(1, clients=("dcgm",)), limits(1), fates={"n1": BROKEN}), states_min=90)
-
-
-RESTARTED: dict[str, Any] = {"running": replace(OLD, digest="same"), "wanted": replace(NEW, digest="same")}
 
 
 @pytest.mark.parametrize("unavailable_max", [1, 2])
@@ -225,6 +239,35 @@ def test_a_world_too_large_is_refused() -> None:
         explore(some_nodes(2), limits(1), state_limit=100)
 
 
+# ── larger worlds, by `make explore` ─────────────────────────────────────────────────────────────────────────────────
+
+
+@LARGER
+def test_three_nodes_and_a_controller_that_starts_again_twice() -> None:
+    found = explore(some_nodes(3), limits(2), restarts_max=2, state_limit=4_000_000)
+    assert_all_is_well(found, states_min=400_000)
+
+
+@LARGER
+def test_three_nodes_with_gpu_pods_at_a_limit_of_two() -> None:
+    found = explore(some_nodes(3, gpu_pod_count=1), limits(2), state_limit=4_000_000)
+    assert_all_is_well(found, states_min=350_000)
+
+
+@LARGER
+def test_four_nodes_at_a_limit_of_two_and_a_controller_that_starts_again() -> None:
+    found = explore(some_nodes(4, **RESTARTED), limits(2), world=AT_ONCE, state_limit=4_000_000)
+    assert_all_is_well(found, states_min=200_000)
+
+
+@LARGER
+def test_four_nodes_of_which_one_has_a_driver_that_fails() -> None:
+    found = explore(
+        some_nodes(4, **RESTARTED), limits(2, failed_max=0), fates={"n2": BROKEN}, restarts_max=0, state_limit=4_000_000
+    )
+    assert_all_is_well(found, states_min=100_000)
+
+
 # ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -268,6 +311,31 @@ def without_precondition(node: NodeSeen, act: NodeAct, fate: Fate) -> NodeSeen |
     if isinstance(act, WriteNodeRecord):
         act = replace(act, expect=node.facts.resource_version)
     return apply(node, act, fate)
+
+
+def without_list(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Takes what it has read of its list for all there is."""
+    return decide(replace(seen, freshness=()), intent, now)
+
+
+def test_without_a_whole_list_on_start_the_promises_stop_who_would_be_let_in_beside_a_node_not_read_yet() -> None:
+    found = explore(some_nodes(2), limits(1), decider=without_list)
+    assert told(found) == (
+        "  1. n1: upgrade-required is written (attempt 1)\n"
+        "  2. n2: upgrade-required is written (attempt 1)\n"
+        "  3. the view of n2 catches up\n"
+        "  4. the ledger is written: n2 (attempt 1)\n"
+        "  5. the controller crashes and starts again, and has to list the nodes\n"
+        "  6. n1 is listed\n"
+        "  => capacity broken at spring: 2 nodes under way, limit 1"
+    )
+
+
+def test_without_a_whole_list_on_start_a_node_not_read_yet_loses_its_place_and_the_budget_is_overspent() -> None:
+    found = explore(some_nodes(2), limits(1), decider=without_list, promises=())
+    story = told(found)
+    assert "the controller crashes and starts again, and has to list the nodes\n" in story
+    assert story.endswith("=> 2 nodes unavailable at a limit of 1: n1, n2")
 
 
 def test_without_the_precondition_an_old_view_forgets_that_a_driver_was_stopped() -> None:
@@ -366,7 +434,12 @@ def test_a_driver_about_to_be_taken_from_under_a_pod_is_stopped_by_the_promises(
 
 
 def test_a_unit_that_does_not_wait_for_all_of_its_members_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deciding, "_coming", lambda _steps: frozenset())
+    letting_in = capacity.admit
+
+    def admit(candidates: Any, ledger: Any, budget: Any, *_others: Any) -> capacity.Admitted:
+        return letting_in(candidates, ledger, budget)
+
+    monkeypatch.setattr(capacity, "admit", admit)
     found = explore(some_nodes(2, labels={CLIQUE: "c1"}), limits(2, domains=UNITS))
     assert told(found) == (
         "  1. n1: upgrade-required is written (attempt 1)\n"

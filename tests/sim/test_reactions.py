@@ -50,6 +50,7 @@ from seatrial.sim.reactions import (
     Refused,
     apply,
     new_node,
+    rebooted,
 )
 from tests.builders import (
     NEW,
@@ -493,3 +494,69 @@ def test_a_new_node_with_everything_is_proven_and_does_nothing_by_itself() -> No
     assert {what: reaction(node.facts, HEALTHY, 400.0) for what, reaction in REACTIONS.items()} == dict.fromkeys(
         REACTIONS
     )
+
+
+# ── fates that were added from incidents ─────────────────────────────────────────────────────────────────────────────
+
+STARTING: dict[str, Any] = {"driver": a_starting_driver()}
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "fate"),
+    [
+        ("pods leave", {"pods": (replace(JOB, is_terminating=True),)}, Fate(is_pod_stuck=True)),
+        ("driver gets ready", STARTING, Fate(image_missing_for=NEW.version)),
+        (
+            "validator passes",
+            {"driver": a_new_driver(), "validator": a_validator(is_ready=False)},
+            Fate(cuda_fails_on=NEW.version),
+        ),
+    ],
+)
+def test_what_is_in_store_for_a_node_keeps_a_reaction_from_happening(
+    what: str, before: dict[str, Any], fate: Fate
+) -> None:
+    facts = a_node(**before).facts
+    assert REACTIONS[what](facts, HEALTHY, 500.0) is not None
+    assert REACTIONS[what](facts, fate, 500.0) is None
+
+
+def test_an_image_that_cannot_be_pulled_is_told_once() -> None:
+    facts = a_node(**STARTING).facts
+    fate = Fate(image_missing_for=NEW.version)
+    told = REACTIONS["image pull fails"](facts, fate, 500.0)
+    assert told is not None
+    assert told.driver is not None
+    assert (told.driver.trouble, told.driver.is_ready) == ("ImagePullBackOff", False)
+    assert REACTIONS["image pull fails"](told, fate, 500.0) is None
+    assert REACTIONS["image pull fails"](facts, HEALTHY, 500.0) is None
+
+
+def test_a_deaf_dra_plugin_goes_on_telling_of_the_old_driver() -> None:
+    fresh = replace(a_dra_plugin(), started_at=None, is_ready=False)
+    facts = replace(a_node(driver=a_new_driver(), dra=fresh).facts, published=(OLD.version,))
+    deaf = REACTIONS["DRA plugin starts"](facts, Fate(is_dra_deaf=True), 500.0)
+    hearing = REACTIONS["DRA plugin starts"](facts, HEALTHY, 500.0)
+    assert deaf is not None
+    assert hearing is not None
+    assert (deaf.published, hearing.published) == ((OLD.version,), (NEW.version,))
+
+
+def test_after_a_reboot_the_same_pods_start_anew_and_nothing_is_proven() -> None:
+    node = new_node("n1", running=OLD, wanted=OLD, gpu_count=8, has_dra=True, gpu_pod_count=1)
+    facts = replace(node.facts, is_ready=False)
+    after = rebooted(facts, 500.0)
+    assert after.driver is not None
+    assert facts.driver is not None
+    assert (after.is_ready, after.driver.uid, after.driver.is_ready) == (True, facts.driver.uid, False)
+    assert after.driver.restart_count == 1
+    assert why_unproven(after, None) is not None
+    assert dict(after.offer.resources) == {GPU: 0}
+    assert after.pods == facts.pods
+    assert after.resource_version != facts.resource_version
+
+
+def test_a_driver_without_a_version_is_in_store_for_no_trouble() -> None:
+    facts = a_node(driver=a_starting_driver(version="")).facts
+    assert REACTIONS["driver gets ready"](facts, HEALTHY, 500.0) is not None
+    assert REACTIONS["driver crash loops"](facts, HEALTHY, 500.0) is None

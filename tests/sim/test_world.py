@@ -380,3 +380,30 @@ def test_what_is_seen_is_not_changed_afterwards() -> None:
 def test_the_intent_is_seen_with_the_nodes() -> None:
     intent: Intent = an_intent(failed_max=3)
     assert World(some_nodes(1), intent).observe().intent == intent
+
+
+def test_a_lost_node_does_nothing_until_it_is_back() -> None:
+    world = World(some_nodes(1, gpu_pod_count=1), WIDE)
+    (pod,) = world.nodes["n1"].facts.pods
+    world.execute(EvictPods(node="n1", attempt=1, pods=(pod,)))
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_ready=False)))
+    world.tick_to(10_000.0)
+    assert [pod.is_terminating for pod in world.nodes["n1"].facts.pods] == [True]
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_ready=True)))
+    world.tick_to(20_000.0)
+    assert [pod.name for pod in world.nodes["n1"].facts.pods] == []
+
+
+def test_a_budget_that_frees_later_lets_the_pods_go() -> None:
+    world = World(some_nodes(1, gpu_pod_count=1), WIDE, fates={"n1": Fate(is_eviction_blocked=True)})
+    world.at(100.0, lambda it: it.befall("n1", lambda _: Fate()))
+    run(world)
+    assert phases(world) == {"n1": NodePhase.UPGRADE_DONE}
+
+
+def test_whoever_watches_is_told_what_a_node_was_and_is() -> None:
+    world, seen = World(some_nodes(1), WIDE), []
+    world.watchers.append(lambda before, after: seen.append((before, after)))
+    before = world.nodes["n1"]
+    world.change("n1", lambda node: replace(node, is_label_lost=True))
+    assert seen == [(before, world.nodes["n1"])]

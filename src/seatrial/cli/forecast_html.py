@@ -38,6 +38,7 @@ p { margin: 0 0 6px } .soft { color: #5b6b7b }
 .figures span { color: #5b6b7b; font-size: 13px }
 svg { display: block; width: 100%; height: auto; margin-top: 8px }
 svg text { font: 13px system-ui, "Segoe UI", "Noto Sans", sans-serif; fill: #5b6b7b }
+svg text { paint-order: stroke; stroke: #fff; stroke-width: 3px; stroke-linejoin: round }
 svg text.strong { fill: #1c2733; font-weight: 600 }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; margin-top: 8px; font-size: 14px; font-variant-numeric: tabular-nums }

@@ -126,8 +126,20 @@ def _is_still_asked_for(node: NodeSeen) -> bool:
 
 
 def _let_go(node: NodeSeen, now: Instant) -> Step | None:
-    """Reverted while its driver is untouched: there is nothing to do any more, and the cordon goes."""
-    return open_phase(node, NodePhase.UNCORDON_REQUIRED, now) if _is_well(node) else None
+    """Reverted while its driver is untouched: nobody else has to leave. Where it is not proven, that comes first."""
+    is_wanted = is_running_wanted(node.facts) and not _is_still_asked_for(node)
+    return open_phase(node, NodePhase.UNCORDON_REQUIRED, now) if is_wanted else None
+
+
+def _needs_nothing(node: NodeSeen) -> bool:
+    """Whether a node that waits to start runs what is wanted.
+
+    Nothing was taken from a node that never began, so nothing has to be proven about it; after a failure it has.
+    """
+    record = record_of(node)
+    has_begun = record.is_cordon_ours or bool(record.old_pod)
+    is_wanted = is_running_wanted(node.facts) and not node.facts.awaits_safe_load
+    return _is_well(node) or (is_wanted and not has_begun)
 
 
 # ── not started ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,9 +174,7 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     facts, record = node.facts, record_of(node)
     if facts.is_requested:
         return new_attempt(node, orders, now)  # which answers the request, so that it is not served twice
-    # Nothing was taken from a node that never began, so nothing has to be proven about it; after a failure it has.
-    has_begun = record.is_cordon_ours or bool(record.old_pod)
-    if _is_well(node) or (is_running_wanted(facts) and not has_begun and not facts.awaits_safe_load):
+    if _needs_nothing(node):
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
     is_admitted = _is_admitted(node, orders)
     why_not = _why_not_startable(facts)
@@ -173,7 +183,8 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
         # can do so. Releasing it from a view alone could release a node that has in truth started.
         return new_attempt(node, orders, now)
     ours = _our_maintenance(node, orders)
-    if ours is not None and not ours.is_deleting and not is_admitted and not has_begun:
+    has_failed = record.is_cordon_ours or bool(record.old_pod)
+    if ours is not None and not ours.is_deleting and not is_admitted and not has_failed:
         # Asked for in an attempt that was handed back before the answer was seen: nobody else would take it back.
         return _release(node, orders, ours)
     if why_not is not None:
@@ -213,7 +224,7 @@ def _offer(facts: NodeFacts) -> GpuOffer:
 
 def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     """The last look before something is taken away: a pause may lie between the admission and this."""
-    if _is_well(node):
+    if _needs_nothing(node):
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
     if node.name in orders.recalled or _why_not_startable(node.facts) is not None:
         return new_attempt(node, orders, now)

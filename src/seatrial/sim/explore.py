@@ -38,7 +38,17 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.phases import NOT_STARTED, is_under_way
 from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Admission, Freshness, NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.snapshot import (
+    Admission,
+    ApiInstant,
+    Freshness,
+    NodeFacts,
+    NodePhase,
+    NodeSeen,
+    RolloutRecord,
+    Snapshot,
+)
+from seatrial.sim import reactions
 from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
@@ -105,12 +115,12 @@ def explore(
     decider: Decider = decide,
     answerer: Answerer = apply,
     promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
-    reactions: Mapping[str, Reaction] = REACTIONS,
+    world: Mapping[str, Reaction] = REACTIONS,
     restarts_max: int = 1,
     state_limit: int = 2_000_000,
 ) -> Exploration:
     """Walk every reachable state, or stop at the first broken promise."""
-    model = _Model(nodes, intent, fates or {}, decider, answerer, promises, reactions, restarts_max)
+    model = _Model(nodes, intent, fates or {}, decider, answerer, promises, world, restarts_max)
     number_of: dict[State, int] = {model.start: 0}
     states, parents, before = [model.start], [(-1, "")], [[-1]]
     ends: list[int] = []
@@ -246,6 +256,30 @@ def _has_begun(node: NodeSeen) -> bool:
     return node.facts.is_in_sync or (node.record is not None and node.record.phase not in NOT_STARTED)
 
 
+# ── coarser worlds ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reloads(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
+    """All that follows from a driver pod's deletion, in one step: its successor is validated, or has failed."""
+    if facts.driver is None or not facts.driver.is_terminating:
+        return None
+    after = facts
+    while following := next((found for react in _RELOADING if (found := react(after, fate, at + 1)) is not None), None):
+        after = following
+    return after
+
+
+_RELOADING: Final = (
+    reactions.driver_pod_replaced,
+    reactions.driver_gets_ready,
+    reactions.driver_crash_loops,
+    reactions.validator_restarts,
+    reactions.validator_passes,
+)
+AT_ONCE: Final[Mapping[str, Reaction]] = {"pods leave": reactions.pods_leave, "driver reloads": reloads}
+"""For worlds of more nodes: nobody looks while a driver reloads, so what can be seen is before and after."""
+
+
 # ── the small world ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 RESTART: Final = "the controller crashes and starts again with the oldest view there is"
@@ -288,11 +322,11 @@ class _Model:
         decider: Decider,
         answerer: Answerer,
         promises: tuple[invariants.Promise, ...],
-        reactions: Mapping[str, Reaction],
+        world: Mapping[str, Reaction],
         restarts_max: int,
     ) -> None:
         self._intent, self._decider, self._answerer, self._promises = intent, decider, answerer, promises
-        self._world_reactions = reactions
+        self._world = world
         self._names = [node.name for node in nodes]
         self._fates = [fates.get(name, HEALTHY) for name in self._names]
         self._cordoned = [node.name for node in nodes if node.facts.is_cordoned]
@@ -412,7 +446,7 @@ class _Model:
         node = self._nodes.values[number]
         # Generations of pods serve as the time: they order what has to be ordered, and stay finite.
         at = float(sum(int(pod.uid.rpartition("-")[2]) for pod in (node.facts.driver, node.facts.dra) if pod))
-        for what, reaction in self._world_reactions.items():
+        for what, reaction in self._world.items():
             facts = reaction(node.facts, self._fates[place], at)
             if facts is not None:
                 yield f"{node.name}: {what}", self._nodes.of(replace(node, facts=facts))

@@ -264,7 +264,8 @@ class Judge:
 
     def _is_news(self, node: NodeSeen) -> bool:
         """Whether somebody else made the node unavailable so lately that we may not have seen it."""
-        is_ours = node.record is not None and (node.record.is_cordon_ours or is_under_way(node.record))
+        is_cordon_ours = node.record is not None and node.record.is_cordon_ours
+        is_ours = is_cordon_ours or node.facts.maintenance is not None
         return not is_ours and self.down_since.get(node.name, float("-inf")) > self.world.time - SEEN_SECONDS
 
 

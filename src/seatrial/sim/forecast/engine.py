@@ -179,7 +179,7 @@ class Walk:
         return Luck(fails < behaviours.failure_rate, blocks < behaviours.budget_rate)
 
     def _walk(self, luck: Luck) -> Attempt:
-        return self._go_on(self._station.after(luck, self._clock), self._clock)
+        return self._go_on(self._station.after(luck), self._clock)
 
     def _go_on(self, station: Station, began_at: float) -> Attempt:
         times, pending, clock = self._times, self._pending, self._clock
@@ -202,7 +202,7 @@ class Walk:
                 break
             clock = due
             pending.pop(event.removesuffix(IN_TIME), None)
-            station = station.after(event, clock)
+            station = station.after(event)
         self._station, self._clock = station, clock
         return Attempt(tuple(changes), evicted, len(station.node.facts.gpu_pods))
 
@@ -392,14 +392,19 @@ class _Rollout:
     # ── letting in: core/capacity.py in counts ───────────────────────────────────────────────────────────────────────
 
     def _admit(self, now: Instant) -> None:
+        """Let in whoever fits; once more where somebody was through at once."""
+        while self._let_in(now):
+            pass
+
+    def _let_in(self, now: Instant) -> bool:
         if len(self._failed) > self._failed_max:
-            return
+            return False
         if self._moving[0] >= self._parallel_max[0]:
             self._note_bounds()
-            return
-        begun = Counter(self._begun)  # the order is that of the beginning of a pass
-        queue = [(self._turn(lane, waiting, begun), lane) for lane, waiting in self._lanes.items() if waiting]
+            return False
+        queue = [(self._turn(lane, waiting), lane) for lane, waiting in self._lanes.items() if waiting]
         heapq.heapify(queue)
+        chosen: list[int] = []
         while queue:
             _, lane = heapq.heappop(queue)
             waiting = self._lanes[lane]
@@ -409,9 +414,21 @@ class _Rollout:
                 continue
             for who in group:
                 self._leave_lane(who)
-                self._start(who, now)
+                self._reserve(who, 1)
+            chosen += group
             if waiting and not lane[2]:
-                heapq.heappush(queue, (self._turn(lane, waiting, begun), lane))
+                heapq.heappush(queue, (self._turn(lane, waiting), lane))
+        # They start when the pass is over, and only then can anybody have failed.
+        for who in chosen:
+            self._reserve(who, -1)
+            self._start(who, now)
+        return any(not self._standing[who].is_under_way for who in chosen)
+
+    def _reserve(self, who: int, count: int) -> None:
+        is_gone = self._standing[who].is_unavailable or self._standing[who].is_held
+        for scope in self._members[who].scopes:
+            self._moving[scope] += count
+            self._gone[scope] += 0 if is_gone else count
 
     def _note_bounds(self) -> None:
         """Which of the setting's two limits alone keeps somebody waiting: without it, raising it changes nothing."""
@@ -428,12 +445,9 @@ class _Rollout:
         elif is_bare and not is_full:
             self._is_gone_bound = True
 
-    def _turn(
-        self, lane: Lane, waiting: list[tuple[tuple[float | str, ...], int]], begun: Counter[str]
-    ) -> tuple[float | str, ...]:
-        key, who = waiting[0]
-        domain = self._members[who].domain
-        return (not domain, -begun[domain], domain, *key) if lane[3] or domain else (True, 0, "", *key)
+    def _turn(self, lane: Lane, waiting: list[tuple[tuple[float | str, ...], int]]) -> tuple[float | str, ...]:
+        key, domain = waiting[0][0], lane[3]
+        return (not domain, -self._begun[domain], domain, *key)
 
     def _fits(self, group: Sequence[int]) -> bool:
         if len(group) == 1:

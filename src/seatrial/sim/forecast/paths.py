@@ -26,7 +26,7 @@ from seatrial.core.actions import EvictPods
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold
 from seatrial.core.intent import Intent
-from seatrial.core.node import step_node
+from seatrial.core.node import VALIDATOR_SECONDS, step_node
 from seatrial.core.snapshot import (
     Admission,
     ApiInstant,
@@ -108,7 +108,7 @@ class Station:
     """Where a way has led; the next stations are found when somebody goes there first."""
 
     __slots__ = (
-        "_admission", "_driver_uid", "_fate", "_intent", "_is_awake", "_next", "_pending", "_rebuffs",
+        "_admission", "_at", "_driver_uid", "_fate", "_intent", "_is_awake", "_next", "_pending", "_rebuffs", "_up_at",
         "depth", "evicted", "held", "node", "standing", "starts", "stops", "timer",
     )  # fmt: skip
 
@@ -154,18 +154,39 @@ class Station:
         self.stops = () if is_frozen else tuple(what for what in before if what not in known or what not in applicable)
         self.starts = () if is_frozen else tuple(each for each in applicable.items() if each[0] not in known)
         self._pending = tuple(before if is_frozen else applicable)
-        until = self.held.until if self.held is not None else None
+        until = self._decides_at(now)
+        self._at = float(now)
+        self._up_at = None if until is None else float(until)
         self.timer: tuple[int, float] | None = None
         """When the node would decide otherwise by itself: seconds after an earlier station, by its number."""
         if until is not None:
             self.timer = (until.station, until.offset) if isinstance(until, Moment) else (0, until)
 
-    def after(self, event: Event, at: Instant) -> Station:
-        """The station that follows when this happens; `at` matters only to the first who goes there."""
+    def _decides_at(self, now: Instant) -> Instant | None:
+        """When the node would decide otherwise, though nothing happened to it."""
+        until, record = self.held.until if self.held is not None else None, self.node.record
+        if until is None or record is None or record.phase is not NodePhase.VALIDATION_REQUIRED:
+            return until
+        # The one instant that a hold does not name while something else is missing from the proof.
+        restarts_at = record.entered_at + VALIDATOR_SECONDS
+        return min(until, restarts_at) if now < restarts_at else until
+
+    def after(self, event: Event) -> Station:
+        """The station that follows when this happens."""
         found = self._next.get(event)
         if found is None:
-            found = self._next[event] = self._follow(event, Moment(at, self.depth + 1))
+            found = self._next[event] = self._follow(event, Moment(self._when(event), self.depth + 1))
         return found
+
+    def _when(self, event: Event) -> float:
+        """An instant for this to happen at. Any will do that is before the node's own time is up, or just then.
+
+        Not that of whoever comes here first: the station before may have been found by somebody else, in other times.
+        """
+        if self._up_at is None or isinstance(event, Luck):
+            return self._at + 1.0
+        is_last = event == TIMER or event.endswith(IN_TIME)
+        return self._up_at if is_last else (self._at + self._up_at) / 2
 
     def _follow(self, event: Event, now: Moment) -> Station:
         node, admission, fate = self.node, self._admission, self._fate
@@ -255,7 +276,7 @@ def start(node: NodeSeen, intent: Intent, *, is_admitted: bool) -> Station:
         now=Moment(0.0, 0),
         driver_uid=_driver_uid(node.facts),
     )
-    return station.after(RESUMED, 0.0) if station.standing.is_failed and not is_admitted else station
+    return station.after(RESUMED) if station.standing.is_failed and not is_admitted else station
 
 
 def _fate(luck: Luck, facts: NodeFacts) -> Fate:

@@ -1,0 +1,220 @@
+"""Fault schedules: the first hundred, and every seed that once found something. All 10,000: `make faults`.
+
+Also the parts by themselves: what a bad day does to an act, and what a view shows of a world that moves on.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.faults import begin
+
+from seatrial.core.actions import EvictPods, WriteNodeRecord
+from seatrial.core.decide import Decision
+from seatrial.core.snapshot import NodePhase, NodeRecord
+from seatrial.ports import Result
+from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, named, table
+from seatrial.sim.faults import FAULTS, Listing, Seat, Stream, View, Weather
+from seatrial.sim.reactions import HEALTHY, REACTIONS, new_node
+from seatrial.sim.schedules import Judge, run_schedule, why_unsettled
+from seatrial.sim.world import World
+from tests.builders import NEW, OLD, a_gpu_pod, an_intent
+
+SEEDS = Path(__file__).parents[1] / "scenarios" / "seeds.txt"
+KEPT = [int(line.split()[0]) for line in SEEDS.read_text().splitlines() if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("seed", [*range(100), *(seed for seed in KEPT if seed >= 100)])
+def test_no_promise_is_broken_and_every_node_ends_done_or_held_with_a_reason(seed: int) -> None:
+    ending = run_schedule(seed, begin)
+    assert ending.broken is None, f"\n{ending}"
+    assert ending.how in ("done", "reverted", "held")
+
+
+def test_the_same_seed_is_the_same_schedule() -> None:
+    first, second = run_schedule(7, begin, node_count=6), run_schedule(7, begin, node_count=6)
+    assert first == second
+    assert first != run_schedule(8, begin, node_count=6)
+
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_reaction_is_in_the_table_and_the_table_is_printed_with_its_seed() -> None:
+    assert set(named(Kind.REACTION)) == set(REACTIONS)
+    lines = table(7).splitlines()
+    assert lines[0] == "seed 7"
+    assert len(lines) == len(BEHAVIOURS) + 1
+    assert all(behaviour.does for behaviour in BEHAVIOURS.values())
+
+
+@pytest.mark.parametrize("name", named(Kind.FATE))
+def test_every_fate_by_name_is_a_fate(name: str) -> None:
+    assert fate_of(name, NEW.version) != HEALTHY
+
+
+# ── an act on a bad day ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def a_seat(**faults: float) -> tuple[World, Seat]:
+    nodes = [new_node(f"n{number}", running=OLD, wanted=NEW, gpu_pod_count=1) for number in (1, 2)]
+    world = World(nodes, an_intent())
+    chosen = {name.replace("_", " ").replace("timeout ", "timeout, "): chance for name, chance in faults.items()}
+    weather = Weather(chance=random.Random(1), faults=chosen)  # noqa: S311  a simulation, not a secret
+    return world, Seat(world, weather, View(Listing.of(world)), name="life 1", on_landing=lambda *_: None)
+
+
+def a_write(version: str = "1") -> WriteNodeRecord:
+    record = NodeRecord(phase=NodePhase.UPGRADE_REQUIRED, attempt=1, entered_at=0.0)
+    return WriteNodeRecord(node="n1", record=record, expect=version)
+
+
+@pytest.mark.parametrize(
+    ("fault", "result", "is_done"),
+    [
+        ("slow", Result.DONE, True),
+        ("conflict", Result.STALE, False),
+        ("throttled", Result.FAILED, False),
+        ("server_error", Result.FAILED, False),
+        ("timeout_not_done", Result.FAILED, False),
+        ("timeout_done", Result.FAILED, True),
+        ("timeout_done_late", Result.FAILED, True),
+    ],
+)
+def test_what_a_fault_does_to_an_act_and_to_its_answer(fault: str, result: Result, is_done: bool) -> None:
+    world, seat = a_seat(**{fault: 1.0})
+    seat.submit(a_write())
+    assert seat.in_flight() == frozenset({"n1"})
+    world.tick_to(120.0)
+    assert seat.in_flight() == frozenset()
+    assert [outcome.result for outcome in seat.collect()] == [result]
+    assert (world.nodes["n1"].record is not None) is is_done
+
+
+def test_every_fault_of_the_table_is_played() -> None:
+    played = {"slow", "conflict", "throttled", "server error"}
+    assert set(FAULTS) == played | {f"timeout, {how}" for how in ("not done", "done", "done late")}
+
+
+def test_an_act_done_late_is_answered_before_it_is_done() -> None:
+    world, seat = a_seat(timeout_done_late=1.0)
+    seat.submit(a_write())
+    while not seat.has_answers:
+        assert world.next_at is not None
+        world.tick_to(world.next_at)
+    assert world.nodes["n1"].record is None
+    world.tick_to(120.0)
+    assert world.nodes["n1"].record is not None
+
+
+def test_a_throttled_eviction_looks_like_a_budget_that_allows_nothing() -> None:
+    world, seat = a_seat(throttled=1.0)
+    seat.submit(EvictPods(node="n1", attempt=1, pods=(a_gpu_pod(),)))
+    world.tick_to(1.0)
+    (outcome,) = seat.collect()
+    assert (outcome.result, outcome.blocked) == (Result.BLOCKED, (("pod-0", "429: too many requests"),))
+
+
+def test_an_act_that_is_forbidden_for_a_while_is_done_afterwards() -> None:
+    world, seat = a_seat()
+    seat._weather.forbidden["WriteNodeRecord"] = 60.0
+    results = []
+    for _ in range(2):
+        seat.submit(a_write())
+        world.tick_to(world.time + 60.0)
+        results += [outcome.result for outcome in seat.collect()]
+    assert results == [Result.FAILED, Result.DONE]
+
+
+# ── a view ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def looked(seat: Seat) -> Any:
+    sight = seat.observe()
+    assert sight is not None
+    return sight.seen
+
+
+def test_a_stream_that_is_silent_shows_what_was_and_says_since_when() -> None:
+    world, seat = a_seat()
+    world.tick_to(10.0)
+    seat.view.fall_silent(Stream.NODES, until=100.0, heard_at=seat.now())
+    world.change("n1", lambda node: replace(node, is_label_lost=True))
+    world.tick_to(50.0)
+    seen = looked(seat)
+    heard = {stream.source: stream.heard_at for stream in seen.freshness}
+    assert (seen.nodes["n1"].is_label_lost, heard["nodes"], heard["pods"]) == (False, 10.0, 50.0)
+    world.tick_to(100.0)
+    assert looked(seat).nodes["n1"].is_label_lost
+
+
+def test_a_list_read_anew_shows_what_has_been_read_and_says_that_it_is_not_whole() -> None:
+    world, seat = a_seat()
+    seat.view.list_anew(Stream.NODES, until=5.0, missing=["n2"])
+    seen = looked(seat)
+    assert set(seen.nodes) == {"n1"}
+    assert [stream.source for stream in seen.freshness if not stream.is_synced] == ["nodes"]
+    world.tick_to(5.0)
+    seen = looked(seat)
+    assert set(seen.nodes) == {"n1", "n2"}
+    assert all(stream.is_synced for stream in seen.freshness)
+
+
+def test_nothing_is_seen_before_the_rollout_is_listed() -> None:
+    _, seat = a_seat()
+    seat.view.list_anew(Stream.ROLLOUTS, until=5.0, missing=[])
+    assert seat.observe() is None
+
+
+def test_streams_lag_each_by_itself_and_no_object_goes_back() -> None:
+    world, seat = a_seat()
+    seat._weather.lag_seconds = 30.0
+    mixed, versions = set(), []
+    for second in range(1, 120):
+        world.tick_to(float(second))
+        if second < 60:
+            world.change("n1", lambda node: replace(node, facts=replace(node.facts, pods=node.facts.pods[:0])))
+        facts = looked(seat).nodes["n1"].facts
+        mixed.add((facts.resource_version != "1", facts.pods == ()))
+        versions.append(int(facts.resource_version))
+    assert versions == sorted(versions)
+    assert versions[-1] == 60
+    assert {(True, False), (False, True)} & mixed, "one stream was seen before the other"
+
+
+def test_a_clock_that_jumps_is_ours_alone() -> None:
+    world, seat = a_seat()
+    seat.step_clock(100.0)
+    assert (seat.now(), world.time, seat.world_time(150.0)) == (100.0, 0.0, 50.0)
+
+
+# ── the judge ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_judge_finds_a_start_without_an_admission() -> None:
+    world, _ = a_seat()
+    judge = Judge(world)
+    start = replace(a_write(), record=replace(a_write().record, phase=NodePhase.CORDON_REQUIRED))
+    before = world.nodes["n1"]
+    judge.on_landing(start, before, world.execute(start))
+    assert judge.broken == "n1 starts attempt 1 without an admission"
+
+
+@pytest.mark.parametrize(
+    ("is_cordoned", "why"), [(False, "n1 was cordoned by an admin, and the cordon is gone"), (True, None)]
+)
+def test_the_judge_finds_a_cordon_of_an_admin_that_is_gone(is_cordoned: bool, why: str | None) -> None:
+    world, _ = a_seat()
+    judge = Judge(world, theirs={"n1"})
+    world.watchers.append(judge.on_change)
+    world.change("n1", lambda node: replace(node, facts=replace(node.facts, is_cordoned=is_cordoned)))
+    assert judge.broken == why
+
+
+def test_a_world_at_rest_in_which_nobody_says_why_a_node_waits_is_not_settled() -> None:
+    world, _ = a_seat()
+    assert why_unsettled(world, Decision(), set()) == "n1 is None, and nobody says why"
