@@ -127,20 +127,20 @@ def test_a_domain_with_a_floor_is_a_scope_and_a_unit_is_one_only_where_it_has_a_
     domains = (Domain(label=RACK, unavailable_max=Share.parse("50%")), Domain(label=CLIQUE, is_unit=True))
     intent = an_intent(parallel_max=2, unavailable_max=2, domains=domains)
     assert budget_of(nodes, (), intent) == a_budget(
-        a_scope("rack r1", parallel_max=2, unavailable_max=1, unavailable=frozenset({"n1"})),
+        a_scope(f"{RACK} r1", parallel_max=2, unavailable_max=1, unavailable=frozenset({"n1"})),
         parallel_max=2,
         unavailable_max=2,
         unavailable=frozenset({"n1"}),
         failed_max=1,
-        scopes_of={"n1": ("rack r1",), "n2": ("rack r1",)},
-        unit_of={"n1": "gpu.clique c1", "n3": "gpu.clique c1"},
+        scopes_of={"n1": (f"{RACK} r1",), "n2": (f"{RACK} r1",)},
+        unit_of={"n1": "nvidia.com/gpu.clique c1", "n3": "nvidia.com/gpu.clique c1"},
     )
 
 
 @pytest.mark.parametrize(
-    ("label", "text"), [(RACK, "rack r1"), ("zone", "zone a"), ("example.com/none", ""), ("empty", "")]
+    ("label", "text"), [(RACK, f"{RACK} r1"), ("zone", "zone a"), ("example.com/none", ""), ("empty", "")]
 )
-def test_a_domain_is_called_by_the_last_word_of_its_label_and_its_value(label: str, text: str) -> None:
+def test_a_domain_is_called_by_its_label_and_its_value(label: str, text: str) -> None:
     assert domain_of(a_node(labels={RACK: "r1", "zone": "a", "empty": ""}).facts, label) == text
 
 

@@ -354,7 +354,7 @@ def test_a_limit_of_a_domain_or_a_pool_keeps_nodes_waiting_and_says_which() -> N
     assert newly_admitted(seen, intent) == ["n1"]
     assert decide(seen, intent, NOW).holds == (
         hold("n1", HoldCode.LEDGER_PENDING),
-        hold("n2", HoldCode.UNAVAILABLE_LIMIT, scope="rack r1", limit=1, taken=1, nodes="n1"),
+        hold("n2", HoldCode.UNAVAILABLE_LIMIT, scope=f"{RACK} r1", limit=1, taken=1, nodes="n1"),
         *(
             hold(name, HoldCode.UNAVAILABLE_LIMIT, scope="NVIDIADriver blue", limit=0, taken=0, nodes="none")
             for name in ("n3", "n4")

@@ -447,7 +447,7 @@ def test_a_unit_that_does_not_wait_for_all_of_its_members_is_found(monkeypatch: 
         "  3. the ledger is written: n1 (attempt 1)\n"
         "  4. the view of the ledger catches up\n"
         "  5. n1: cordon-required is written (attempt 1)\n"
-        "  => n1 was let in without n2, and both are gpu.clique c1"
+        "  => n1 was let in without n2, and both are nvidia.com/gpu.clique c1"
     )
 
 
@@ -502,7 +502,7 @@ def test_limits_hold_in_every_pool_and_domain(changes: dict[str, Any], why: str 
 
 @pytest.mark.parametrize(
     ("ledger", "why"),
-    [(("n1", "n2"), None), (("n1",), "n1 was let in without n2, and both are gpu.clique c1")],
+    [(("n1", "n2"), None), (("n1",), "n1 was let in without n2, and both are nvidia.com/gpu.clique c1")],
 )
 def test_whoever_begins_begins_with_all_of_its_unit(ledger: tuple[str, ...], why: str | None) -> None:
     labels = {CLIQUE: "c1"}

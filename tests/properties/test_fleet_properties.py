@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.actions import WriteNodeRecord, WriteRolloutRecord, rollout_subject
-from seatrial.core.decide import decide, leads_to_disruption, turn_of
-from seatrial.core.fleet import Fleet, lasts
+from seatrial.core.decide import decide, turn_of
+from seatrial.core.fleet import Fleet, goes_on_under, lasts
 from seatrial.core.intent import PRIORITY_LABEL, Checkpoint, Domain, Intent, Order, Requestor, Retries
 from seatrial.core.node import step_node
 from seatrial.core.owners import DriverClaim
@@ -436,7 +436,7 @@ def test_an_answer_stays_the_same_for_as_long_as_a_fleet_remembers_it(
     elif lasts(step.action):
         assert later.action is not None
         assert turn_of(later.action) == turn_of(step.action)
-        assert leads_to_disruption(later.action) == leads_to_disruption(step.action)
+        assert goes_on_under(later) == goes_on_under(step)
         assert _at(later, NOW) == _at(step, NOW)
 
 

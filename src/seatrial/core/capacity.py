@@ -154,9 +154,9 @@ def has_failed(record: NodeRecord | None) -> bool:
 
 
 def domain_of(facts: NodeFacts, label: str) -> str:
-    """The domain of a node, for people: the last word of its label and the value; empty when it has none."""
+    """The domain of a node, for people: its label and the value; empty when it has none."""
     value = facts.labels.get(label, "")
-    return f"{label.rpartition('/')[2]} {value}" if value else ""
+    return f"{label} {value}" if value else ""
 
 
 # ── letting in ───────────────────────────────────────────────────────────────────────────────────────────────────────

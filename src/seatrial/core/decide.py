@@ -44,6 +44,13 @@ SUMMARY_SECONDS: Final = 15.0
 REBUFFS_MAX: Final = 50
 """How many writes that were turned down the rollout's status names."""
 
+STOPS: Final = (
+    HoldCode.PAUSED,
+    HoldCode.MODE_CONTRADICTION,
+    HoldCode.STALE_VIEW,
+    HoldCode.TARGET_NOT_PUBLISHED,
+)
+"""Why a rollout as a whole does not disrupt anybody."""
 FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION})
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
 
@@ -154,7 +161,7 @@ def _is_target(text: str, intent: Intent) -> bool:
 def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Step:
     """The node's own step, unless the rollout as a whole is stopped."""
     step = own_step(node, orders, seen.busy, now)
-    return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop) else step
+    return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop.code) else step
 
 
 def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None], now: Instant) -> Step:
@@ -164,13 +171,13 @@ def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None],
     return step_node(node, orders, now)
 
 
-def is_kept_back(step: Step, stop: Hold) -> bool:
-    """Whether a step has to wait until the rollout as a whole may go on."""
+def is_kept_back(step: Step, stop: HoldCode) -> bool:
+    """Whether a step has to wait until the rollout as a whole, stopped for this reason, may go on."""
     if step.action is None:
         return step.wants_admission
-    if stop.code is HoldCode.STALE_VIEW and gives_back(step.action):
+    if stop is HoldCode.STALE_VIEW and gives_back(step.action):
         return True  # what an old view calls proven may be gone by now
-    return stop.code in FREEZING or leads_to_disruption(step.action)
+    return stop in FREEZING or leads_to_disruption(step.action)
 
 
 def gives_back(action: Action) -> bool:

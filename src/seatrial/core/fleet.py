@@ -39,10 +39,10 @@ from seatrial.core.actions import Action, NodeAct, PauseClients, WriteNodeRecord
 from seatrial.core.capacity import WHOLE, Budget, Kind, Scope, Tally
 from seatrial.core.decide import (
     ACTIONS_MAX,
-    FREEZING,
+    STOPS,
     Decision,
     earliest,
-    leads_to_disruption,
+    is_kept_back,
     let_in,
     like,
     own_step,
@@ -104,8 +104,8 @@ class Fleet:
         self._admitted = _attempts(self._seen.rollout)
         self._roll = _Roll(intent)
         self._line: _Queues[Sort] = _Queues()
-        self._acts: _Queues[bool] = _Queues()
-        """Open acts, those that lead to a disruption (True) apart from the others."""
+        self._acts: _Queues[frozenset[HoldCode]] = _Queues()
+        """Open acts, by the stops they need not wait for."""
         self._steps: dict[str, Step] = {}
         self._codes: Counter[HoldCode] = Counter()
         """How many hold by themselves, by reason."""
@@ -263,13 +263,11 @@ class Fleet:
         return map(_name, heapq.merge(*self._open_queues(stop)))
 
     def _open_queues(self, stop: Hold | None) -> list[list[Key]]:
-        if stop is None:
-            return self._acts.queues()
-        return [] if stop.code in FREEZING else self._acts.queues(False)
+        return [queue for goes_on, queue in self._acts.items() if stop is None or stop.code in goes_on]
 
     def _kept_queues(self, stop: Hold) -> list[list[Key]]:
         """Wishes and acts that the stop keeps back."""
-        acts = self._acts.queues() if stop.code in FREEZING else self._acts.queues(True)
+        acts = [queue for goes_on, queue in self._acts.items() if stop.code not in goes_on]
         return [*self._line.queues(), *acts]
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -305,7 +303,7 @@ class Fleet:
         if action is None:
             self._acts.drop(name)
         else:
-            self._acts.put(name, leads_to_disruption(action), turn_of(action))
+            self._acts.put(name, goes_on_under(step), turn_of(action))
             if not lasts(action):
                 self._passing.add(name)
         if step.wants_admission:
@@ -393,6 +391,11 @@ def lasts(action: NodeAct) -> bool:
     other acts happen in a phase with a deadline, and so does a pause, which is asked for only before it.
     """
     return isinstance(action, WriteNodeRecord) and not isinstance(action, PauseClients)
+
+
+def goes_on_under(step: Step) -> frozenset[HoldCode]:
+    """Which stops of the rollout as a whole do not keep a step back."""
+    return frozenset(stop for stop in STOPS if not is_kept_back(step, stop))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -521,9 +524,13 @@ class _Queues(Generic[LabelT]):
         if not queue:
             del self._queues[label]
 
-    def queues(self, *labels: LabelT) -> list[list[Key]]:
-        """The queues with these labels, or all, that have somebody in them."""
-        return [queue for label, queue in self._queues.items() if not labels or label in labels]
+    def queues(self) -> list[list[Key]]:
+        """The queues that have somebody in them."""
+        return list(self._queues.values())
+
+    def items(self) -> Iterable[tuple[LabelT, list[Key]]]:
+        """The same, with their labels."""
+        return self._queues.items()
 
 
 class _Deadlines:

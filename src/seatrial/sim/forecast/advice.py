@@ -1,6 +1,6 @@
 """Which setting to take: the fastest whose least capacity stays within what the users can spare; else a window.
 
-Tests: tests/sim/test_forecast_advice.py
+Tests: tests/sim/test_forecast_sweep.py
 """
 
 from __future__ import annotations

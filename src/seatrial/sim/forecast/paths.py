@@ -8,11 +8,11 @@ the real reactions the first time somebody takes it, remembered as a tree of sta
                       └─TIMER─▶ ●  (the eviction's time is up)                        └─GPUs offered─▶ …
 
 A station says which reactions begin or end there, until when the node would wait (counted from an earlier station of
-the same way), and how the node stands towards the fleet's budget. That `step_node` names every instant at which it
-would decide otherwise (a hold's `until`) is what makes this right; tests/sim/test_forecast_same.py compares whole runs
-with those of `decide`.
+the same way), and how the node stands towards the fleet's budget. What makes this right is that the instants at which
+`step_node` would decide otherwise are known (a hold's `until`, and one more: `_decides_at`), so that a way is told by
+its events alone. tests/sim/test_forecast_same.py compares whole runs with those of `decide`.
 
-Tests: tests/sim/test_forecast_paths.py, tests/sim/test_forecast_same.py
+Tests: tests/sim/test_forecast.py, tests/sim/test_forecast_same.py
 """
 
 from __future__ import annotations
