@@ -28,8 +28,8 @@ test: $(READY) lint ## everything, on a real control plane (built once, then cac
 	@$(RUN)/python -m pytest tests --ignore=tests/core
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
-test-fast: $(READY) ## everything that needs no control plane
-	@$(RUN)/python -m pytest tests -m "not cluster" -q -n auto
+test-fast: $(READY) ## everything that needs neither a control plane nor a long search
+	@$(RUN)/python -m pytest tests -m "not cluster and not slow" -q -n auto
 
 lint: $(READY) ## style, types, import contracts
 	@$(RUN)/ruff check .
@@ -44,6 +44,8 @@ format: $(READY) ## make the style right
 bench: $(READY) ## measure a rollout on the real control plane, check and plan; results are kept in bench/results
 	@$(RUN)/python -m bench.check
 	@$(RUN)/python -m bench.plan
+	@$(RUN)/python -m bench.decide
+	@$(RUN)/python -m bench.forecast
 	@$(RUN)/python -m bench.rollout
 
 explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)

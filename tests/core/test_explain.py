@@ -251,7 +251,7 @@ def test_a_limit_says_of_which_nodes_it_is(held: Hold, told: str) -> None:
 def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() -> None:
     floor = an_intent(unavailable_max=4, domains=(Domain(label="example.com/rack", unavailable_max=Share(amount=0)),))
     held = decide(a_snapshot(waiting(labels=IN_R1)), floor, NOW).holds[0]
-    assert why(held) == "0 nodes of rack r1 may be unavailable, and 0 are: none"
+    assert why(held) == "0 nodes of example.com/rack r1 may be unavailable, and 0 are: none"
 
 
 @pytest.mark.parametrize(

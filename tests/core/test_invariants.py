@@ -174,7 +174,7 @@ CASES = [
         "two of a rack are admitted where one may be",
         RACKED,
         a_decision(ledger(RACKED, *a_ledger("n1", "n2"))),
-        (Breach(promise="capacity", subject="spring", detail="2 unavailable, limit 1 in rack r1"),),
+        (Breach(promise="capacity", subject="spring", detail="2 unavailable, limit 1 in example.com/rack r1"),),
         FLOOR,
     ),
     Case("one of a pool is admitted where one may be", RACKED, a_decision(ledger(RACKED, *N1)), intent=POOLED),
@@ -193,7 +193,7 @@ CASES = [
             admitted=N1,
         ),
         a_decision(written(CORDONING, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon)),
-        (Breach(promise="capacity", subject="n1", detail="2 unavailable, limit 1 in rack r1"),),
+        (Breach(promise="capacity", subject="n1", detail="2 unavailable, limit 1 in example.com/rack r1"),),
         FLOOR,
     ),
     # recorded

@@ -24,6 +24,8 @@ from seatrial.sim.explore import AT_ONCE, Counterexample, Exploration, explore, 
 from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
 from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent
 
+pytestmark = pytest.mark.slow
+
 CLIQUE = "nvidia.com/gpu.clique"
 
 

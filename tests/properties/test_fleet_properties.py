@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,8 @@ from tests.builders import (
     an_intent,
     proving,
 )
+
+pytestmark = pytest.mark.slow
 
 NAMES = tuple(f"n{number}" for number in range(8))
 RACK, CLIQUE = "example.com/rack", "nvidia.com/gpu.clique"

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,8 @@ from seatrial.sim.explore import why_overspent, why_split
 from seatrial.sim.reactions import CORDON_NOTE, HEALTHY, JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
+
+pytestmark = pytest.mark.slow
 
 PASSES_MAX = 3000
 TRANSIENT = {

@@ -24,6 +24,8 @@ from seatrial.sim.schedules import Judge, run_schedule, why_unsettled
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
 
+pytestmark = pytest.mark.slow
+
 SEEDS = Path(__file__).parents[1] / "scenarios" / "seeds.txt"
 KEPT = [int(line.split()[0]) for line in SEEDS.read_text().splitlines() if line and not line.startswith("#")]
 
