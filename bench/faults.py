@@ -1,4 +1,4 @@
-"""Play 10,000 seeded fault schedules with the real loop, in two processes, and keep the result in bench/results.
+"""Play 10,000 seeded fault schedules with the real loop, on every core, and keep the result in bench/results.
 
 python -m bench.faults                       all of them; exit 1 where a promise was broken
 python -m bench.faults --seed 7              one of them: what can happen, how it ended, and its story on a failure
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import sys
 import time
 from collections import Counter
@@ -26,7 +27,6 @@ from seatrial.sim.behaviours import table
 from seatrial.sim.schedules import Ending, run_schedule
 
 COUNT = 10_000
-PROCESSES = 2
 PROGRESS_SECONDS = 10.0
 
 
@@ -65,7 +65,7 @@ def _play_all(seeds: range) -> dict[str, Any]:
     failures: list[dict[str, Any]] = []
     totals: Counter[str] = Counter()
     started_at = told_at = time.monotonic()
-    with multiprocessing.Pool(PROCESSES) as pool:
+    with multiprocessing.Pool(os.cpu_count()) as pool:
         for played, ending in enumerate(pool.imap_unordered(play, seeds, chunksize=8), 1):
             how[ending.how or "broken"] += 1
             totals.update(passes=ending.pass_count, acts=ending.act_count, faults=ending.fault_count)

@@ -15,14 +15,18 @@ RESULTS = Path(__file__).parent / "results"
 
 def machine() -> dict[str, Any]:
     """The machine, how busy it is, and the code."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    commit, changes = _git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--", "src", "bench")
     return {
         "cpu": _processor(),
         "cores": os.cpu_count(),
         "load_1min": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        "commit": commit.stdout.strip(),
+        "commit": f"{commit} and changes" if changes else commit,
     }
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def keep(name: str, result: dict[str, Any]) -> Path:

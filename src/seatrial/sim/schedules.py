@@ -315,6 +315,15 @@ def _unsettled(world: World, decision: Decision, theirs: set[str]) -> Iterator[s
                 yield f"{admission.node} is in the ledger for nothing"
 
 
+def _is_idle(decision: Decision) -> bool:
+    """Whether looking again changes nothing unless something happens: stopped as a whole, nobody is kept to a deadline.
+
+    A write that is still to be answered, or was turned down a moment ago, is looked at again by itself.
+    """
+    is_waiting = any(held.code in TRANSIENT for held in decision.holds)
+    return decision.stop is not None and not decision.actions and not is_waiting
+
+
 # ── playing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -425,9 +434,7 @@ class _Play:
         life.wake_at = None
         if report.wake_at is not None:
             life.wake_at = life.seat.world_time(report.wake_at)
-        # Stopped as a whole, nobody is kept to a deadline: looking again changes nothing unless something happens.
-        decision = report.decision
-        self._is_idle = decision is not None and decision.stop is not None and not decision.actions
+        self._is_idle = report.decision is not None and _is_idle(report.decision)
         return report
 
     # ── lives ────────────────────────────────────────────────────────────────────────────────────────────────────────
