@@ -223,9 +223,23 @@ class Stage:
 
     def remove(self, workload: Workload) -> None:
         """Take a workload off its node for good; its namespace goes with the fleet."""
-        consumers.release(self.fleet, workload)
-        kinds = "deployment,daemonset,job,pod"
-        self.cluster.kubectl("delete", kinds, "--all", "-n", workload.namespace, "--cascade=foreground")
+        where = ("-n", workload.namespace, "--wait=false")
+        self.cluster.kubectl("delete", "deployment,daemonset,job,pod", "--all", *where, "--cascade=foreground")
+
+        def is_gone() -> bool:
+            # A pod made while its controller was about to go may stay Terminating like the one before it.
+            left = self.cluster.get("pods", "-n", workload.namespace)["items"]
+            if left:
+                consumers.release(self.fleet, workload)
+            return not left
+
+        waiting.wait_for(
+            is_gone,
+            what=f"the pods of {workload.name} to be gone",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.2,
+            describe=lambda: self.cluster.kubectl("get", "pods", "-n", workload.namespace),
+        )
 
 
 Play: TypeAlias = Callable[..., AbstractContextManager[Stage]]

@@ -102,9 +102,9 @@ def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterato
             if inside and len(moving) > scope.parallel_max:
                 detail = f"{len(moving)} nodes under way, limit {scope.parallel_max}{_in(name)}"
                 yield _breach("capacity", action.record.name, detail)
-        yield from _overdrawn(
-            budget, action.record.name, {admission.node for admission in action.record.admitted}, added
-        )
+        # A new attempt of a node that the ledger names already takes nothing more from anybody.
+        taken = {admission.node for admission in action.record.admitted}
+        yield from _overdrawn(budget, action.record.name, taken, added - before)
 
 
 def _overdrawn(budget: capacity.Budget, subject: str, taken: set[str], added: set[str]) -> Iterator[Breach]:
