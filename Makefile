@@ -49,7 +49,7 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.rollout
 
 explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
-	@SEATRIAL_EXPLORE=1 $(RUN)/python -m pytest tests/model -q --durations=8
+	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

@@ -6,7 +6,6 @@ the explorer answers with the shortest story of the harm.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +48,6 @@ def a_user(name: str, **changes: Any) -> Pod:
 
 BROKEN = Fate(driver_fails_on=NEW.version)
 RESTARTED: dict[str, Any] = {"running": replace(OLD, digest="same"), "wanted": replace(NEW, digest="same")}
-LARGER = pytest.mark.skipif("SEATRIAL_EXPLORE" not in os.environ, reason="takes minutes; `make explore` runs it")
 
 
 def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
@@ -242,32 +240,6 @@ def test_a_world_too_large_is_refused() -> None:
 
 
 # ── larger worlds, by `make explore` ─────────────────────────────────────────────────────────────────────────────────
-
-
-@LARGER
-def test_three_nodes_and_a_controller_that_starts_again_twice() -> None:
-    found = explore(some_nodes(3), limits(2), restarts_max=2, state_limit=4_000_000)
-    assert_all_is_well(found, states_min=400_000)
-
-
-@LARGER
-def test_three_nodes_with_gpu_pods_at_a_limit_of_two() -> None:
-    found = explore(some_nodes(3, gpu_pod_count=1), limits(2), state_limit=4_000_000)
-    assert_all_is_well(found, states_min=350_000)
-
-
-@LARGER
-def test_four_nodes_at_a_limit_of_two_and_a_controller_that_starts_again() -> None:
-    found = explore(some_nodes(4, **RESTARTED), limits(2), world=AT_ONCE, state_limit=4_000_000)
-    assert_all_is_well(found, states_min=200_000)
-
-
-@LARGER
-def test_four_nodes_of_which_one_has_a_driver_that_fails() -> None:
-    found = explore(
-        some_nodes(4, **RESTARTED), limits(2, failed_max=0), fates={"n2": BROKEN}, restarts_max=0, state_limit=4_000_000
-    )
-    assert_all_is_well(found, states_min=100_000)
 
 
 # ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,8 +11,6 @@ from seatrial.testbed import errors, promtool
 
 A_PROGRAM = "#!/bin/sh\necho promtool, version 9.9.9\n"
 
-needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="packages are unpacked on Debian only")
-
 
 class Mirror:
     """A machine whose apt-get hands out a package of ours, and counts how often it is asked."""
@@ -62,7 +60,6 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     return Mirror(tmp_path, monkeypatch)
 
 
-@needs_dpkg
 def test_it_is_fetched_once_and_then_taken_from_the_cache(mirror: Mirror) -> None:
     mirror.offer()
     first = mirror.get()
@@ -73,7 +70,6 @@ def test_it_is_fetched_once_and_then_taken_from_the_cache(mirror: Mirror) -> Non
     assert "about 19 MB, once" in said[0]
 
 
-@needs_dpkg
 def test_it_leaves_nothing_but_the_program_and_the_lock(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror.offer()
     here = mirror.bin.parent / "here"
@@ -84,7 +80,6 @@ def test_it_leaves_nothing_but_the_program_and_the_lock(mirror: Mirror, monkeypa
     assert {path for path in mirror.shelf.rglob("*") if path.is_file()} == {program, mirror.shelf / "promtool.lock"}
 
 
-@needs_dpkg
 def test_one_that_was_cut_short_is_fetched_again(mirror: Mirror) -> None:
     mirror.offer()
     program = mirror.get()
@@ -112,7 +107,6 @@ def test_what_apt_complains_of_is_passed_on(mirror: Mirror) -> None:
         mirror.get()
 
 
-@needs_dpkg
 @pytest.mark.parametrize("program", [None, "#!/bin/sh\nexit 1\n"])
 def test_a_package_without_a_promtool_that_runs_is_refused(mirror: Mirror, program: str | None) -> None:
     mirror.offer(program)
@@ -121,7 +115,6 @@ def test_a_package_without_a_promtool_that_runs_is_refused(mirror: Mirror, progr
     assert [path.name for path in mirror.shelf.iterdir()] == ["promtool.lock"]
 
 
-@needs_dpkg
 def test_the_colon_of_an_epoch_does_not_get_into_a_path(mirror: Mirror) -> None:
     mirror.offer()
     mirror.answer(f"cp {mirror.bin.parent}/prometheus_2.42.0+ds-5_all.deb prometheus_1%3a3.0-1_all.deb")
