@@ -1,0 +1,273 @@
+"""One driver version in a file that Git holds for a deployer, read and set without touching anything else in it.
+
+    resource                    where the version is written
+    ClusterPolicy/NAME          spec.driver.version     one of the documents of a YAML file
+    NVIDIADriver/NAME           spec.version            likewise
+    values                      driver.version          a Helm values file
+
+Only the characters of that one value change: comments, order, quotes and the other documents stay. What cannot be done
+so is refused with file and line, and so is a scope that does not exist (`driver.nodeSelector`): the version below it
+would reach every node.
+
+Tests: tests/adapters/files/test_published.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from seatrial.adapters.files import yaml_tree as tree
+from seatrial.adapters.files.matrix_edit import EditRefused
+from seatrial.core.findings import Finding, Verdict
+
+VALUES: Final = "values"
+PATHS: Final = {
+    "ClusterPolicy": ("spec", "driver", "version"),
+    "NVIDIADriver": ("spec", "version"),
+    VALUES: ("driver", "version"),
+}
+GROUP: Final = "nvidia.com/"
+
+_DOCUMENT: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+:-]*")
+_INDIRECT: Final = frozenset({"yaml-alias", "yaml-anchor", "yaml-tag"})
+
+
+def set_driver_version(text: str, resource: str, version: str, file: str = "") -> str:
+    """Give one resource another driver version; EditRefused where that cannot be done, or would not do what it says."""
+    page = _Page(text, file, resource)
+    if not _VERSION.fullmatch(version):
+        raise page.refused(f"{version!r} is no version of a driver.", "Write it as the image's tag has it: 580.65.06.")
+    found = page.find()
+    if found is None:
+        raise page.missing()
+    page.refuse_false_scope(found)
+    start, end, new = page.splice(found, version)
+    edited = text[:start] + new + text[end:]
+    if driver_version(edited, resource, file) != version:
+        raise page.refused(
+            f"The version of {resource} cannot be set by changing its value alone.",
+            "Make the edit by hand; nothing was changed.",
+            found.document.layer.at(found.pair.key.start),
+        )
+    return edited
+
+
+def driver_version(text: str, resource: str, file: str = "") -> str | None:
+    """The driver version that one resource says; None where the file says none. EditRefused where nobody can tell."""
+    page = _Page(text, file, resource)
+    found = page.find()
+    if found is None:
+        return None
+    node = page.scalar(found)
+    return None if node.kind == "null" or not node.text else node.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    layer: tree.Layer
+    root: tree.MappingNode
+    troubles: tuple[tree.Trouble, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """The pair that holds the version, and the mappings above it, outermost first."""
+
+    document: _Document
+    above: tuple[tree.MappingNode, ...]
+    pair: tree.Pair
+
+
+class _Page:
+    """One file, asked about one resource."""
+
+    def __init__(self, text: str, file: str, resource: str) -> None:
+        self._text = text
+        self._file = file
+        self._resource = resource
+        self._kind, slash, self._name = resource.partition("/")
+        is_known = self._kind in PATHS and bool(slash) == (self._kind != VALUES)
+        if not is_known or (slash and not _NAME.fullmatch(self._name)):
+            raise self.refused(
+                f"{resource!r} names nothing that has a driver version.",
+                "Write ClusterPolicy/NAME, NVIDIADriver/NAME, or values for a Helm values file.",
+            )
+
+    # ── finding it ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self) -> _Found | None:
+        """Where the version is written; None where the resource or the value is missing."""
+        documents = list(self._documents())
+        if len(documents) > 1:
+            first, second = (each.layer.at(each.root.start) for each in documents[:2])
+            raise self.refused(
+                f"{self._called()} is in this file twice, in line {self._line(first)} and here; which one is meant?",
+                "Keep one of the two.",
+                second,
+            )
+        return self._walk(documents[0]) if documents else None
+
+    def _documents(self) -> Iterator[_Document]:
+        for layer in self._layers():
+            if self._kind != VALUES and not re.search(rf"\bkind[\"']?\s*:\s*[\"']?{self._kind}\b", layer.text):
+                continue  # another resource; it may be deeper than we read, or a template
+            parsed = tree.parse(layer)
+            serious = [each for each in parsed.troubles if parsed.root is None or each.rule == "multiple-documents"]
+            for trouble in serious:
+                raise self.refused(trouble.message, trouble.next_step, trouble.at)
+            if isinstance(parsed.root, tree.MappingNode):
+                document = _Document(layer=layer, root=parsed.root, troubles=parsed.troubles)
+                if self._kind == VALUES or self._is_meant(document):
+                    yield document
+
+    def _layers(self) -> Iterator[tree.Layer]:
+        """Every document as a text of its own; `---` at the start of a line is nothing else in YAML."""
+        start = 1 if self._text.startswith("\ufeff") else 0
+        cuts = [start, *(found.start() for found in _DOCUMENT.finditer(self._text, start) if found.start() > start)]
+        for at, end in zip(cuts, [*cuts[1:], len(self._text)], strict=True):
+            yield tree.Layer(text=self._text[at:end], file_starts=(at,))
+
+    def _is_meant(self, document: _Document) -> bool:
+        metadata = _value(document.root, "metadata")
+        return (
+            _text(_value(document.root, "kind")) == self._kind
+            and _text(_value(document.root, "apiVersion")).startswith(GROUP)
+            and isinstance(metadata, tree.MappingNode)
+            and _text(_value(metadata, "name")) == self._name
+        )
+
+    def _walk(self, document: _Document) -> _Found | None:
+        above = [document.root]
+        self._refuse_indirection(document, document.root)
+        *folders, last = PATHS[self._kind]
+        for name in folders:
+            pair = self._only(document, above[-1], name)
+            if pair is None:
+                return None
+            self._refuse_indirection(document, pair.value)
+            if not isinstance(pair.value, tree.MappingNode):
+                return None
+            above.append(pair.value)
+        pair = self._only(document, above[-1], last)
+        if pair is None:
+            return None
+        self._refuse_indirection(document, pair.value)
+        return _Found(document=document, above=tuple(above), pair=pair)
+
+    def _only(self, document: _Document, mapping: tree.MappingNode, name: str) -> tree.Pair | None:
+        pairs = [pair for pair in mapping.pairs if pair.key.text == name]
+        if len(pairs) > 1:
+            first, second = (document.layer.at(pair.key.start) for pair in pairs[:2])
+            raise self.refused(
+                f"`{name}` is given twice, in line {self._line(first)} and here; most tools take the last one.",
+                "Keep one of the two.",
+                second,
+            )
+        if not pairs:
+            self._refuse_merge(document, mapping, name)
+        return pairs[0] if pairs else None
+
+    # ── refusing it ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def refuse_false_scope(self, found: _Found) -> None:
+        """Refuse a version below `driver.nodeSelector`, which looks like a scope and is none."""
+        if self._kind == "NVIDIADriver":  # it has a real one
+            return
+        for pair in found.above[-1].pairs:
+            if pair.key.text == "nodeSelector":
+                dropped = (
+                    "the chart does not pass it on"
+                    if self._kind == VALUES
+                    else "the API server drops it with a warning"
+                )
+                raise self.refused(
+                    f"`driver.nodeSelector` does not exist in the ClusterPolicy's CRD: {dropped}, keeps the version, "
+                    "and the whole fleet rolls.",
+                    "Remove it. For some nodes only, use one NVIDIADriver per pool with a nodeSelector, or waves.",
+                    found.document.layer.at(pair.key.start),
+                )
+
+    def _refuse_indirection(self, document: _Document, node: tree.Node) -> None:
+        for trouble in document.troubles:
+            if trouble.rule in _INDIRECT and trouble.at == document.layer.at(node.start):
+                raise self.refused(
+                    f"The version of {self._called()} is behind an anchor, an alias or a tag: an edit here could "
+                    "change another place, or none.",
+                    "Write the value out in its own place.",
+                    trouble.at,
+                )
+
+    def _refuse_merge(self, document: _Document, mapping: tree.MappingNode, name: str) -> None:
+        for pair in mapping.pairs:
+            if pair.key.text == "<<" and pair.key.style is tree.Style.PLAIN:
+                raise self.refused(
+                    f"`{name}` is not written here, and `<<` may bring it in from another place.",
+                    "Write the value out in its own place.",
+                    document.layer.at(pair.key.start),
+                )
+
+    def missing(self) -> EditRefused:
+        """Say which part of the way to the version is not there."""
+        path = ".".join(PATHS[self._kind])
+        documents = list(self._documents())
+        if not documents and self._kind != VALUES:
+            return self.refused(
+                f"{self._called()} is not in this file.", "Check the name and the file, and that it is no List."
+            )
+        at = documents[0].layer.at(documents[0].root.start) if documents else 0
+        return self.refused(f"{self._called()} says no {path}.", f"Write it there once by hand: {path}.", at)
+
+    def refused(self, message: str, next_step: str, at: int = 0) -> EditRefused:
+        places = tree.Places(self._file, self._text)
+        return EditRefused(
+            Finding(
+                rule="edit-refused",
+                verdict=Verdict.FAIL,
+                message=message,
+                next_step=next_step,
+                spans=(places.span(at),),
+            )
+        )
+
+    # ── changing it ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def scalar(self, found: _Found) -> tree.ScalarNode:
+        """The value, which must be a text on one line."""
+        node = found.pair.value
+        layer = found.document.layer
+        is_text = isinstance(node, tree.ScalarNode) and node.style not in (tree.Style.LITERAL, tree.Style.FOLDED)
+        if not isinstance(node, tree.ScalarNode) or not is_text or tree.BREAK.search(layer.text, node.start, node.end):
+            raise self.refused(
+                f"The version of {self._called()} is no text on one line.",
+                "Write it behind its key: version: 580.65.06.",
+                layer.at(found.pair.key.start),
+            )
+        return node
+
+    def splice(self, found: _Found, version: str) -> tuple[int, int, str]:
+        """What to replace, by which text, in offsets of the file."""
+        node = self.scalar(found)
+        layer = found.document.layer
+        if node.start == node.end:  # nothing is written behind the colon
+            at = layer.at(found.pair.colon)
+            return at, at, f" {tree.quoted(version, tree.Style.DOUBLE)}"
+        return layer.at(node.start), layer.at(node.end), tree.quoted(version, node.style)
+
+    def _called(self) -> str:
+        return "The values file" if self._kind == VALUES else self._resource
+
+    def _line(self, at: int) -> int:
+        return tree.Places(self._file, self._text).span(at).line
+
+
+def _value(mapping: tree.MappingNode, name: str) -> tree.Node | None:
+    return next((pair.value for pair in mapping.pairs if pair.key.text == name), None)
+
+
+def _text(node: tree.Node | None) -> str:
+    return node.text if isinstance(node, tree.ScalarNode) else ""

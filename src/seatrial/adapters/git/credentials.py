@@ -1,0 +1,156 @@
+"""Who we are to the remote: git's own helpers, or a mounted secret. A secret is read by the program that needs it.
+
+    secret folder                              handed to git as
+    username + password                        GIT_ASKPASS, a script that reads the two files
+    ssh-privatekey (+ known_hosts)             GIT_SSH_COMMAND, which names the two files
+
+No secret is ever in an argument, in the environment, in a URL or in an error. The script answers only for the site of
+the remote: a redirect to another host gets nothing. Every text that may have seen a secret passes through `Cleaner`.
+
+Tests: tests/adapters/git/test_credentials.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from seatrial.adapters.git.errors import SetupInvalid
+
+CONNECT_SECONDS: Final = 15
+
+_ASKPASS: Final = """#!/bin/sh
+# Answers git for one site, from the files of a mounted secret.
+case "$1" in
+"Username for '$SEATRIAL_GIT_SCHEME://$SEATRIAL_GIT_HOST': ") exec cat "$SEATRIAL_GIT_SECRET/username" ;;
+"Password for '$SEATRIAL_GIT_SCHEME://"*"@$SEATRIAL_GIT_HOST': ") exec cat "$SEATRIAL_GIT_SECRET/password" ;;
+esac
+exit 1
+"""
+
+_USERINFO: Final = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*://)[^/\s'\"]*@")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """What git gets along: variables of the environment, and settings."""
+
+    environment: Mapping[str, str]
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaner:
+    """Takes out of a text what must not be shown."""
+
+    folder: Path | None = None
+
+    def clean(self, text: str) -> str:
+        """The text without the user part of URLs, and without the words of the secret."""
+        shown = _USERINFO.sub(r"\1", text)
+        for word in self._words():
+            shown = shown.replace(word, "***")
+        return shown
+
+    def _words(self) -> tuple[str, ...]:
+        if self.folder is None:
+            return ()
+        try:
+            password = (self.folder / "password").read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:  # an SSH secret has no password, and a secret that is gone cannot be quoted
+            return ()
+        return (password,) if password else ()
+
+
+def check_url(url: str) -> None:
+    """Refuse an address that git would read as something else, or that has a secret in it."""
+    shown = Cleaner().clean(url)
+    if not url or url.startswith("-") or re.search(r"[\x00-\x20\x7f]", url):
+        raise SetupInvalid(f"{shown!r} is no address of a Git repository. Write it as `git clone` takes it.")
+    if re.match(r"[A-Za-z0-9]+::", url):
+        raise SetupInvalid(f"{shown!r} would start a program. Write an https, ssh or file address.")
+    if "://" in url and urlsplit(url).password is not None:
+        raise SetupInvalid(
+            f"The address of {shown} has a password in it, where everybody reads it. "
+            "Put it into a secret with the files username and password, and take it out of the address."
+        )
+
+
+def login(url: str, secret: Path | None, folder: Path) -> Login:
+    """How git logs in there; writes its script, which holds no secret, into our folder."""
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never"}
+    if secret is None:
+        return Login(environment=quiet)
+    secret = secret.absolute()
+    if (secret / "ssh-privatekey").is_file():
+        return Login(environment={**quiet, "GIT_SSH_COMMAND": _ssh_command(secret)})
+    if (secret / "password").is_file():
+        return _by_password(url, secret, folder, quiet)
+    raise SetupInvalid(
+        f"The secret at {secret} has neither a password nor an ssh-privatekey. "
+        "It needs the files username and password, or ssh-privatekey and known_hosts."
+    )
+
+
+def _by_password(url: str, secret: Path, folder: Path, quiet: Mapping[str, str]) -> Login:
+    if not (secret / "username").is_file():
+        raise SetupInvalid(f"The secret at {secret} has a password but no username. Add the file username.")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise SetupInvalid(
+            f"The secret at {secret} has a password, and {Cleaner().clean(url)} is no https address. "
+            "Name the repository by https, or give the secret an ssh-privatekey."
+        )
+    script = folder / "askpass"
+    if not script.is_file() or script.read_text(encoding="ascii", errors="replace") != _ASKPASS:
+        script.write_text(_ASKPASS, encoding="ascii")
+    script.chmod(0o700)
+    return Login(
+        environment={
+            **quiet,
+            "GIT_ASKPASS": str(script.absolute()),
+            "SEATRIAL_GIT_SECRET": str(secret),
+            "SEATRIAL_GIT_SCHEME": parts.scheme,
+            "SEATRIAL_GIT_HOST": parts.netloc.rpartition("@")[2],
+        },
+        # The secret was given on purpose: helpers of the machine would be asked before it, and would remember it.
+        settings=("credential.helper=", "credential.useHttpPath=false"),
+    )
+
+
+def _ssh_command(secret: Path) -> str:
+    options = ["IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=yes", f"ConnectTimeout={CONNECT_SECONDS}"]
+    if (secret / "known_hosts").is_file():
+        # In quotes of ssh's own: it would take a space for the start of another file.
+        options.append(f'UserKnownHostsFile="{secret / "known_hosts"}"')
+    words = ["ssh", "-i", str(secret / "ssh-privatekey")]
+    for option in options:
+        words += ["-o", option]
+    return shlex.join(words)
+
+
+_NOT_INHERITED: Final = re.compile(
+    "GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX"
+    "|QUARANTINE_PATH|EXTERNAL_DIFF|CURL_VERBOSE|TRACE.*)"
+)
+"""Variables that would send git to another repository, or make it talk about what it sends."""
+
+
+def environment(login: Login) -> dict[str, str]:
+    """The environment for git: the machine's, less what would lead it elsewhere, in plain English."""
+    kept = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
+    return {
+        **kept,
+        "LC_ALL": "C.UTF-8",
+        "LANGUAGE": "",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_EDITOR": ":",
+        **login.environment,
+    }

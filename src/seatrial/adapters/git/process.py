@@ -1,0 +1,95 @@
+"""One run of git: arguments and input in, exit code and output back, always within a deadline.
+
+Git starts programs of its own (ssh, HTTP, hooks, gpg), and they hold its output open. So it gets a session of its own:
+past the deadline all of them end together, and none can ask at somebody's terminal. What an answer means is not known
+here.
+
+Tests: tests/adapters/git/test_process.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from seatrial.adapters.git.errors import GitUnavailable
+
+GOODBYE_SECONDS: Final = 2.0
+"""How long git may take to remove its lock files once it is told to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What one run left behind."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def is_good(self) -> bool:
+        return self.code == 0
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", errors="replace")
+
+    @property
+    def line(self) -> str:
+        """The output as the one line it is."""
+        return self.text.strip()
+
+
+def run(
+    arguments: Sequence[str],
+    *,
+    timeout_seconds: float,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> Done:
+    """Run git to its end; GitUnavailable when there is no git, or no end within the time given."""
+    try:
+        process = subprocess.Popen(
+            ["git", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            start_new_session=True,
+        )
+    except FileNotFoundError as err:
+        raise GitUnavailable("git is not installed. Install it, or work without a repository.") from err
+    try:
+        out, err_bytes = process.communicate(stdin, timeout=timeout_seconds)
+    except subprocess.TimeoutExpired as err:
+        _end(process)
+        raise GitUnavailable(f"git did not answer within {timeout_seconds:g} s. Try again.") from err
+    except BaseException:
+        _end(process)
+        raise
+    return Done(code=process.returncode, out=out, err=err_bytes.decode("utf-8", errors="replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git and everything it started."""
+    _signal(process, signal.SIGTERM)
+    try:
+        process.wait(GOODBYE_SECONDS)
+    except subprocess.TimeoutExpired:
+        _signal(process, signal.SIGKILL)
+        process.wait()
+    _signal(process, signal.SIGKILL)  # git is gone; a program it started may have ignored the first signal
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # unsent input of a git that is gone
+                pipe.close()
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it ended by itself in between
+        os.killpg(process.pid, number)

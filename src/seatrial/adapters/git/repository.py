@@ -1,0 +1,490 @@
+"""A remote repository as a rollout uses it: look, commit, revert, tag, propose. Blocking; call it in a thread.
+
+    look ── one fetch ──▶ the head, and everything this rollout has ever done there
+    write ─ fetch ─▶ is it there already? ── yes ──▶ the same answer again, nothing is written
+                                          └─ no ───▶ commit on the remote's head ─▶ push once ─▶ Stale | GitRefused
+
+Every commit and tag of ours names its rollout and step (messages.py). So a crash between the push and the note of it
+changes nothing: asked again, the step is found. The remote is the only memory; the clone may be lost at any time.
+A push is bound to the head we have seen: it is refused when anybody pushed, or took something back, in between.
+
+Tests: tests/adapters/git/test_repository.py, test_revert.py, test_tags.py, test_proposals.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from seatrial.adapters.git import answers, messages, proposals, trees
+from seatrial.adapters.git.clone import REMOTE_SECONDS, Clone
+from seatrial.adapters.git.clone import Remote as Remote
+from seatrial.adapters.git.errors import (
+    FileUnusable,
+    GitRefused,
+    GitUnavailable,
+    NothingToChange,
+    RevertConflict,
+    SetupInvalid,
+    Stale,
+)
+from seatrial.adapters.git.proposals import Proposal as Proposal
+from seatrial.core.instants import Instant
+
+Edit: TypeAlias = Callable[[str | None], str]
+"""The file's text at the remote's head in, its new text out; None where the file is to be made."""
+
+_SHA: Final = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_TAG: Final = re.compile(r"(?!.*(\.\.|\.lock$))[A-Za-z0-9][A-Za-z0-9._+-]*(?<!\.)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Whose name commits bear where Git itself has none."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OurCommit:
+    """A commit of a rollout on the remote's branch."""
+
+    step: str
+    sha: str
+    at: Instant
+    """When it was made, by the clock of whoever made it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OurTag:
+    """A tag of a rollout, and the commit that it names."""
+
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What the remote had at one moment."""
+
+    head: str
+    commits: tuple[OurCommit, ...]
+    """This rollout's, oldest first."""
+    tags: tuple[OurTag, ...]
+    is_pinned_kept: bool | None
+    """Whether the pinned commit is still part of the branch; None when none was named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTag:
+    """A tag that goes along with a commit, in the same push."""
+
+    base: str
+    message: str
+
+
+class Repository:
+    """One branch of one remote, through a private clone."""
+
+    def __init__(
+        self, remote: Remote, folder: Path, *, author: Author | None = None, remote_seconds: float = REMOTE_SECONDS
+    ) -> None:
+        self._remote = remote
+        self._clone = Clone(remote, folder, remote_seconds=remote_seconds)
+        self._author = author
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look(self, *, rollout: str, pinned: str = "") -> Look:
+        """Fetch once, and say what is there."""
+        messages.check_name("rollout", rollout)
+        if pinned:
+            _check_sha(pinned)
+        return self._clone.within(lambda: self._look(rollout, pinned))
+
+    def text_at(self, commit: str, path: str) -> str | None:
+        """A file's text at a commit; None where it did not exist then. Fetches only a commit not seen before."""
+        _check_sha(commit)
+        trees.check_path(path)
+        return self._clone.within(lambda: self._text_at(commit, path), is_fetching=False)
+
+    def _look(self, rollout: str, pinned: str) -> Look:
+        head = self._head()
+        return Look(
+            head=head,
+            commits=self._commits(rollout, head),
+            tags=self._tags(rollout),
+            is_pinned_kept=self._is_part_of(pinned, head) if pinned else None,
+        )
+
+    def _text_at(self, commit: str, path: str) -> str | None:
+        if not self._is_known(commit):
+            self._clone.fetch()
+        if not self._is_known(commit):
+            raise GitUnavailable(
+                f"{self._clone.shown_url} has no commit {commit} on {self._remote.branch}. "
+                "It was taken back, or was never pushed: look again."
+            )
+        found = trees.file_at(self._clone, commit, path)
+        return found.text if found is not None else None
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def commit(
+        self,
+        *,
+        rollout: str,
+        step: str,
+        edits: Mapping[str, Edit],
+        subject: str,
+        body: str = "",
+        new_files: Collection[str] = (),
+        tag: NewTag | None = None,
+    ) -> str:
+        """Edit files at the remote's head, push one commit, and return its name; a step already there is not repeated.
+
+        A file that is missing is refused unless it is among `new_files`.
+        """
+        _check_step(rollout, step)
+        message = messages.compose(subject, body, messages.trailers(rollout, step))
+        return self._clone.within(
+            lambda: self._once(rollout, step, lambda head: self._edited(head, edits, new_files, message), tag)
+        )
+
+    def revert(self, *, rollout: str, step: str, commits: Sequence[str], subject: str = "", body: str = "") -> str:
+        """Undo exactly these commits in one new one, pushed; without a subject it gets the one `git revert` gives."""
+        _check_step(rollout, step)
+        _check_commits(commits)
+        return self._clone.within(
+            lambda: self._once(rollout, step, lambda head: self._undone(head, rollout, step, commits, subject, body))
+        )
+
+    def tag(self, *, rollout: str, base: str, commit: str, message: str) -> str:
+        """Push an annotated tag and return its name: `base`, or `base.2` and so on where taken; one per rollout."""
+        messages.check_name("rollout", rollout)
+        _check_sha(commit)
+        return self._clone.within(lambda: self._tagged(rollout, base, commit, message))
+
+    def propose(
+        self,
+        *,
+        rollout: str,
+        step: str,
+        subject: str = "",
+        body: str = "",
+        edits: Mapping[str, Edit] | None = None,
+        commits: Sequence[str] = (),
+        new_files: Collection[str] = (),
+    ) -> Proposal:
+        """Push the same change to a branch of our own, for a person to merge: `edits`, or `commits` to undo."""
+        _check_step(rollout, step)
+        if (edits is None) == (not commits):
+            raise SetupInvalid("A proposal is either edits or commits to undo: name one of the two.")
+        if edits is None:
+            _check_commits(commits)
+            return self._clone.within(
+                lambda: self._proposed(
+                    rollout, step, lambda head: self._undone(head, rollout, step, commits, subject, body)
+                )
+            )
+        message = messages.compose(subject, body, messages.trailers(rollout, step))
+        return self._clone.within(
+            lambda: self._proposed(rollout, step, lambda head: self._edited(head, edits, new_files, message))
+        )
+
+    def _once(self, rollout: str, step: str, make: Callable[[str], str], tag: NewTag | None = None) -> str:
+        head = self._head()
+        found = self._find(rollout, step, head)
+        if found is not None:
+            if tag is not None:
+                self._tagged(rollout, tag.base, found, tag.message)
+            return found
+        try:
+            made = make(head)
+            pushed = {f"refs/heads/{self._remote.branch}": (made, head)}
+            if tag is not None and not self._tags(rollout):
+                pushed |= self._new_tag(rollout, tag.base, made, tag.message)
+            self._push(pushed, head)
+        finally:
+            self._clean(head)
+        return made
+
+    def _tagged(self, rollout: str, base: str, commit: str, message: str) -> str:
+        for each in self._tags(rollout):
+            return each.name
+        head = self._head()
+        if not self._is_part_of(commit, head):
+            raise SetupInvalid(
+                f"{commit} is not part of {self._remote.branch} of {self._clone.shown_url}, so it gets no tag. "
+                "Look again."
+            )
+        try:
+            new = self._new_tag(rollout, base, commit, message)
+            self._push(new, head)
+        finally:
+            self._clean(head)
+        return next(iter(new)).removeprefix("refs/tags/")
+
+    def _proposed(self, rollout: str, step: str, make: Callable[[str], str]) -> Proposal:
+        head = self._head()
+        branch = proposals.branch_of(rollout, step)
+        found = self._find(rollout, step, head)
+        if found is not None:
+            return self._proposal(branch, found, is_merged=True)
+        theirs = self._resolve(f"refs/remotes/origin/{branch}")
+        if theirs:
+            found = self._find(rollout, step, f"{head}..{theirs}")
+            if found is None:
+                raise GitRefused(
+                    f"The branch {branch} of {self._clone.shown_url} is somebody else's: no commit of this step is on "
+                    f"it. Delete it, and ask again: git push origin --delete {branch}"
+                )
+            return self._proposal(branch, found)
+        try:
+            made = make(head)
+            self._push({f"refs/heads/{branch}": (made, "")}, head)
+            return self._proposal(branch, made)
+        finally:
+            self._clean(head)
+
+    # ── the parts of a write ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _edited(self, head: str, edits: Mapping[str, Edit], new_files: Collection[str], message: str) -> str:
+        self._clean(head)
+        for path, edit in edits.items():
+            self._stage(head, path, edit, may_create=path in new_files)
+        return self._write(message, "The files already say what this step would write")
+
+    def _stage(self, head: str, path: str, edit: Edit, *, may_create: bool) -> None:
+        """Put the edited text into the index as it is: no filter and no line ending of this machine touches it."""
+        found = trees.file_at(self._clone, head, path)
+        if found is None and not may_create:
+            raise FileUnusable(
+                f"{path} does not exist on {self._remote.branch} of {self._clone.shown_url} (at {head[:12]}). "
+                "Check the path, or add the file first."
+            )
+        raw = edit(found.text if found is not None else None).encode("utf-8")
+        sha = self._clone.git("hash-object", "-w", "--stdin", stdin=raw).line
+        mode = found.mode if found is not None else "100644"
+        self._clone.git("update-index", "--add", "--cacheinfo", f"{mode},{sha},{path}")
+        self._clone.git("checkout-index", "--force", "--quiet", "--", path)  # hooks look at the files
+
+    def _undone(self, head: str, rollout: str, step: str, commits: Sequence[str], subject: str, body: str) -> str:
+        ordered = self._newest_first(head, commits)
+        subjects = [self._clone.git("show", "--no-patch", "--format=%s", sha).line for sha in ordered]
+        message = messages.compose(
+            subject or messages.revert_subject(subjects),
+            body,
+            messages.trailers(rollout, step),
+            first=messages.reverted_lines(ordered),
+        )
+        self._clean(head)
+        for sha in ordered:
+            parents = self._clone.git("show", "--no-patch", "--format=%P", sha).line.split()
+            mainline = ("--mainline", "1") if len(parents) > 1 else ()
+            done = self._clone.attempt("revert", "--no-commit", *mainline, sha)
+            if not done.is_good:
+                raise self._conflict(done.err, sha, ordered, rollout, step, message)
+        return self._write(message, f"Nothing is left to undo of {_short(ordered)}: it was undone already")
+
+    def _conflict(
+        self, err: str, sha: str, ordered: Sequence[str], rollout: str, step: str, message: str
+    ) -> RevertConflict:
+        listed = self._clone.git("ls-files", "--unmerged", "-z").text.split("\0")
+        files = tuple(dict.fromkeys(line.partition("\t")[2] for line in listed if line))
+        commands = proposals.revert_commands(
+            ordered,
+            stopped_at=sha,
+            files=files,
+            base=self._remote.branch,
+            rollout=rollout,
+            step=step,
+            message=message,
+        )
+        where = f"in {', '.join(files)}" if files else f"({answers.reason(err)})"
+        typed = "\n".join(f"    {line}" for line in commands)
+        return RevertConflict(
+            f"{sha[:12]} cannot be undone on {self._remote.branch} of {self._clone.shown_url}: later commits changed "
+            f"the same lines {where}. Nothing was written. In a clone of your own:\n\n{typed}\n",
+            files=files,
+            commands=commands,
+        )
+
+    def _write(self, message: str, unchanged: str) -> str:
+        if self._clone.attempt("diff", "--cached", "--quiet").is_good:
+            raise NothingToChange(f"{unchanged} ({self._remote.branch} of {self._clone.shown_url}).")
+        done = self._clone.attempt(
+            "commit", "--quiet", "--cleanup=whitespace", "--file=-", stdin=message.encode(), env=self._identity()
+        )
+        if not done.is_good:
+            raise GitRefused(
+                f"Git made no commit for {self._clone.shown_url}: {_all(done.err)}. "
+                "A hook or the signing key of this machine said no; nothing was written."
+            )
+        return self._clone.git("rev-parse", "--verify", "HEAD").line
+
+    def _new_tag(self, rollout: str, base: str, commit: str, message: str) -> dict[str, tuple[str, str]]:
+        """Make a tag in the clone; gives what to push."""
+        if not _TAG.fullmatch(base):
+            raise SetupInvalid(f"{base!r} is no name for a tag: letters, digits, `.`, `-`, `_` and `+` only.")
+        taken = set(self._clone.git("for-each-ref", "--format=%(refname:strip=2)", "refs/tags").text.splitlines())
+        name, number = base, 1
+        while name in taken:
+            number += 1
+            name = f"{base}.{number}"
+        subject, _, body = message.strip().partition("\n")
+        text = messages.compose(subject, body, messages.trailers(rollout))
+        done = self._clone.attempt(
+            *("tag", "--annotate", "--cleanup=whitespace", "--file=-", name, commit),
+            stdin=text.encode(),
+            env=self._identity(),
+        )
+        # Git 2.39 makes an unsigned tag, and says so in passing, when an SSH key that should sign it is missing.
+        if not done.is_good or (self._signs_tags() and not self._signature(name)):
+            raise GitRefused(
+                f"Git made no tag {name} for {self._clone.shown_url}: {_all(done.err)}. "
+                "The signing key of this machine may be missing; nothing was written."
+            )
+        return {f"refs/tags/{name}": (self._clone.git("rev-parse", "--verify", f"refs/tags/{name}").line, "")}
+
+    def _push(self, refs: Mapping[str, tuple[str, str]], head: str) -> None:
+        """Push every ref from what we saw (nothing, if empty) to what we made; all of them or none."""
+        leases = [f"--force-with-lease={ref}:{old}" for ref, (_, old) in refs.items()]
+        atomic = ("--atomic",) if len(refs) > 1 else ()
+        done = self._clone.push(*atomic, *leases, "origin", *(f"{new}:{ref}" for ref, (new, _) in refs.items()))
+        rejected = answers.rejection(done.text, done.err) if not done.is_good else None
+        if rejected is None:
+            return
+        if rejected.is_unclear:
+            self._clone.fetch()
+        if rejected.is_moved or self._head() != head:
+            raise Stale(
+                f"Somebody else pushed to {self._clone.shown_url} in between ({rejected.why}). "
+                "Nothing was written; look again."
+            )
+        names = ", ".join(ref.removeprefix("refs/heads/").removeprefix("refs/") for ref in refs)
+        raise GitRefused(
+            f"{self._clone.shown_url} refuses the push to {names}: {rejected.why}. "
+            "Let this account push there, or have changes proposed on a branch instead. Nothing was written."
+        )
+
+    def _clean(self, head: str) -> None:
+        """Bring the files and the index of the clone back to the remote's; tags go with the next fetch."""
+        self._clone.git("checkout", "--quiet", "--force", "--detach", head)
+        self._clone.git("clean", "--quiet", "-ffdx")
+
+    def _identity(self) -> dict[str, str]:
+        """Git's own identity, or the author we were given, as variables for git."""
+        if self._clone.attempt("var", "GIT_COMMITTER_IDENT").is_good:
+            return {}
+        if self._author is None:
+            raise SetupInvalid(
+                "Nobody is named as the author of commits. Set user.name and user.email in Git's configuration, "
+                "or name an author in the settings."
+            )
+        return {
+            f"GIT_{who}_{what}": value
+            for who in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", self._author.name), ("EMAIL", self._author.email))
+        }
+
+    # ── questions to the clone ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _head(self) -> str:
+        return self._clone.git("rev-parse", "--verify", self._clone.tracking).line
+
+    def _resolve(self, ref: str) -> str:
+        """What a ref names; empty when there is none."""
+        return self._clone.attempt("rev-parse", "--verify", "--quiet", ref).line
+
+    def _is_known(self, commit: str) -> bool:
+        return self._clone.attempt("cat-file", "-e", f"{commit}^{{commit}}").is_good
+
+    def _is_part_of(self, commit: str, head: str) -> bool:
+        # A commit that is not even known is no part either: all of the branch's history is here.
+        return self._is_known(commit) and self._clone.attempt("merge-base", "--is-ancestor", commit, head).is_good
+
+    def _commits(self, rollout: str, revisions: str) -> tuple[OurCommit, ...]:
+        listed = self._clone.git(
+            *("log", "-z", "--topo-order", "--reverse", "--encoding=UTF-8", "--format=%H%n%ct%n%B"),
+            *("--fixed-strings", f"--grep={messages.ROLLOUT}: {rollout}", revisions, "--"),
+        )
+        found = []
+        for record in listed.text.split("\0"):
+            sha, _, rest = record.partition("\n")
+            at, _, message = rest.partition("\n")
+            found += [
+                OurCommit(step=step, sha=sha, at=float(at))
+                for whose, step in messages.marks(message)
+                if whose == rollout and step
+            ]
+        return tuple(found)
+
+    def _find(self, rollout: str, step: str, revisions: str) -> str | None:
+        return next((each.sha for each in self._commits(rollout, revisions) if each.step == step), None)
+
+    def _tags(self, rollout: str) -> tuple[OurTag, ...]:
+        listed = self._clone.git(
+            "for-each-ref",
+            "--sort=creatordate",
+            "--format=%00%(refname:strip=2)%00%(*objectname)%00%(contents:body)%00",
+            "refs/tags",
+        )
+        fields = listed.text.split("\0")
+        records = zip(fields[1::4], fields[2::4], fields[3::4], strict=True)
+        return tuple(
+            OurTag(name=name, sha=sha)
+            for name, sha, body in records
+            if sha and any(whose == rollout for whose, _ in messages.marks(body))
+        )
+
+    def _signs_tags(self) -> bool:
+        return self._clone.is_set("tag.gpgSign") or self._clone.is_set("tag.forceSignAnnotated")
+
+    def _signature(self, tag: str) -> str:
+        return self._clone.git("for-each-ref", "--format=%(contents:signature)", f"refs/tags/{tag}").line
+
+    def _newest_first(self, head: str, commits: Sequence[str]) -> list[str]:
+        # By the order of history and not by date: two commits of one second have the same date.
+        wanted = set(commits)
+        ordered = [sha for sha in self._clone.git("rev-list", "--topo-order", head).text.split() if sha in wanted]
+        if missing := [sha for sha in dict.fromkeys(commits) if sha not in set(ordered)]:
+            raise SetupInvalid(
+                f"{_short(missing)} cannot be undone: not part of {self._remote.branch} of {self._clone.shown_url}. "
+                "Its history may have been rewritten; look again."
+            )
+        return ordered
+
+    def _proposal(self, branch: str, commit: str, *, is_merged: bool = False) -> Proposal:
+        message = self._clone.git("show", "--no-patch", "--format=%B", commit).text
+        return proposals.describe(message, branch=branch, base=self._remote.branch, commit=commit, is_merged=is_merged)
+
+
+def _check_sha(commit: str) -> None:
+    if not _SHA.fullmatch(commit):
+        raise SetupInvalid(f"{commit!r} is no full name of a commit: 40 hexadecimal digits.")
+
+
+def _check_commits(commits: Sequence[str]) -> None:
+    if not commits:
+        raise SetupInvalid("A revert needs the commits that it undoes.")
+    for commit in commits:
+        _check_sha(commit)
+
+
+def _check_step(rollout: str, step: str) -> None:
+    messages.check_name("rollout", rollout)
+    messages.check_name("step", step)
+
+
+def _short(commits: Sequence[str]) -> str:
+    return ", ".join(sha[:12] for sha in commits)
+
+
+def _all(err: str) -> str:
+    """Everything a hook or a signing program said, on one line."""
+    return " ".join(line.strip() for line in err.splitlines() if line.strip())[: answers.REASON_MAX].rstrip(".")

@@ -1,0 +1,130 @@
+"""Git repositories over HTTP: git's own `http-backend` behind a login, on a free loopback port.
+
+Everything about Git is git's; here is only what a web server does for it: ask for the password, start the program, pass
+the body on. Tests: tests/adapters/git/test_http.py.
+"""
+
+import base64
+import os
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+BACKEND_TIMEOUT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request as it arrived, for tests that ask what was sent."""
+
+    method: str
+    path: str
+    authorization: str
+
+
+@dataclass(slots=True, kw_only=True)
+class GitServer:
+    """Serves the bare repositories of one folder while the context lasts."""
+
+    root: Path
+    username: str = "seatrial"
+    password: str = "open-sesame"  # noqa: S105  of this server alone
+    requests: list[Request] = field(default_factory=list)
+    _server: ThreadingHTTPServer = field(init=False)
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        threading.Thread(target=self._server.serve_forever, name="git-server", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """The address that the names of the repositories stand behind."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def is_login(self, header: str) -> bool:
+        """Tell whether a header has the right name and password."""
+        words = base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+        return header == f"Basic {words}"
+
+
+def _handler(server: GitServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._answer()
+
+        def do_POST(self) -> None:
+            self._answer()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing: a test reads `requests`."""
+
+        def _answer(self) -> None:
+            body = self._body()
+            login = self.headers.get("Authorization", "")
+            server.requests.append(Request(method=self.command, path=self.path, authorization=login))
+            if not server.is_login(login):
+                self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"Who are you?\n")
+                return
+            done = subprocess.run(
+                ["git", "http-backend"],
+                input=body,
+                env=self._environment(body),
+                capture_output=True,
+                timeout=BACKEND_TIMEOUT_SECONDS,
+                check=False,
+            )
+            head, _, rest = done.stdout.partition(b"\r\n\r\n")
+            headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if ": " in line]
+            status = next((value for name, value in headers if name == "Status"), "200")
+            self._send(int(status.split()[0]), [(n, v) for n, v in headers if n != "Status"], rest)
+
+        def _environment(self, body: bytes) -> dict[str, str]:
+            parts = urlsplit(self.path)
+            return {
+                "PATH": os.environ["PATH"],
+                "GIT_PROJECT_ROOT": str(server.root),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "REQUEST_METHOD": self.command,
+                "PATH_INFO": parts.path,
+                "QUERY_STRING": parts.query,
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "CONTENT_LENGTH": str(len(body)),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                "REMOTE_USER": server.username,  # who is logged in may push
+                "REMOTE_ADDR": self.client_address[0],
+            }
+
+        def _body(self) -> bytes:
+            if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            chunks = []
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                chunks.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(chunks)
+
+        def _send(self, status: int, headers: list[tuple[str, ...]], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in headers:
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    return Handler

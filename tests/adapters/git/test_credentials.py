@@ -1,0 +1,89 @@
+"""A mounted secret: read by the program that needs it, and shown to nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seatrial.adapters.git import credentials
+from seatrial.adapters.git.errors import GitRefused, SetupInvalid
+from seatrial.adapters.git.repository import Remote, Repository
+from tests.adapters.git.remotes import ROBOT, Bare
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("fatal: https://user:pw@git.example/x failed", "fatal: https://git.example/x failed"),
+        ("https://t0ken@git.example", "https://git.example"),
+        ("https://a:b@c@git.example/x@y", "https://git.example/x@y"),
+        ("'ssh://git@git.example/x'", "'ssh://git.example/x'"),
+        ("git@git.example:fleet.git", "git@git.example:fleet.git"),
+        ("https://git.example/a b@c", "https://git.example/a b@c"),
+    ],
+)
+def test_users_and_passwords_are_taken_out_of_addresses(text: str, shown: str) -> None:
+    assert credentials.Cleaner().clean(text) == shown
+
+
+def test_the_password_itself_is_taken_out_of_any_text(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("s3cret\n")
+    assert credentials.Cleaner(folder=tmp_path).clean("remote: s3cret is wrong") == "remote: *** is wrong"
+
+
+@pytest.mark.parametrize(
+    ("files", "url", "says"),
+    [
+        ((), "https://git.example/x", "neither a password nor an ssh-privatekey"),
+        (("password",), "https://git.example/x", "no username"),
+        (("username", "password"), "git@git.example:x", "is no https address"),
+    ],
+)
+def test_a_secret_that_cannot_be_used_is_said(tmp_path: Path, files: tuple[str, ...], url: str, says: str) -> None:
+    for name in files:
+        (tmp_path / name).write_text("word")
+    with pytest.raises(SetupInvalid, match=says):
+        credentials.login(url, tmp_path, tmp_path)
+
+
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program called ssh that notes how it was called, and runs the command here; gives the note."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    note = tmp_path / "called"
+    program = folder / "ssh"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {note}\nfor last; do :; done\nexec sh -c "$last"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return note
+
+
+def test_an_ssh_key_is_named_and_the_host_must_be_known(remote: Bare, tmp_path: Path, ssh: Path) -> None:
+    secret = tmp_path / "a secret"
+    secret.mkdir()
+    for name in ("ssh-privatekey", "known_hosts"):
+        (secret / name).write_text("words")
+    ours = Repository(
+        Remote(url=f"ssh://git@git.example{remote.path}", credentials=secret), tmp_path / "x", author=ROBOT
+    )
+    assert ours.look(rollout="r").head == remote.head()
+    called = ssh.read_text().splitlines()
+    assert called[called.index("-i") + 1] == str(secret / "ssh-privatekey")
+    options = {called[place + 1] for place, word in enumerate(called) if word == "-o"}
+    assert options >= {
+        "BatchMode=yes",
+        "IdentitiesOnly=yes",
+        "StrictHostKeyChecking=yes",
+        f'UserKnownHostsFile="{secret}/known_hosts"',
+    }
+
+
+def test_a_host_that_is_not_known_is_refused(tmp_path: Path, ssh: Path) -> None:
+    program = tmp_path / "bin" / "ssh"
+    program.write_text("#!/bin/sh\necho 'Host key verification failed.' >&2\nexit 255\n")
+    (tmp_path / "ssh-privatekey").write_text("words")
+    ours = Repository(Remote(url="git@git.example:fleet.git", credentials=tmp_path), tmp_path / "x", author=ROBOT)
+    with pytest.raises(GitRefused, match="Host key verification failed"):
+        ours.look(rollout="r")

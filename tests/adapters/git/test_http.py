@@ -1,0 +1,170 @@
+"""A remote over HTTP with a login: the same answers, and no word of the secret anywhere."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import traceback
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from seatrial.adapters.git.errors import GitError, GitRefused, GitUnavailable, SetupInvalid, Stale
+from seatrial.adapters.git.repository import NewTag, Remote, Repository
+from seatrial.testbed.git_server import GitServer
+from tests.adapters.git.remotes import MATRIX, ROBOT, Bare
+from tests.adapters.git.test_repository import promote
+
+PASSWORD = "tr0ub4dor-and-three"
+
+
+@pytest.fixture
+def server(remote: Bare) -> Iterator[GitServer]:
+    with GitServer(root=remote.folder, password=PASSWORD) as served:
+        yield served
+
+
+def secret(folder: Path, username: str = "seatrial", password: str = PASSWORD) -> Path:
+    made = folder / "secret"
+    made.mkdir()
+    (made / "username").write_text(f"{username}\n")
+    (made / "password").write_text(f"{password}\n")
+    return made
+
+
+def over_http(server: GitServer, tmp_path: Path, credentials: Path | None, **more: float) -> Repository:
+    remote = Remote(url=f"{server.url}/fleet.git", credentials=credentials)
+    return Repository(remote, tmp_path / "http", author=ROBOT, **more)
+
+
+def everything_said(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)) + repr(error)
+
+
+def test_reading_and_writing_with_a_mounted_secret(server: GitServer, remote: Bare, tmp_path: Path) -> None:
+    ours = over_http(server, tmp_path, secret(tmp_path))
+    assert ours.text_at(ours.look(rollout="r").head, "matrix.yaml") == MATRIX
+    sha = promote(ours, tag=NewTag(base="v2026-11-stable", message="Stable"))
+    assert (remote.head(), remote.git("rev-parse", "v2026-11-stable^{commit}")) == (sha, sha)
+    assert promote(ours) == sha
+    assert remote.count() == 2
+
+
+def test_a_secret_that_is_replaced_is_used_at_once(server: GitServer, tmp_path: Path) -> None:
+    mounted = secret(tmp_path, password="yesterday")
+    ours = over_http(server, tmp_path, mounted)
+    with pytest.raises(GitRefused):
+        ours.look(rollout="r")
+    (mounted / "password").write_text(PASSWORD)
+    assert ours.look(rollout="r").head
+
+
+def test_a_wrong_password_is_refused_and_not_repeated(server: GitServer, tmp_path: Path) -> None:
+    wrong = "hunter2-is-wrong"
+    with pytest.raises(GitRefused, match="does not let us in") as caught:
+        over_http(server, tmp_path, secret(tmp_path, password=wrong)).look(rollout="r")
+    assert wrong not in everything_said(caught.value)
+    kept = [file.read_bytes() for file in (tmp_path / "http").rglob("*") if file.is_file()]
+    assert not [raw for raw in kept if wrong.encode() in raw]
+
+
+def test_without_a_secret_nobody_is_asked_at_a_terminal(server: GitServer, tmp_path: Path) -> None:
+    with pytest.raises(GitRefused, match="does not let us in"):
+        over_http(server, tmp_path, None).look(rollout="r")
+
+
+def test_a_helper_of_the_machine_is_used_where_there_is_no_secret(
+    server: GitServer, tmp_path: Path, bare_machine: Path
+) -> None:
+    bare_machine.write_text(
+        f'[credential]\n\thelper = "!f() {{ echo username=seatrial; echo password={PASSWORD}; }}; f"\n'
+    )
+    assert over_http(server, tmp_path, None).look(rollout="r").head
+
+
+def test_the_secret_comes_before_the_helpers_of_the_machine(
+    server: GitServer, tmp_path: Path, bare_machine: Path
+) -> None:
+    bare_machine.write_text('[credential]\n\thelper = "!f() { echo username=x; echo password=y; }; f"\n')
+    assert over_http(server, tmp_path, secret(tmp_path)).look(rollout="r").head
+
+
+def test_a_password_in_the_address_is_refused_without_repeating_it(server: GitServer, tmp_path: Path) -> None:
+    url = server.url.replace("http://", f"http://seatrial:{PASSWORD}@")
+    with pytest.raises(SetupInvalid, match="has a password in it") as caught:
+        Repository(Remote(url=f"{url}/fleet.git"), tmp_path / "x", author=ROBOT)
+    assert PASSWORD not in everything_said(caught.value)
+
+
+def test_a_name_in_the_address_goes_with_the_password_of_the_secret(server: GitServer, tmp_path: Path) -> None:
+    url = server.url.replace("http://", "http://seatrial@")
+    remote = Remote(url=f"{url}/fleet.git", credentials=secret(tmp_path, username="somebody-else"))
+    assert Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r").head
+
+
+def test_the_secret_is_not_given_to_the_host_of_a_redirect(server: GitServer, tmp_path: Path) -> None:
+    class Redirect(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", f"{server.url}{self.path}")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    moved = HTTPServer(("127.0.0.1", 0), Redirect)
+    threading.Thread(target=moved.serve_forever, daemon=True).start()
+    try:
+        remote = Remote(url=f"http://127.0.0.1:{moved.server_port}/fleet.git", credentials=secret(tmp_path))
+        with pytest.raises(GitError):
+            Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r")
+    finally:
+        moved.shutdown()
+        moved.server_close()
+    assert server.requests
+    assert not [request for request in server.requests if request.authorization]
+
+
+def test_a_push_that_is_too_late_is_stale_over_http_too(server: GitServer, remote: Bare, tmp_path: Path) -> None:
+    ada = remote.person()
+
+    def edit_while_ada_pushes(text: str | None) -> str:
+        ada.write("readme.md", "words")
+        return "ours\n"
+
+    ours = over_http(server, tmp_path, secret(tmp_path))
+    with pytest.raises(Stale):
+        promote(ours, edits={"matrix.yaml": edit_while_ada_pushes})
+    promote(ours)
+
+
+def test_a_protected_branch_says_so_over_http_too(server: GitServer, remote: Bare, tmp_path: Path) -> None:
+    remote.hook("pre-receive", 'echo "main is protected" >&2; exit 1')
+    with pytest.raises(GitRefused, match="main is protected"):
+        promote(over_http(server, tmp_path, secret(tmp_path)))
+
+
+def test_a_repository_that_is_not_there_is_unavailable(server: GitServer, tmp_path: Path) -> None:
+    remote = Remote(url=f"{server.url}/other.git", credentials=secret(tmp_path))
+    with pytest.raises(GitUnavailable, match="not found"):
+        Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r")
+
+
+def test_a_server_that_is_down_is_unavailable(server: GitServer, tmp_path: Path) -> None:
+    ours = over_http(server, tmp_path, secret(tmp_path))
+    ours.look(rollout="r")
+    server.__exit__(None, None, None)
+    try:
+        with pytest.raises(GitUnavailable, match="cannot be reached"):
+            ours.look(rollout="r")
+    finally:
+        server.__enter__()
+
+
+def test_a_server_that_never_answers_is_unavailable_in_time(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        remote = Remote(url=f"http://127.0.0.1:{silent.getsockname()[1]}/fleet.git")
+        with pytest.raises(GitUnavailable, match="did not answer within 1 s"):
+            Repository(remote, tmp_path / "x", author=ROBOT, remote_seconds=1).look(rollout="r")

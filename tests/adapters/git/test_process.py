@@ -1,0 +1,47 @@
+"""One run of git ends within its time, and takes along whatever it started."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from seatrial.adapters.git.errors import GitUnavailable
+from seatrial.adapters.git.process import run
+from seatrial.testbed.waiting import wait_for
+
+
+def test_what_a_run_leaves_behind() -> None:
+    done = run(["hash-object", "--stdin"], stdin=b"x", timeout_seconds=20)
+    assert (done.code, done.line, done.err) == (0, "c1b0730e0133447badcfd47fd144e254807b06e1", "")
+
+
+def test_past_its_time_git_and_what_it_started_end_together(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    alias = f"alias.stay=!sh -c 'trap \"\" TERM; echo $$ > {pid}; while :; do sleep 1; done'"
+    began = time.monotonic()
+    with pytest.raises(GitUnavailable, match=r"did not answer within 0\.5 s"):
+        run(["-c", alias, "stay"], timeout_seconds=0.5)
+    assert time.monotonic() - began < 10
+    wait_for(
+        lambda: (
+            not Path(f"/proc/{pid.read_text().strip()}/cmdline").exists()
+            or not Path(f"/proc/{pid.read_text().strip()}/cmdline").read_bytes()
+        ),
+        what="the program that git started to end",
+        timeout_seconds=10,
+    )
+
+
+def test_a_program_that_stays_behind_does_not_hold_us_up(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(GitUnavailable):
+        run(["-c", "alias.leave=!sleep 60 & echo", "leave"], timeout_seconds=0.5)
+    assert time.monotonic() - began < 10
+
+
+def test_without_git_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(GitUnavailable, match="not installed"):
+        run(["version"], timeout_seconds=5)

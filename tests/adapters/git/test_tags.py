@@ -1,0 +1,113 @@
+"""Tags: annotated, one per rollout, numbered where a name is taken, and signed where Git is set up so."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seatrial.adapters.git.errors import GitRefused, SetupInvalid, Stale
+from tests.adapters.git.remotes import Bare, git
+from tests.adapters.git.test_repository import promote
+
+BASE = "v2026-11-stable"
+
+
+def tag(remote: Bare, rollout: str = "driver-580", base: str = BASE) -> str:
+    return remote.ours().tag(
+        rollout=rollout, base=base, commit=remote.head(), message="Stable: driver 580.65.06\n\n48 h of bake."
+    )
+
+
+def test_a_tag_is_annotated_and_says_whose_it_is(remote: Bare) -> None:
+    assert tag(remote) == BASE
+    assert remote.git("cat-file", "-t", BASE) == "tag"
+    assert remote.git("rev-parse", f"{BASE}^{{commit}}") == remote.head()
+    assert remote.git("for-each-ref", "--format=%(contents)", f"refs/tags/{BASE}") == (
+        "Stable: driver 580.65.06\n\n48 h of bake.\n\nSeatrial-Rollout: driver-580"
+    )
+
+
+def test_the_same_rollout_has_the_same_tag_also_in_another_month(remote: Bare) -> None:
+    assert [tag(remote), tag(remote), tag(remote, base="v2026-12-stable")] == [BASE] * 3
+    assert remote.git("tag", "--list") == BASE
+
+
+def test_a_name_that_is_taken_gets_a_number(remote: Bare) -> None:
+    remote.git("tag", BASE, "main")
+    assert [tag(remote, "one"), tag(remote, "two"), tag(remote, "one")] == [f"{BASE}.2", f"{BASE}.3", f"{BASE}.2"]
+
+
+def test_a_tag_of_somebody_who_was_faster_is_never_moved(remote: Bare, tmp_path: Path, bare_machine: Path) -> None:
+    # The hook runs between our tag and its arrival.
+    before = remote.head()
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "pre-push").write_text(
+        f"#!/bin/sh\nunset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE\ngit -C {remote.path} tag {BASE} {before}\n"
+    )
+    (hooks / "pre-push").chmod(0o755)
+    bare_machine.write_text(f"[core]\n\thooksPath = {hooks}\n")
+    with pytest.raises((Stale, GitRefused)):
+        tag(remote)
+    assert remote.git("cat-file", "-t", BASE) == "commit", "theirs"
+    bare_machine.write_text("")
+    assert tag(remote) == f"{BASE}.2"
+
+
+def test_a_tag_that_could_not_be_pushed_does_not_count_as_taken(remote: Bare) -> None:
+    remote.hook("pre-receive", "exit 1")
+    with pytest.raises(GitRefused):
+        tag(remote)
+    (remote.path / "hooks" / "pre-receive").unlink()
+    assert tag(remote) == BASE
+
+
+def test_a_commit_outside_of_the_branch_gets_no_tag(remote: Bare) -> None:
+    with pytest.raises(SetupInvalid, match="gets no tag"):
+        remote.ours().tag(rollout="r", base=BASE, commit="1" * 40, message="x")
+
+
+@pytest.mark.parametrize("base", ["", "-d", "a b", "a..b", "a/b", "x.lock", "x."])
+def test_a_name_that_is_no_tag_is_refused(remote: Bare, base: str) -> None:
+    with pytest.raises(SetupInvalid, match="no name for a tag"):
+        tag(remote, base=base)
+
+
+@pytest.fixture
+def signing(tmp_path: Path, bare_machine: Path) -> Path:
+    """A machine set up to sign with an SSH key; gives the file of signers to believe."""
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "seatrial", "-f", str(key)], check=True)
+    signers = tmp_path / "signers"
+    signers.write_text(f"seatrial@example.com {key.with_suffix('.pub').read_text()}")
+    bare_machine.write_text(
+        f'[gpg]\n\tformat = ssh\n[gpg "ssh"]\n\tallowedSignersFile = {signers}\n[user]\n\tsigningKey = {key}\n'
+        "[commit]\n\tgpgSign = true\n[tag]\n\tgpgSign = true\n"
+    )
+    return signers
+
+
+def test_commits_and_tags_are_signed_where_git_is_set_up_so(remote: Bare, signing: Path) -> None:
+    ours = remote.ours()
+    sha = promote(ours)
+    name = ours.tag(rollout="driver-580", base=BASE, commit=sha, message="Stable")
+    assert remote.git("log", "-1", "--format=%G? %GS", sha) == "G seatrial@example.com"
+    git(remote.path, "verify-tag", name)
+    undone = ours.revert(rollout="driver-580", step="revert", commits=[sha])
+    assert remote.git("log", "-1", "--format=%G?", undone) == "G"
+
+
+def test_a_signed_tag_is_found_again(remote: Bare, signing: Path) -> None:
+    assert [tag(remote), tag(remote)] == [BASE, BASE]
+    assert [each.name for each in remote.ours("other").look(rollout="driver-580").tags] == [BASE]
+
+
+def test_a_signing_key_that_is_missing_is_said_and_nothing_is_written(remote: Bare, signing: Path) -> None:
+    signing.with_name("key").unlink()
+    with pytest.raises(GitRefused, match="signing key"):
+        promote(remote.ours())
+    with pytest.raises(GitRefused, match="signing key"):
+        tag(remote)
+    assert (remote.count(), remote.git("tag", "--list")) == (1, "")
