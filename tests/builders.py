@@ -1,4 +1,4 @@
-"""Small values for tests: a node, a fleet, an intent, a snapshot; healthy and at rest unless told otherwise.
+"""Small values for tests: a node, a fleet, an intent, a campaign, a snapshot; healthy and at rest, unless told so.
 
 A node runs the OLD driver and is wanted to run the NEW one. Times on the cluster's clock: the old driver and its
 validator were Ready at 100; `a_new_driver` is Ready at 200, and a validator that proves it (`proving`) at 300.
@@ -11,17 +11,21 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seatrial.core.actions import Action, WriteNodeRecord
+from seatrial.core.campaign import Campaign, CampaignRecord, Mode, RolloutPhase, SourceFacts, Turn
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
+from seatrial.core.gates import Gate, Measurement, Verdict
 from seatrial.core.intent import Intent
 from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.snapshot import (
     Admission,
+    Carrier,
     DraPlugin,
     DriverPod,
     DriverRevision,
     Freshness,
     Instant,
+    MachinePool,
     NodeFacts,
     NodePhase,
     NodeRecord,
@@ -42,6 +46,7 @@ OLD: Final = DriverRevision(hash="old", version="570.124.06")
 NEW: Final = DriverRevision(hash="new", version="580.105.08")
 TARGET: Final = DriverVersion.parse(NEW.version)
 NOW: Final = 1000.0
+POLICY: Final = "ClusterPolicy/gpu"
 
 
 def a_driver(name: str = "n1", **changes: Any) -> DriverPod:
@@ -169,9 +174,54 @@ def a_well_node(name: str = "n1", phase: NodePhase | None = None, **changes: Any
     return a_node(name, phase, **(fields | changes))
 
 
+def an_old_node(name: str = "n1", phase: NodePhase | None = None, **changes: Any) -> NodeSeen:
+    """A node at rest on the OLD driver, which its DaemonSet still wants."""
+    return a_node(name, phase, **({"wanted": OLD} | changes))
+
+
+def a_done_node(name: str = "n1", **changes: Any) -> NodeSeen:
+    """A node that we have upgraded."""
+    return a_well_node(name, NodePhase.UPGRADE_DONE, **changes)
+
+
 def a_fleet(size: int, phase: NodePhase | None = None, **changes: Any) -> tuple[NodeSeen, ...]:
     """Nodes n1, n2, … that are all alike."""
     return tuple(a_node(f"n{number}", phase, **changes) for number in range(1, size + 1))
+
+
+def an_operator(version: str = OLD.version, *, writer: str = "", **changes: Any) -> OperatorFacts:
+    """A GPU Operator whose ClusterPolicy carries a version, and that leaves the nodes to us."""
+    carrier = Carrier(name=POLICY, version=version, writer=writer)
+    return replace(OperatorFacts(kind=POLICY, driver_version=version, carriers=(carrier,)), **changes)
+
+
+SMOKE: Final = Gate(name="smoke", image="example.com/smoke:1")
+
+
+def a_campaign(**changes: Any) -> Campaign:
+    """One canary, one gate, two days of bake, waves that double; nobody has to say yes."""
+    return replace(Campaign(gates=(SMOKE,)), **changes)
+
+
+def a_campaign_record(phase: RolloutPhase = RolloutPhase.PROPOSED, **changes: Any) -> CampaignRecord:
+    """A record in a phase since 900; past the proposal n1 is the canary, we move the nodes, and OLD is the way back."""
+    turns: tuple[Turn, ...] = (Turn(phase=RolloutPhase.PROPOSED, at=500.0),)
+    begun: dict[str, Any] = {}
+    if phase is not RolloutPhase.PROPOSED:
+        turns += (Turn(phase=RolloutPhase.CANARY, at=600.0),)
+        begun = {"mode": Mode.DIRECT, "canaries": ("n1",), "baseline": ((POLICY, OLD.version),)}
+    return replace(CampaignRecord(phase=phase, entered_at=900.0, history=turns), **(begun | changes))
+
+
+def a_source(**changes: Any) -> SourceFacts:
+    """A matrix that stands behind the target."""
+    return replace(SourceFacts(head="abc1234", driver=NEW.version, since=900.0), **changes)
+
+
+def a_measurement(verdict: Verdict = Verdict.PASSED, **changes: Any) -> Measurement:
+    """The answer of the gate `smoke` on n1, at the first try of the first round."""
+    found = Measurement(gate=SMOKE.name, node="n1", round=1, attempt=1, verdict=verdict)
+    return replace(found, **changes)
 
 
 def an_intent(
@@ -226,6 +276,12 @@ def a_snapshot(
     rebuffs: Mapping[str, Rebuff] | None = None,
     busy: Mapping[str, Instant | None] | None = None,
     attentive_since: Instant = 0.0,
+    campaign: CampaignRecord | None = None,
+    source: SourceFacts | None = None,
+    measurements: tuple[Measurement, ...] = (),
+    others: tuple[str, ...] = (),
+    denied: tuple[str, ...] = (),
+    machine_pools: tuple[MachinePool, ...] = (),
 ) -> Snapshot:
     """Everything that is seen."""
     return Snapshot(
@@ -236,12 +292,18 @@ def a_snapshot(
             admitted=admitted,
             summary=summary,
             summarised_at=summarised_at,
+            campaign=campaign,
         ),
         freshness=freshness,
         operator=operator or OperatorFacts(),
         rebuffs=rebuffs or {},
         busy=busy or {},
         attentive_since=attentive_since,
+        source=source,
+        measurements=measurements,
+        others=others,
+        denied=denied,
+        machine_pools=machine_pools,
     )
 
 

@@ -6,12 +6,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from seatrial import manifests
+from seatrial.adapters.kube import models
+from seatrial.adapters.kube.rollout_intent import read_intent
 from seatrial.cli import main as cli
+from seatrial.core.baking import READINESS
+from seatrial.core.campaign import Campaign, Growth, Mode, Point, Via
 from seatrial.core.intent import Order
+from seatrial.core.matrix import Role
+from seatrial.core.snapshot import OperatorFacts
+from seatrial.core.windows import DAYS
 from seatrial.testbed import controller_process, errors
 from seatrial.testbed.control_plane import ControlPlane
 
@@ -114,8 +122,52 @@ def test_what_the_operator_may_say_has_no_default_here(part: str) -> None:
     assert [name for name, field in schema["properties"].items() if "default" in field] == []
 
 
-def test_the_orders_are_those_the_core_knows() -> None:
-    assert spec_schema()["order"]["enum"] == [order.value for order in Order]
+@pytest.mark.parametrize(
+    ("place", "known"),
+    [
+        ("order", [*Order]),
+        ("matrix.entry", [*Role]),
+        ("publish.via", [*Via]),
+        ("waves.growth", [*Growth]),
+        ("windows.open.days", [*DAYS]),
+        ("approvals.manual", [*Point]),
+        ("approvals.approved", [*Point]),
+    ],
+)
+def test_the_words_to_choose_from_are_those_the_core_knows(place: str, known: list[str]) -> None:
+    schema: dict[str, Any] = {"properties": spec_schema()}
+    for name in place.split("."):
+        schema = schema["properties"][name]
+        schema = schema.get("items", schema)
+    assert schema["enum"] == known
+
+
+def test_the_mode_is_one_the_core_knows_or_left_to_the_cluster() -> None:
+    assert set(spec_schema()["mode"]["enum"]) == {*Mode, "auto"}
+
+
+def test_the_gate_that_every_canary_has_is_not_to_be_named_again() -> None:
+    rules = spec_schema()["gates"]["items"]["properties"]["name"]["x-kubernetes-validations"]
+    assert f"self != '{READINESS}'" in [rule["rule"] for rule in rules]
+
+
+def test_what_a_campaign_is_asked_by_default_is_what_the_core_asks() -> None:
+    """The defaults of the definition, of what is read without them, and of the core are one."""
+    said, read = filled_in("canary", "bake", "waves"), filled_in()
+    operator = OperatorFacts()
+    assert read_intent(said, operator, 0.0).campaign == read_intent(read, operator, 0.0).campaign == Campaign()
+
+
+def filled_in(*parts: str) -> models.Rollout:
+    """A bare campaign, with these parts as the definition fills them in."""
+    defaults = {
+        part: {
+            name: field["default"] for name, field in spec_schema()[part]["properties"].items() if "default" in field
+        }
+        for part in parts
+    }
+    spec = {"target": {"driver": "580.105.08"}, "canary": {}, **defaults}
+    return msgspec.convert({"metadata": {"name": "spring"}, "spec": spec}, models.Rollout)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +203,8 @@ def test_a_bare_rollout_leaves_the_policy_to_the_operator(cluster: ControlPlane)
         "driverTimeoutSeconds": 1800,
         "validationTimeoutSeconds": 600,
         "paused": False,
+        "mode": "auto",
+        "prepull": True,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -11,8 +11,11 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    MarkNode,
     Operand,
     PauseClients,
+    Promote,
+    Publish,
     ReleaseMaintenance,
     RequestMaintenance,
     RestartPod,
@@ -20,14 +23,22 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
+from seatrial.core.baking import READINESS
+from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase, Via
 from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import PROMISES, Breach, broken
 from seatrial.core.policy import Limits, Policy, Share
 from seatrial.core.snapshot import Admission, DriverRevision, NodePhase, Snapshot
 from tests.builders import (
+    NEW,
+    POLICY,
+    a_campaign,
+    a_campaign_record,
     a_decision,
+    a_done_node,
     a_driver,
     a_fleet,
     a_gpu_pod,
@@ -36,6 +47,8 @@ from tests.builders import (
     a_snapshot,
     a_well_node,
     an_intent,
+    an_old_node,
+    an_operator,
     written,
 )
 
@@ -121,6 +134,46 @@ NO_LONGER = replace(RESTART_ONLY, facts=replace(RESTART_ONLY.facts, wanted=OTHER
 WAITS_SAME = a_node("n1", NodePhase.UPGRADE_REQUIRED, driver=DIGESTED, wanted=SAME)
 MAINTAINED = a_node("n1", NodePhase.NODE_MAINTENANCE_REQUIRED)
 VALIDATING = a_node("n1", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True)
+
+CAREFUL = an_intent(parallel_max=2, unavailable_max=2, failed_max=0, campaign=a_campaign())
+TOGETHER = replace(CAREFUL, domains=(Domain(label=RACK, is_unit=True),))
+PASSED = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED)
+BAKED: dict[str, Any] = {"gates": (PASSED,), "baked_seconds": 48 * 3600.0}
+BEGUN = a_campaign_record(RolloutPhase.BAKING, round=3, wave=1, **BAKED)
+PROPOSED = a_campaign_record()
+PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable", **BAKED)
+UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
+PROMOTION = Promote(rollout="spring", date="2026-11-15", tag_base="v2026-11-stable")
+
+
+def at(record: CampaignRecord | None, *nodes: Any, **changes: Any) -> Snapshot:
+    """A campaign with this record; its nodes have had their turn, or have nothing to wait for."""
+    return a_snapshot(
+        *(nodes or (a_done_node(), an_old_node("n2"))), campaign=record, operator=an_operator(), **changes
+    )
+
+
+def recorded(before: CampaignRecord | None, after: CampaignRecord | None) -> Decision:
+    return a_decision(WriteRolloutRecord(record=replace(at(before).rollout, campaign=after)))
+
+
+def publish(step: PublishStep, resource: str = POLICY) -> Publish:
+    return Publish(rollout="spring", step=step, versions=((resource, NEW.version),), via=Via.DIRECT)
+
+
+def mark(**changes: Any) -> MarkNode:
+    return MarkNode(node="n1", rollout="spring", expect="7", **changes)
+
+
+def turned(story: str, before: CampaignRecord | None, after: CampaignRecord | None, detail: str = "") -> Case:
+    breaches = (Breach(promise="turn", subject="spring", detail=detail),) if detail else ()
+    return Case(story, at(before), recorded(before, after), breaches, CAREFUL)
+
+
+def unbaked(story: str, record: CampaignRecord, detail: str) -> Case:
+    breach = Breach(promise="bake", subject="rollout/spring/fleet", detail=detail)
+    return Case(story, at(record), a_decision(publish(PublishStep.FLEET)), (breach,), CAREFUL)
+
 
 CASES = [
     # capacity
@@ -380,6 +433,222 @@ CASES = [
         a_snapshot(a_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True), admitted=N1),
         a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)),
         (Breach(promise="proven", subject="n1", detail="uncordon in spite of driver-not-ready"),),
+    ),
+    # hands off, of a campaign
+    Case(
+        "our marks are taken away",
+        at(BEGUN, a_done_node(is_skipped=True, skipped_by="spring", canary_of="spring")),
+        a_decision(mark(skip=False, canary=False)),
+        intent=CAREFUL,
+    ),
+    Case(
+        "the skip label of a person is taken away",
+        at(BEGUN, a_done_node(is_skipped=True)),
+        a_decision(mark(skip=False)),
+        (Breach(promise="hands_off", subject="n1", detail="a skip label of a person is taken away"),),
+        CAREFUL,
+    ),
+    Case(
+        "the skip label of another campaign is taken away",
+        at(BEGUN, a_done_node(is_skipped=True, skipped_by="winter")),
+        a_decision(mark(skip=False)),
+        (Breach(promise="hands_off", subject="n1", detail="a skip label of winter is taken away"),),
+        CAREFUL,
+    ),
+    Case(
+        "the skip label of a person is made ours",
+        at(BEGUN, a_done_node(is_skipped=True)),
+        a_decision(mark(skip=True)),
+        (Breach(promise="hands_off", subject="n1", detail="a skip label that is there already is made ours"),),
+        CAREFUL,
+    ),
+    Case(
+        "the canary of another campaign is made ours",
+        at(BEGUN, a_done_node(canary_of="winter")),
+        a_decision(mark(canary=True)),
+        (Breach(promise="hands_off", subject="n1", detail="the mark of winter is changed"),),
+        CAREFUL,
+    ),
+    # no lost node, of a campaign
+    Case("a node that nobody has touched yet needs no reason", at(BEGUN, an_old_node()), a_decision(), intent=CAREFUL),
+    Case(
+        "a node out of sync neither moves nor waits with a reason",
+        at(BEGUN, a_node()),
+        a_decision(),
+        (Breach(promise="no_lost_node", subject="n1", detail="neither moving nor held, record None"),),
+        CAREFUL,
+    ),
+    # turn
+    turned("a campaign is written down as proposed", None, PROPOSED),
+    turned("a campaign begins in the middle", None, BEGUN, "it begins as Baking"),
+    turned("a campaign takes the next step", PROPOSED, a_campaign_record(RolloutPhase.CANARY)),
+    turned("a phase is left out", PROPOSED, BEGUN, "Proposed → Baking"),
+    turned("the record of a campaign is lost", BEGUN, None, "the campaign's record is lost"),
+    turned("the next round begins", BEGUN, replace(BEGUN, round=4)),
+    turned(
+        "a round is asked twice",
+        BEGUN,
+        replace(BEGUN, round=1),
+        "round 3 → 1: what was measured for it would be taken for new",
+    ),
+    turned("a wave is taken back", BEGUN, replace(BEGUN, wave=0), "wave 1 → 0"),
+    turned(
+        "the way back is changed on the way",
+        BEGUN,
+        replace(BEGUN, baseline=((POLICY, NEW.version),)),
+        "who moves the nodes, or the way back, is changed on the way",
+    ),
+    turned(
+        "who moves the nodes is changed on the way",
+        BEGUN,
+        replace(BEGUN, mode=Mode.DELEGATED),
+        "who moves the nodes, or the way back, is changed on the way",
+    ),
+    turned(
+        "a pause ends where it began",
+        replace(BEGUN, phase=RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING),
+        replace(BEGUN, paused_in=None),
+    ),
+    turned(
+        "a pause ends elsewhere",
+        replace(BEGUN, phase=RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING),
+        replace(BEGUN, phase=RolloutPhase.WAVING),
+        "paused in Baking, resumed in Waving",
+    ),
+    turned(
+        "a promotion gets a second name",
+        PROMOTING,
+        replace(PROMOTING, tag_base="v2026-12-stable"),
+        "the promotion gets a second name",
+    ),
+    turned("why it is undone is changed", UNDOING, replace(UNDOING, why=""), "why it is undone is changed"),
+    # record first
+    Case(
+        "nodes are marked while only the ledger changes",
+        at(BEGUN),
+        a_decision(WriteRolloutRecord(record=replace(at(BEGUN).rollout, admitted=())), mark(canary=True)),
+        intent=CAREFUL,
+    ),
+    Case(
+        "a node is marked in the pass that changes the record",
+        at(BEGUN),
+        a_decision(*recorded(BEGUN, replace(BEGUN, round=4)).actions, mark(canary=True)),
+        (Breach(promise="record_first", subject="spring", detail="MarkNode before its record is seen"),),
+        CAREFUL,
+    ),
+    # bake
+    Case(
+        "the fleet follows a canary that has held",
+        at(a_campaign_record(RolloutPhase.WAVING, **BAKED)),
+        a_decision(publish(PublishStep.FLEET)),
+        intent=CAREFUL,
+    ),
+    unbaked("the fleet follows while the canary bakes", BEGUN, "the campaign is at Baking"),
+    unbaked("the fleet follows without a gate", a_campaign_record(RolloutPhase.WAVING), "no gate was asked"),
+    unbaked(
+        "the fleet follows a gate that could not be measured",
+        a_campaign_record(RolloutPhase.WAVING, gates=(replace(PASSED, verdict=Verdict.UNKNOWN),), baked_seconds=1e6),
+        "gate readiness is unknown",
+    ),
+    unbaked(
+        "the fleet follows too early",
+        a_campaign_record(RolloutPhase.WAVING, gates=(PASSED,), baked_seconds=60.0),
+        "baked 60.0 of 172800.0 s",
+    ),
+    Case("the matrix is promoted after the waves", at(PROMOTING), a_decision(PROMOTION), intent=CAREFUL),
+    Case(
+        "the matrix is promoted by a rollout that is no campaign",
+        a_snapshot(a_done_node()),
+        a_decision(PROMOTION),
+        (Breach(promise="bake", subject="rollout/spring/promotion", detail="there is no record of a canary"),),
+    ),
+    # way back
+    Case(
+        "a version is published where one to return to is on record",
+        at(a_campaign_record(RolloutPhase.CANARY)),
+        a_decision(publish(PublishStep.CANARY)),
+        intent=CAREFUL,
+    ),
+    Case(
+        "a version is published where everybody runs it",
+        at(a_campaign_record(RolloutPhase.CANARY, baseline=()), a_done_node()),
+        a_decision(publish(PublishStep.CANARY)),
+        intent=CAREFUL,
+    ),
+    Case(
+        "a version is published with nothing to return to",
+        at(a_campaign_record(RolloutPhase.CANARY, baseline=())),
+        a_decision(publish(PublishStep.CANARY)),
+        (
+            Breach(
+                promise="way_back", subject="spring", detail=f"{POLICY} gets {NEW.version} with nothing to return to"
+            ),
+        ),
+        CAREFUL,
+    ),
+    Case(
+        "the old version needs no way back",
+        at(replace(UNDOING, baseline=())),
+        a_decision(publish(PublishStep.REVERT)),
+        intent=CAREFUL,
+    ),
+    # unopened
+    Case(
+        "the canary starts",
+        at(a_campaign_record(RolloutPhase.CANARY), UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        intent=CAREFUL,
+    ),
+    Case(
+        "another node starts before the canary has held",
+        at(replace(BEGUN, canaries=("n2",)), UNRECORDED, a_done_node("n2"), admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        (Breach(promise="unopened", subject="n1", detail="WriteNodeRecord while the campaign is at Baking"),),
+        CAREFUL,
+    ),
+    Case(
+        "a node starts before the campaign is written down",
+        at(None, UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        (Breach(promise="unopened", subject="n1", detail="WriteNodeRecord while the campaign is at nowhere yet"),),
+        CAREFUL,
+    ),
+    Case(
+        "who goes with the canary as one starts with it",
+        at(
+            a_campaign_record(RolloutPhase.CANARY, canaries=("n2",)),
+            a_node("n1", NodePhase.UPGRADE_REQUIRED, labels={RACK: "r1"}),
+            a_done_node("n2", labels={RACK: "r1"}),
+            admitted=N1,
+        ),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        intent=TOGETHER,
+    ),
+    Case(
+        "who is under way goes on in any phase",
+        at(replace(BEGUN, canaries=("n2",)), RESTARTING, admitted=N1),
+        a_decision(RESTART),
+        intent=CAREFUL,
+    ),
+    Case(
+        "a node starts in its wave",
+        at(a_campaign_record(RolloutPhase.WAVING, canaries=("n2",)), UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        intent=CAREFUL,
+    ),
+    # one thing
+    Case(
+        "a version is published while another campaign is under way",
+        at(a_campaign_record(RolloutPhase.CANARY), others=("winter",)),
+        a_decision(publish(PublishStep.CANARY)),
+        (Breach(promise="one_thing", subject="rollout/spring/canary", detail="winter is under way as well"),),
+        CAREFUL,
+    ),
+    Case(
+        "a campaign goes back while another is under way",
+        at(UNDOING, others=("winter",)),
+        a_decision(publish(PublishStep.REVERT)),
+        intent=CAREFUL,
     ),
 ]
 

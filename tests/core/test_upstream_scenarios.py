@@ -108,7 +108,7 @@ def one_pass(*nodes: NodeSeen, intent: Intent | None = None, now: float = NOW, *
 
 def acts(*nodes: NodeSeen, **changes: Any) -> tuple[NodeAct, ...]:
     """What one pass does to the nodes."""
-    return tuple(action for action in one_pass(*nodes, **changes).actions if not isinstance(action, WriteRolloutRecord))
+    return tuple(action for action in one_pass(*nodes, **changes).actions if isinstance(action, NodeAct))
 
 
 def act(node: NodeSeen, **changes: Any) -> NodeAct:

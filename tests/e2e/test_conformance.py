@@ -18,7 +18,7 @@ from typing import Any, Final, assert_never
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import keys, models, records
+from seatrial.adapters.kube import keys, models, rollout_intent
 from seatrial.core.consumers import GpuUse
 from seatrial.core.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
 from seatrial.run.loop import Report, run_forever
@@ -96,7 +96,7 @@ class Simulated:
             for number in EVERYBODY
         ]
         self._names = [node.name for node in nodes]
-        intent = records.read_intent(self._rollout(), OperatorFacts())
+        intent = rollout_intent.read_intent(self._rollout(), OperatorFacts(), STARTED_AT)
         self._world = World(nodes, intent, delays=delays, seed=seed, started_at=STARTED_AT)
         self._world.watchers.append(self._watch)
         self._memory = Memory(STARTED_AT)
@@ -179,7 +179,7 @@ class Simulated:
 
     def patch(self, spec: Mapping[str, Any]) -> None:
         self._spec = _merged(self._spec, spec)
-        self._world.intent = records.read_intent(self._rollout(), OperatorFacts())
+        self._world.intent = rollout_intent.read_intent(self._rollout(), OperatorFacts(), STARTED_AT)
 
     def wait(self, is_so: Callable[[], bool], what: str) -> None:
         self._run(lambda _: is_so(), what)

@@ -1,10 +1,15 @@
-"""Worlds that take up to a minute each: `make explore` walks them, in addition to those of test_explore.py."""
+"""Worlds that take up to a minute each: `make explore` walks them, in addition to the others here."""
 
 from __future__ import annotations
 
 import pytest
 
+from seatrial.core.campaign import Via
 from seatrial.sim.explore import AT_ONCE, explore
+from seatrial.sim.outside import GateFate
+from seatrial.sim.reactions import Fate
+from tests.builders import NEW
+from tests.model import test_explore_campaign as campaigns
 from tests.model.test_explore import BROKEN, RESTARTED, assert_all_is_well, limits, some_nodes
 
 pytestmark = pytest.mark.slow
@@ -30,3 +35,28 @@ def test_four_nodes_of_which_one_has_a_driver_that_fails() -> None:
         some_nodes(4, **RESTARTED), limits(2, failed_max=0), fates={"n2": BROKEN}, restarts_max=0, state_limit=4_000_000
     )
     assert_all_is_well(found, states_min=100_000)
+
+
+# ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("via", campaigns.VIAS)
+@pytest.mark.parametrize("fates", [{}, campaigns.FAILING], ids=["passing", "failing"])
+def test_a_campaign_undone_at_any_moment_by_a_controller_that_starts_again(
+    via: Via, fates: dict[str, GateFate]
+) -> None:
+    undone = ("somebody wants it undone", campaigns.a_wish(via, abort="not today"))
+    found = campaigns.walk(2, via, gate_fates=fates, changes=(undone,), world=AT_ONCE)
+    assert_all_is_well(found, states_min=2_000)
+
+
+def test_two_canaries_of_which_one_fails_and_a_node_more() -> None:
+    fates = {"n2": Fate(driver_fails_on=NEW.version)}
+    found = campaigns.walk(3, wish=campaigns.a_wish(canaries=2), fates=fates, world=AT_ONCE)
+    assert_all_is_well(found, states_min=10_000)
+
+
+@pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
+def test_a_campaign_over_three_nodes_and_a_controller_that_starts_again_twice(has_pools: bool) -> None:
+    found = campaigns.walk(3, Via.GIT, has_pools=has_pools, restarts_max=2)
+    assert_all_is_well(found, states_min=25_000)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from seatrial.core import capacity
-from seatrial.core.actions import Action, AskCheckpoint, EvictPods, WriteRolloutRecord
+from seatrial.core.actions import Action, AskCheckpoint, EvictPods, NodeAct, WriteRolloutRecord
 from seatrial.core.intent import Intent
 from seatrial.core.policy import Limits
 from seatrial.core.snapshot import Instant, NodePhase, NodeSeen, RolloutRecord, Snapshot
@@ -94,6 +94,7 @@ class SlowRollout:
         if isinstance(action, WriteRolloutRecord):
             self._write(action)
             return
+        assert isinstance(action, NodeAct)
         node = self.nodes[action.node]
         answer = apply(node, action, self.fates.get(action.node, HEALTHY))
         if isinstance(answer, Refused):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,20 +61,35 @@ def run(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> Report:
     """Everything there is to say about the file the arguments name."""
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
-    from seatrial.cli.report import Found, Report
 
     path = find_matrix(args.file, Path())
-    facts, found = _facts([*_beside(path), *args.facts])
+    facts, found = known([*_beside(path), *args.facts])
     reading = load_matrix(path).reading
     on = args.on or datetime.now().astimezone().date()
     base, compared_with = _base(path, args.base)
-    more, broken = _more([*_rules_beside(path), *args.rules], on)
+    more, broken = more_rules([*_rules_beside(path), *args.rules], on)
+    return report_of(reading, str(path), facts, on, base, compared_with, more, (*found, *broken))
+
+
+def report_of(
+    reading: Reading,
+    file: str,
+    facts: Facts,
+    on: date,
+    base: Matrix | None = None,
+    compared_with: str = "",
+    more: MoreRules | None = None,
+    besides: Sequence[Finding] = (),
+) -> Report:
+    """Everything there is to say about a matrix that was read, wherever it lives; `besides` was found on the way."""
+    from seatrial.cli.report import Found, Report
+
     told = _by_entry(reading)
-    found = [*(each for each in reading.findings if all(each not in those for those in told.values())), *found, *broken]
+    found = [*(each for each in reading.findings if all(each not in those for those in told.values())), *besides]
     judged = _judged(reading.matrix, facts, on, base, _both(told, more)) if reading.matrix is not None else []
     whole = [Found(entry="", finding=finding) for finding in _without_repeats(found, judged)]
     return Report(
-        file=str(path),
+        file=file,
         on=on,
         built_on=facts.built_on,
         known_until=facts.known_until,
@@ -116,16 +132,17 @@ def _without_repeats(found: list[Finding], judged: list[Found]) -> list[Finding]
     ]
 
 
-def _facts(paths: list[str]) -> tuple[Facts, list[Finding]]:
+def known(paths: list[str]) -> tuple[Facts, list[Finding]]:
+    """The knowledge base under the user's own facts from these files, and what is wrong with those."""
     from seatrial.adapters.files.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
 
-    known, findings = load_knowledge(), []
+    facts, findings = load_knowledge(), []
     for path in paths:
         try:
-            known = known.under(load_user_facts(path))
+            facts = facts.under(load_user_facts(path))
         except FactsFileInvalid as err:
             findings.append(err.finding)
-    return known, findings
+    return facts, findings
 
 
 def _beside(path: Path) -> list[str]:
@@ -137,7 +154,8 @@ def _rules_beside(path: Path) -> list[str]:
     return [str(beside)] if beside.is_file() else []
 
 
-def _more(paths: list[str], on: date) -> tuple[MoreRules | None, tuple[Finding, ...]]:
+def more_rules(paths: list[str], on: date) -> tuple[MoreRules | None, tuple[Finding, ...]]:
+    """The user's own rules from these files, and what is wrong with them."""
     if not paths:
         return None, ()
     from seatrial.adapters.files.cel_rules import load_rules

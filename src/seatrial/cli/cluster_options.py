@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 USER_AGENT = f"seatrial/{__version__}"
 
 
-def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """--kubeconfig, --context, -n, --rollout."""
+def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
+    """--kubeconfig, --context, -n, and --rollout for a command that looks at one."""
     parser.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig to use (else $KUBECONFIG, ~/.kube/config)")
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
     parser.add_argument(
         "-n", "--namespace", default="gpu-operator", metavar="NAME", help="where the drivers run (gpu-operator)"
     )
-    parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
+    if has_rollout:
+        parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
 
 
 def load(args: argparse.Namespace) -> Config:

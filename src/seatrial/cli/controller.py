@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from pathlib import Path
 
 from seatrial.cli import cluster_options
@@ -40,6 +41,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long a dead leader blocks the next one (15)",
     )
     parser.add_argument(
+        "--git-folder",
+        type=Path,
+        metavar="DIR",
+        help="where private clones of matrix repositories are kept; may be lost (a folder in the user's cache)",
+    )
+    parser.add_argument(
+        "--git-credentials",
+        type=Path,
+        metavar="DIR",
+        help="a mounted secret with username and password, or ssh-privatekey and known_hosts (Git's own helpers)",
+    )
+    parser.add_argument(
+        "--git-look-seconds",
+        type=_look_seconds,
+        default=30,
+        metavar="N",
+        help="how often a matrix repository is looked at (30)",
+    )
+    parser.add_argument(
         "--metrics-bind-address",
         default=PAGES,
         metavar="HOST:PORT",
@@ -53,7 +73,19 @@ def _seconds(text: str) -> int:
     return int(text)
 
 
+def _look_seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 1 or more")
+    return int(text)
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if home else Path.home() / ".cache") / "seatrial" / "git"
+
+
 def run(args: argparse.Namespace) -> int:
+    from seatrial.controller.keeper import GitSettings
     from seatrial.controller.log import Log
     from seatrial.controller.main import LeaseHeld, Settings, control
 
@@ -67,6 +99,9 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
+        git=GitSettings(
+            folder=args.git_folder or _cache(), credentials=args.git_credentials, look_seconds=args.git_look_seconds
+        ),
         pages=args.metrics_bind_address,
     )
     try:

@@ -2,7 +2,8 @@
 
 seatrial manifests crd    the GPURollout resource definition
 seatrial manifests rbac   the controller's ServiceAccount and exactly the rights it needs
-seatrial manifests        both
+seatrial manifests pace   the same for `seatrial pace`, which needs nothing else
+seatrial manifests        the first two
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ EXITS: tuple[ExitCode, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=["crd", "rbac", "all"], default="all", help="which part")
+    parser.add_argument("what", nargs="?", choices=["crd", "rbac", "pace", "all"], default="all", help="which part")
     parser.add_argument(
         "--operator-namespace",
         type=_namespace,
@@ -32,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="where a DRA driver's plugins run, and may be deleted (nowhere); can be given several times",
     )
+    parser.add_argument(
+        "--canary", action="store_true", help="with the rights that rollouts with a canary need besides (none of them)"
+    )
 
 
 def _namespace(text: str) -> str:
@@ -43,7 +47,10 @@ def _namespace(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    rbac = manifests.rbac(operator_namespace=args.operator_namespace, dra_namespaces=args.dra_namespace)
-    parts = {"crd": [manifests.crd()], "rbac": [rbac], "all": [manifests.crd(), rbac]}
+    rbac = manifests.rbac(
+        operator_namespace=args.operator_namespace, dra_namespaces=args.dra_namespace, has_campaigns=args.canary
+    )
+    pace = manifests.pace(operator_namespace=args.operator_namespace)
+    parts = {"crd": [manifests.crd()], "rbac": [rbac], "pace": [pace], "all": [manifests.crd(), rbac]}
     print("---\n".join(parts[args.what]), end="")
     return ExitCode.OK

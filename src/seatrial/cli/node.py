@@ -51,16 +51,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = commands.add_parser("show", help="everything about one node, and why it waits")
     shown.add_argument("node", help="name of the node")
     shown.add_argument("-o", "--output", choices=["table", "json"], default="table")
-    retried = commands.add_parser("retry", help="try a failed node again")
-    retried.add_argument("--again", action="store_true", help="also a node that has not failed: upgrade it once more")
-    retried.add_argument("--accept-loss", action="store_true", help="accept that it offers less than before")
-    skipped = commands.add_parser("skip", help="leave a node out")
-    unskipped = commands.add_parser("unskip", help="let it be upgraded after all")
-    for command in (retried, skipped, unskipped):
-        command.add_argument("nodes", nargs="+", metavar="NODE", help="names of nodes")
-        command.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
-    for command in (listing, shown, retried, skipped, unskipped):
+    for name, text in (
+        ("retry", "try a failed node again"),
+        ("skip", "leave a node out"),
+        ("unskip", "let it be upgraded after all"),
+    ):
+        add_change_arguments(commands.add_parser(name, help=text), name)
+    for command in (listing, shown):
         cluster_options.add_cluster_arguments(command)
+
+
+def add_change_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    """What a command that writes on nodes has to know."""
+    if what == "retry":
+        parser.add_argument("--again", action="store_true", help="also one that has not failed: upgrade it once more")
+        parser.add_argument("--accept-loss", action="store_true", help="accept that it offers less than before")
+    parser.add_argument("nodes", nargs="+", metavar="NODE", help="names of nodes")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    cluster_options.add_cluster_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
-"""Show a rollout: its target, who is where, who waits and why.
+"""Show a rollout: its target, who is where, who waits and why; -w keeps it up to date until it ends.
 
-Exit code 0 when it is done or moving, 12 when it waits for somebody.
+Exit code 0 when it is done or moving, 12 when it waits for somebody, 10 when a gate of it has failed.
 """
 
 # Tests: tests/cli/test_status.py
@@ -22,22 +22,36 @@ if TYPE_CHECKING:
     from seatrial.core.holds import Hold
     from seatrial.core.policy import Limits
 
-EXITS = (ExitCode.HELD,)
+EXITS = (ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
 NAMED_MAX = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli import rollout
+
     cluster_options.add_cluster_arguments(parser)
+    rollout.add_watch(parser)
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
 
 def run(args: argparse.Namespace) -> int:
     from seatrial.cli.look import look
 
-    found = look(args)
+    if args.watch:
+        from seatrial.cli import rollout_watch
+
+        return rollout_watch.watch(args)
+    return show(look(args), args.output)
+
+
+def show(found: Look, output: str) -> int:
+    """Print one look."""
+    from seatrial.cli import rollout_picture
+
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
-    if args.output == "json":
+    picture = rollout_picture.picture_of(found)
+    if output == "json":
         import json
 
         print(json.dumps(as_data(found), indent=2))
@@ -45,11 +59,14 @@ def run(args: argparse.Namespace) -> int:
         _print_table(found)
     if found.faults:
         return ExitCode.ERROR
+    if picture is not None:
+        return picture.exit_code
     return ExitCode.HELD if _state(found) == "waiting" else ExitCode.OK
 
 
 def as_data(found: Look) -> dict[str, Any]:
     """Everything `status` knows, for scripts."""
+    from seatrial.cli import rollout_picture
     from seatrial.core import explain
 
     nodes = found.sight.seen.nodes if found.sight else found.nodes
@@ -90,6 +107,9 @@ def as_data(found: Look) -> dict[str, Any]:
             }
             for held in found.decision.waits
         ]
+        picture = rollout_picture.picture_of(found)
+        if picture is not None:
+            data["campaign"] = rollout_picture.as_data(picture)
     return data
 
 
@@ -121,6 +141,7 @@ def _print_table(found: Look) -> None:
         _print_without_rollout(found, console)
         return
     seen, intent = found.sight.seen, found.sight.intent
+    _print_campaign(found)
     console.print(f"Rollout   {intent.rollout} to driver {intent.target}: {_state(found)}", style="bold")
     failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
     console.print(f"Limits    {_limits(intent.limits)}, {failures}")
@@ -139,6 +160,15 @@ def _print_table(found: Look) -> None:
     _print_holds(found.decision.waits, console)
 
 
+def _print_campaign(found: Look) -> None:
+    """Where the campaign stands, before what is told of every rollout."""
+    from seatrial.cli import rollout_picture, rollout_tree, rollout_watch
+
+    picture = rollout_picture.picture_of(found)
+    if picture is not None:
+        print("\n".join([*rollout_tree.tree(picture, rollout_watch.ink_of(sys.stdout)), ""]), flush=True)
+
+
 def _limits(limits: Limits) -> str:
     return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable"
 
@@ -149,7 +179,7 @@ def _print_without_rollout(found: Look, console: Console) -> None:
         for node in found.nodes.values()
     )
     if not found.faults:
-        console.print("Rollout   none; create a GPURollout to begin (`seatrial manifests crd` defines it)")
+        console.print("Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)")
     texts = [f"{text} on {count} nodes" for text, count in sorted(drivers.items())]
     console.print("Drivers   " + (", ".join(texts) or "no nodes seen"))
 

@@ -1,4 +1,4 @@
-"""Say why a node is not moving, until when, and what to do about it."""
+"""Say why a node or a rollout is not moving, until when, and what to do about it."""
 
 # Tests: tests/cli/test_why.py
 
@@ -21,7 +21,7 @@ EXITS: tuple[ExitCode, ...] = ()
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
-    parser.add_argument("node", help="name of the node")
+    parser.add_argument("node", metavar="NODE|ROLLOUT", help="name of a node, or of a rollout")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,13 +31,53 @@ def run(args: argparse.Namespace) -> int:
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
     node = found.nodes.get(args.node)
+    if node is None and any(each.name == args.node for each in found.rollouts):
+        return _rollout(args)
     if node is None:
         near = [name for name in sorted(found.nodes) if args.node in name][:3]
         hint = f" Did you mean {', '.join(near)}?" if near else " `kubectl get nodes` lists them."
-        print(f"seatrial: there is no node {args.node}.{hint}", file=sys.stderr)
+        print(f"seatrial: there is no node or rollout {args.node}.{hint}", file=sys.stderr)
         return ExitCode.ERROR
     print("\n".join(describe(found, node)))
     return ExitCode.ERROR if found.faults else ExitCode.OK
+
+
+def _rollout(args: argparse.Namespace) -> int:
+    from seatrial.cli.look import look
+
+    args.rollout = args.node
+    found = look(args)
+    print("\n".join(describe_rollout(found)))
+    return ExitCode.ERROR if found.faults else ExitCode.OK
+
+
+def describe_rollout(found: Look) -> list[str]:
+    """Where a rollout stands, and the answer."""
+    from seatrial.cli import rollout_tree
+    from seatrial.cli.rollout_picture import picture_of
+    from seatrial.core import explain
+
+    if found.sight is None or found.decision is None:
+        return ["Answer    the rollout cannot be read, so nothing is moved."]
+    intent = found.sight.intent
+    lines = [f"Rollout   {intent.rollout} to driver {intent.target}"]
+    picture = picture_of(found)
+    if picture is None:
+        mine = [held for held in found.decision.waits if held.subject == intent.rollout]
+        told = [f"Answer    {explain.sentence(held, found.at)}" for held in mine]
+        return [*lines, *(told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."])]
+    record = picture.record
+    lines.append(f"Phase     {record.phase.value} for {explain.span(found.at - record.entered_at)} ({picture.mode})")
+    if picture.source:
+        lines.append(f"Source    {picture.source}")
+    if record.why:
+        lines.append(f"Undone    {record.why}")
+    answers = [f"Answer    {code.value}: {rollout_tree.TOLD}" for code in picture.told]
+    answers += [f"Answer    {explain.sentence(held, found.at)}" for held in picture.holds]
+    answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
+    if not answers:
+        answers = ["Answer    it has ended." if picture.is_ended else "Answer    it waits for nothing: it is moving."]
+    return [*lines, *answers]
 
 
 def describe(found: Look, node: NodeSeen) -> list[str]:

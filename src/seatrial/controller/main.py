@@ -21,6 +21,7 @@ from typing import Final
 from seatrial import __version__
 from seatrial.adapters.http import webhook
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
+from seatrial.adapters.kube.access import Access
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.config import Config
 from seatrial.adapters.kube.events import EventRecorder
@@ -28,9 +29,12 @@ from seatrial.adapters.kube.execute import KubeExecutor
 from seatrial.adapters.kube.observe import KubeObserver
 from seatrial.controller import health, leading
 from seatrial.controller.health import Health
+from seatrial.controller.homes import Standing
+from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
 from seatrial.controller.metrics import Metrics
+from seatrial.controller.pacer import Pacer
 from seatrial.controller.teller import Teller
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, collect, run_forever, run_once
@@ -56,6 +60,7 @@ class Settings:
     lease_seconds: int
     journal: Path | None
     once: bool
+    git: GitSettings
     pages: str
     """HOST:PORT where health and metrics are served; empty serves them nowhere. A single pass serves none."""
 
@@ -68,6 +73,20 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class LastSight:
+    """What the last pass looked at: a commit says why it is made, and that is written in the record."""
+
+    def __init__(self) -> None:
+        self._standing: Standing | None = None
+
+    def take(self, report: Report) -> None:
+        if report.sight is not None and report.sight.seen.rollout.campaign is not None:
+            self._standing = Standing(intent=report.sight.intent, record=report.sight.seen.rollout.campaign)
+
+    def standing(self) -> Standing | None:
+        return self._standing
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
@@ -88,8 +107,26 @@ async def control(settings: Settings, log: Log) -> Report | None:
             log.say("serving health and metrics", address=taken)
         written = stack.enter_context(JsonlJournal(settings.journal)) if settings.journal else None
         client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
+        rights = Access(client, home=settings.lease_namespace, namespace=settings.namespace)
         observer = await stack.enter_async_context(
-            KubeObserver(client, namespace=settings.namespace, rollout=settings.rollout, on_fault=log.fault)
+            KubeObserver(
+                client,
+                namespace=settings.namespace,
+                rollout=settings.rollout,
+                on_fault=log.fault,
+                home=settings.lease_namespace,
+                source=lambda: keeper.facts(),
+                rights=rights,
+            )
+        )
+        last = LastSight()
+        keeper = Keeper(
+            client,
+            settings.git,
+            current=observer.current_rollout,
+            standing=last.standing,
+            on_change=observer.poke,
+            now=clock.now,
         )
         recorder = await stack.enter_async_context(
             EventRecorder(
@@ -97,6 +134,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
             )
         )
         await observer.wait_synced(SYNC_SECONDS)
+        await stack.enter_async_context(keeper)
         life.synced()
         _on_signals(stopping.set, observer.poke)
         stack.callback(election.release)
@@ -106,16 +144,23 @@ async def control(settings: Settings, log: Log) -> Report | None:
         log.say("leading", lease=f"{settings.lease_namespace}/{LEASE}")
         teller = Teller(recorder)
         executor = KubeExecutor(
-            client, observer, is_leader=election.is_leader, on_outcome=teller.tell, post=webhook.post
+            client,
+            observer,
+            is_leader=election.is_leader,
+            on_outcome=teller.tell,
+            post=webhook.post,
+            outer=keeper.do,
+            home=settings.lease_namespace,
         )
         # Whatever ends us: the acts under way are waited for before the lease is given up.
         stack.push_async_callback(executor.drain, DRAIN_SECONDS)
+        pacer = await stack.enter_async_context(Pacer(client, observer, log))
         ports = Ports(observer=observer, executor=executor, journal=written or NoJournal(), clock=clock)
         memory = Memory(clock.now())
         passes = Recorder(written) if written else None
 
         def note(report: Report) -> None:
-            for take in (teller.take, metrics.take, log.report):
+            for take in (last.take, pacer.take, teller.take, metrics.take, log.report):
                 take(report)
             life.passed()
 

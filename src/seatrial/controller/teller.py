@@ -19,7 +19,6 @@ from seatrial.core.actions import (
     PauseClients,
     RestartPod,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
 from seatrial.core.announce import About, Announcement, Tone, announce
 from seatrial.core.snapshot import NodePhase, NodeSeen
@@ -45,12 +44,12 @@ class Teller:
         if report.decision is None or report.sight is None or report.breaches:
             return
         for action in report.decision.actions:
-            if not isinstance(action, WriteRolloutRecord):
+            if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
 
     def tell(self, action: Action, outcome: Outcome, written: models.Node | None) -> None:
         """Tell how an act ended; a block is a matter of course, and what is stale never happened."""
-        if isinstance(action, WriteRolloutRecord):
+        if not isinstance(action, NodeAct):
             return
         before = self._before.pop(action.id, None)
         if isinstance(action, EvictPods | PauseClients) and outcome.result in (Result.DONE, Result.BLOCKED):

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from seatrial.core.campaign import PublishStep, Via
+from seatrial.core.gates import Gate
 from seatrial.core.policy import Policy
 from seatrial.core.snapshot import NodeRecord, Pod, RolloutRecord
 
@@ -203,6 +205,179 @@ class WriteRolloutRecord:
         return rollout_subject(self.record.name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkNode:
+    """Set or take away the marks of a campaign on one node, in one PATCH: its canary label, our skip label."""
+
+    node: str
+    rollout: str
+    expect: str
+    canary: bool | None = None
+    """True sets the mark, False takes it away, None leaves it."""
+    skip: bool | None = None
+    is_retry: bool = False
+    """Whether NVIDIA's controller is asked to try a failed node again: the one value of its label that is ours too."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.node}/mark@{self.expect}"
+
+    @property
+    def subject(self) -> str:
+        return self.node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """Have resources that own drivers carry a version: by a commit, or by writing them."""
+
+    rollout: str
+    step: PublishStep
+    versions: tuple[tuple[str, str], ...]
+    """Each resource, such as `ClusterPolicy/cluster-policy`, and the version it is to carry."""
+    via: Via
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/publish-{self.step}/" + "+".join(f"{name}={text}" for name, text in self.versions)
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/{self.step}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevertCommits:
+    """Take back the commits of a campaign, and no others, by one commit."""
+
+    rollout: str
+    commits: tuple[str, ...]
+    """The newest first."""
+    why: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/revert/" + "+".join(self.commits)
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/{self.step}"
+
+    @property
+    def step(self) -> PublishStep:
+        return PublishStep.REVERT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkBad:
+    """Write into the matrix that the entry was rejected, and why."""
+
+    rollout: str
+    why: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/bad"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/{self.step}"
+
+    @property
+    def step(self) -> PublishStep:
+        return PublishStep.BAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promote:
+    """Move the entries of the matrix (canary to production, production to rollback), and tag it."""
+
+    rollout: str
+    date: str
+    tag_base: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/promotion/{self.tag_base}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/{self.step}"
+
+    @property
+    def step(self) -> PublishStep:
+        return PublishStep.PROMOTION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartProbe:
+    """Have a gate measured on one node."""
+
+    rollout: str
+    gate: Gate
+    node: str
+    round: int
+    attempt: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/gate/{self.gate.name}/{self.node}/{self.round}.{self.attempt}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/gate/{self.gate.name}/{self.node}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAutoUpgrade:
+    """Switch NVIDIA's own upgrade controller on or off for a resource; off makes it forget the states it wrote."""
+
+    rollout: str
+    resource: str
+    value: bool
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/auto-upgrade/{self.resource}={self.value}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/auto-upgrade/{self.resource}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakePool:
+    """Make the canary's MachineConfigPool."""
+
+    rollout: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/make-pool/{self.name}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/pool/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovePool:
+    """Remove the MachineConfigPool we made, when nobody is in it any more."""
+
+    rollout: str
+    name: str
+    expect: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/remove-pool/{self.name}@{self.expect}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/pool/{self.name}"
+
+
 NodeAct: TypeAlias = (
     WriteNodeRecord
     | Cordon
@@ -214,7 +389,12 @@ NodeAct: TypeAlias = (
     | RequestMaintenance
     | ReleaseMaintenance
 )
-Action: TypeAlias = NodeAct | WriteRolloutRecord
+HomeAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote
+"""What a campaign does to the home of the matrix; each step of it at most once."""
+OuterAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote | StartProbe | SetAutoUpgrade | MakePool | RemovePool
+"""What a campaign does outside of the nodes."""
+CampaignAct: TypeAlias = MarkNode | OuterAct
+Action: TypeAlias = NodeAct | CampaignAct | WriteRolloutRecord
 
 
 def rollout_subject(name: str) -> str:

@@ -4,7 +4,8 @@ Dashboards and habits match these texts, so they are copied to the letter and ne
 does not tell (why a node was given up, and what to do) is told in our own. An act that was stale is not told: nothing
 happened. Like explain.py, English for users; sending is elsewhere.
 
-A node upgraded without trouble is told of nine times: eight states, and the pods that were moved away.
+A node upgraded without trouble is told of nine times: eight states, and the pods that were moved away. The phases of a
+campaign are told as Events on the rollout, in our own words.
 
 Tests: tests/core/test_announce.py
 """
@@ -28,9 +29,12 @@ from seatrial.core.actions import (
     RestartPod,
     WriteNodeRecord,
 )
+from seatrial.core.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.snapshot import NodePhase, NodeRecord, NodeSeen
 
+PHASE_REASON: Final = "GPURolloutPhase"
+"""The reason of Events about a campaign's phases; those about nodes have NVIDIA's."""
 EVICTION_FAILED: Final = "Failed to delete workload pods on the node for the driver upgrade"
 
 
@@ -47,6 +51,7 @@ class About(StrEnum):
     NODE = "node"
     POD = "pod"
     """The pod of the act."""
+    ROLLOUT = "rollout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,44 @@ def announce(
             return tuple(_failed_write(before, action, error, annotations))
         return (*_write(before, action, annotations), *_passage(before, action, has_moved_pods))
     return tuple(_failed_act(action, error)) if error else ()
+
+
+def announce_phase(before: CampaignRecord | None, after: CampaignRecord) -> tuple[Announcement, ...]:
+    """What to tell of a campaign's record that took the place of another: the turn it took, if it took one.
+
+    A new wave and a new canary are turns as well, within their phase.
+    """
+    if not after.history or (before is not None and before.history == after.history):
+        return ()
+    turn = after.history[-1]
+    is_resumed = before is not None and before.phase is RolloutPhase.PAUSED
+    text = "resumed after a pause" if is_resumed else turn.why or _PHASES[turn.phase].format(**_names(after))
+    tone = Tone.WARNING if _is_setback(turn, is_resumed) else Tone.NORMAL
+    return (Announcement(text=f"{turn.phase}: {text}", tone=tone, about=About.ROLLOUT),)
+
+
+_PHASES: Final[Mapping[RolloutPhase, str]] = {
+    RolloutPhase.PROPOSED: "it is checked whether it can begin",
+    RolloutPhase.CANARY: "{canaries} goes first",
+    RolloutPhase.GATING: "{canaries} runs the new driver, and the gates are asked",
+    RolloutPhase.BAKING: "every gate passed, and {canaries} is watched",
+    RolloutPhase.WAVING: "{canaries} held, and the fleet follows in waves",
+    RolloutPhase.PROMOTING: "the last wave is over, and the version becomes the production one",
+    RolloutPhase.DONE: "every node had its turn",
+    RolloutPhase.PAUSED: "while it was at {paused_in}; every node keeps its place",
+    RolloutPhase.REVERTING: "it goes back to what was before",
+    RolloutPhase.REVERTED: "everything is as it was before",
+}
+
+
+def _names(record: CampaignRecord) -> dict[str, str]:
+    return {"canaries": ", ".join(record.canaries) or "nobody", "paused_in": record.paused_in or RolloutPhase.PROPOSED}
+
+
+def _is_setback(turn: Turn, is_resumed: bool) -> bool:
+    """Whether a turn is bad news: undone, or the canary is lost and everything begins anew."""
+    is_undone = turn.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
+    return not is_resumed and (is_undone or (turn.phase is RolloutPhase.CANARY and bool(turn.why)))
 
 
 # ── done ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
 from seatrial.core import capacity, order, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.node import step_node
+from seatrial.core.phases import is_under_way
+from seatrial.core.rollout import ENDED, Course, step_rollout
 from seatrial.core.snapshot import (
     Admission,
     Instant,
-    Mode,
     NodePhase,
     NodeSeen,
     OperatorFacts,
@@ -33,7 +35,8 @@ from seatrial.core.snapshot import (
     Snapshot,
     Summary,
 )
-from seatrial.core.steps import Orders, Step, retry_at
+from seatrial.core.standing import wants
+from seatrial.core.steps import NOTHING, Orders, Step, retry_at
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -47,12 +50,15 @@ REBUFFS_MAX: Final = 50
 STOPS: Final = (
     HoldCode.PAUSED,
     HoldCode.MODE_CONTRADICTION,
+    HoldCode.NOBODY_MOVES,
     HoldCode.STALE_VIEW,
     HoldCode.TARGET_NOT_PUBLISHED,
 )
 """Why a rollout as a whole does not disrupt anybody."""
-FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION})
+FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
+"""Phases in which a node may not run the target before its turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,7 @@ class Decision:
 def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     """What to do next, why the rest waits, and when to ask again."""
     stop = why_stopped(seen, intent, now)
+    course = step_rollout(seen, intent, now, stop) if intent.campaign is not None else None
     # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
     is_blind = why_blind(seen, intent, now) is not None
     ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)
@@ -87,19 +94,30 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
         rebuffs=seen.rebuffs,
         attentive_since=seen.attentive_since,
     )
-    steps = {name: _step(node, orders, seen, stop, now) for name, node in sorted(seen.nodes.items())}
+    marked = {act.subject for act in course.acts} if course is not None else frozenset()
+    steps = {
+        name: NOTHING if name in marked else _step(node, orders, seen, stop, course, now)
+        for name, node in sorted(seen.nodes.items())
+    }
     admitted = let_in(steps, seen.nodes, ledger, budget, intent)
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
     holds += [hold(name, HoldCode.LEDGER_PENDING) for name in sorted(new)]
-    moves, left = _bounded([step.action for step in steps.values() if step.action is not None])
+    room = ACTIONS_MAX - len(course.acts if course is not None else ())
+    moves, left = _bounded([step.action for step in steps.values() if step.action is not None], room)
     holds += [pass_full(action.subject, now) for action in left]
-    writing, ask_again_at = write_rollout(seen, admitted.ledger, summarise(seen, holds, stop), now)
+    holds += course.holds if course is not None else ()
+    summary = summarise(seen, holds, stop)
+    if course is not None:
+        summary = replace(summary, state=state_of(course.record, stop, is_moving=summary.state == "progressing"))
+    writing, ask_again_at = write_rollout(
+        seen, admitted.ledger, summary, now, course.record if course is not None else None
+    )
     return Decision(
-        actions=(*writing, *moves),
+        actions=(*writing, *(course.acts if course is not None else ()), *moves),
         holds=tuple(sorted(holds, key=attrgetter("subject", "code"))),
-        wake_at=earliest([*(held.until for held in holds), ask_again_at]),
+        wake_at=earliest([*(held.until for held in holds), ask_again_at, course.wake_at if course else None]),
         stop=stop,
     )
 
@@ -107,7 +125,9 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
     owners = {node.facts.owner for node in seen.nodes.values()}
-    carried = {node.facts.wanted.version for node in seen.nodes.values() if node.facts.wanted is not None}
+    # A campaign publishes by itself, scope by scope, and says what it waits for.
+    wishes = (node.facts.wanted for node in seen.nodes.values()) if intent.campaign is None else ()
+    carried = {wanted.version for wanted in wishes if wanted is not None}
     return stop_of(seen, owners, carried, intent, now)
 
 
@@ -117,15 +137,28 @@ def stop_of(
     """The same, from who owns the members' drivers and which versions their DaemonSets carry; looks at no node."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
-    other = _other_mover(seen.operator, owners)
-    if other:
-        return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=other)
+    contradiction = _contradiction(seen, owners, intent)
+    if contradiction is not None:
+        return contradiction
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
     unpublished = _not_published(carried, intent)
     if unpublished is not None:
         return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
+    return None
+
+
+def _contradiction(seen: Snapshot, owners: Container[str], intent: Intent) -> Hold | None:
+    """Why who is to move the nodes is not who does."""
+    other, record = _other_mover(seen.operator, owners), seen.rollout.campaign
+    asked = (record.mode if record is not None else None) or (intent.campaign.mode if intent.campaign else Mode.DIRECT)
+    if asked is Mode.DIRECT and other:
+        return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=other)
+    # On the way back its controller is switched off for a moment, by us.
+    is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
+    if asked is Mode.DELEGATED and not other and not is_free:
+        return hold(intent.rollout, HoldCode.NOBODY_MOVES, owner=seen.operator.kind or "no GPU Operator")
     return None
 
 
@@ -158,10 +191,47 @@ def _is_target(text: str, intent: Intent) -> bool:
         return False
 
 
-def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Step:
-    """The node's own step, unless the rollout as a whole is stopped."""
+def _step(
+    node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, course: Course | None, now: Instant
+) -> Step:
+    """The node's own step, unless the rollout as a whole is stopped, or its turn has not come."""
+    if course is not None and not may_move(node, course):
+        return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
     return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop.code) else step
+
+
+def may_move(node: NodeSeen, course: Course) -> bool:
+    """Whether a campaign lets a node take a step of its own: its turn has come, or it is under way already."""
+    if course.record.mode is Mode.DELEGATED:
+        return False
+    # Who has failed may be tried again by whoever says so; it gets no further than to ask for its turn.
+    return node.name in course.open or is_under_way(node.record) or capacity.has_failed(node.record)
+
+
+def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion) -> Step:
+    """Why a node waits that a campaign does not let move; nothing where it has nothing to wait for."""
+    state = node.facts.nvidia_state
+    is_open = node.name in course.open
+    if course.record.mode is Mode.DELEGATED and (is_open or state not in ("", NodePhase.UPGRADE_DONE.value)):
+        is_settled = is_open and node.facts.is_in_sync and state == NodePhase.UPGRADE_DONE.value
+        return NOTHING if is_settled else Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state or "none"))
+    is_new = course.record.phase in LEAKING and node.facts.is_in_sync and not _was_let_in(node, course.record)
+    if is_new and node.facts.driver is not None and wants(node.facts, str(target)):
+        # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
+        return Step(hold=hold(node.name, HoldCode.LEAKED, version=node.facts.driver.version))
+    is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
+    if node.facts.is_in_sync and is_settled:
+        return NOTHING
+    return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
+
+
+def _was_let_in(node: NodeSeen, record: CampaignRecord) -> bool:
+    """Whether a node runs what it runs because its turn came: it is a canary, or ended its work since we began."""
+    if record.mode is Mode.DELEGATED:
+        return not node.facts.skipped_by
+    begun_at = min((turn.at for turn in record.history if turn.phase is RolloutPhase.CANARY), default=0.0)
+    return node.name in record.canaries or (node.record is not None and node.record.entered_at >= begun_at)
 
 
 def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None], now: Instant) -> Step:
@@ -227,10 +297,10 @@ def wish(node: NodeSeen) -> Admission:
     return Admission(node=node.name, attempt=node.record.attempt if node.record else 0)
 
 
-def _bounded(moves: list[Action]) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
-    """At most ACTIONS_MAX a pass; what gives capacity back goes first."""
+def _bounded(moves: list[Action], room: int) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+    """At most so many a pass; what gives capacity back goes first."""
     ordered = sorted(moves, key=turn_of)
-    return tuple(ordered[:ACTIONS_MAX]), tuple(ordered[ACTIONS_MAX:])
+    return tuple(ordered[:room]), tuple(ordered[room:])
 
 
 def turn_of(action: Action) -> tuple[bool, str]:
@@ -247,7 +317,11 @@ def pass_full(subject: str, now: Instant) -> Hold:
 
 
 def write_rollout(
-    seen: Snapshot, ledger: tuple[Admission, ...], summary: Summary, now: Instant
+    seen: Snapshot,
+    ledger: tuple[Admission, ...],
+    summary: Summary,
+    now: Instant,
+    campaign: CampaignRecord | None = None,
 ) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
     """The ledger at once when it changed; the summary with it, or at most every SUMMARY_SECONDS."""
     before = seen.rollout
@@ -265,14 +339,22 @@ def write_rollout(
         summarised_at=now,
         rebuffs=tuple(sorted(seen.rebuffs.items()))[:REBUFFS_MAX],
         attentive_since=seen.attentive_since,
+        campaign=campaign,
     )
     is_news = before.summary is None or before.summary.state != summary.state
-    if ledger != before.admitted or is_news:
+    if ledger != before.admitted or campaign != before.campaign or is_news:
         return (WriteRolloutRecord(record=record),), None
     if (summary, record.rebuffs) == (before.summary, before.rebuffs):
         return (), None
     due_at = before.summarised_at + SUMMARY_SECONDS
     return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
+
+
+def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> str:
+    """A campaign's state in one word: it is over only when its last phase is."""
+    if record.phase in ENDED:
+        return "done" if record.phase is RolloutPhase.DONE else "reverted"
+    return "progressing" if is_moving and stop is None else "waiting"
 
 
 def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None) -> Summary:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core import troubles
+from seatrial.core.campaign import Point, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import FailureCode
 from seatrial.core.snapshot import Instant
@@ -32,7 +33,7 @@ _BY_ITSELF: Final = "Nothing to do: it goes on by itself."
 EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.PAUSED: _says(
         "the rollout is paused; every node keeps its place",
-        'Resume with `kubectl patch gpurollout {rollout} --type=merge -p \'{{"spec":{{"paused":false}}}}\'`.',
+        "Resume with `seatrial rollout resume {rollout}`.",
     ),
     HoldCode.STALE_VIEW: _says(
         "the view of {source} is not current, and nobody is disrupted on an old view",
@@ -40,11 +41,146 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.MODE_CONTRADICTION: _says(
         "NVIDIA's own upgrade controller is on ({owner} has autoUpgrade: true), and only one may move the nodes",
-        "Set upgradePolicy.autoUpgrade to false on {owner} to let seatrial move the nodes.",
+        "Set upgradePolicy.autoUpgrade to false on {owner} to let seatrial move the nodes, "
+        "or let NVIDIA's controller move them with spec.mode: delegated.",
+    ),
+    HoldCode.NOBODY_MOVES: _says(
+        "the rollout leaves the nodes to NVIDIA's own upgrade controller, and it is off ({owner})",
+        "Set upgradePolicy.autoUpgrade to true there, or let seatrial move the nodes with spec.mode: direct.",
     ),
     HoldCode.TARGET_NOT_PUBLISHED: _says(
         "the rollout wants driver {target}, but the driver DaemonSet carries {found}",
         "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target.",
+    ),
+    HoldCode.OTHER_ROLLOUT: _says(
+        "rollout {other} is under way, and two at once could not be told apart",
+        "It begins when {other} has ended; see `seatrial rollout status {other}`, "
+        "or end it with `seatrial rollout abort {other} --reason ...`.",
+    ),
+    HoldCode.ACCESS_DENIED: _says(
+        "the controller may not {what}, and would need to later on",
+        "Grant it, for example with `seatrial manifests | kubectl apply -f -`; "
+        "`kubectl auth can-i --list` shows what it may do.",
+    ),
+    HoldCode.NO_CANARY: _says(
+        "of {wanted} nodes to go first {found} can{reason_text}",
+        "A canary is Ready, schedulable, not marked skip, and its driver is Ready: mend such a node, "
+        "or choose others in spec.canary.",
+    ),
+    HoldCode.NO_WAY_BACK: _says(
+        "it is not known which driver {resource} carried before: "
+        "node {node} does not run the target, and neither says a version to go back to",
+        "Write the version in use into {resource}, so that there is something to return to.",
+    ),
+    HoldCode.NOTHING_TO_PUBLISH: _says(
+        "no ClusterPolicy and no NVIDIADriver is there to carry the version",
+        "Set spec.publish.via to none where somebody else writes the driver DaemonSet.",
+    ),
+    HoldCode.HALF_DONE: _says(
+        "nodes are half-way through another upgrade, or failed in it: {count}, first {nodes}",
+        "See what would become of each with `seatrial rollout adopt {subject}`, and let it finish or undo them.",
+    ),
+    HoldCode.SOURCE_UNREACHABLE: _says(
+        "the matrix cannot be looked at: {why}",
+        "It is tried again by itself; check the address and the credentials in spec.matrix if it stays so.",
+    ),
+    HoldCode.MATRIX_PROBLEM: _says(
+        "the matrix has no entry to stand behind the target: {why}",
+        "Mend it there (`seatrial check` says what is wrong), or end the rollout with "
+        "`seatrial rollout abort {subject} --reason ...`.",
+    ),
+    HoldCode.MATRIX_CHANGED: _says(
+        "the matrix now says {found}, and the rollout was made for {target}",
+        "Start a rollout of what it says now, after `seatrial rollout abort {subject} --reason ...`; "
+        "or put {target} back.",
+    ),
+    HoldCode.HISTORY_REWRITTEN: _says(
+        "the commit the rollout was made from is not in the branch any more (it is at {head})",
+        "Find out who rewrote the branch and restore the commit, or end the rollout with "
+        "`seatrial rollout abort {subject} --reason ...`.",
+    ),
+    HoldCode.ENTRY_BAD: _says(
+        "the matrix marks the entry bad: {why}",
+        "Choose another version; or take the mark away, if what it says is mended.",
+    ),
+    HoldCode.APPROVAL_PENDING: _says(
+        "a person has to say yes before {point_text}", "Say it with `seatrial rollout approve {subject} {point}`."
+    ),
+    HoldCode.OUTSIDE_WINDOW: _says(
+        "no maintenance window is open: nobody starts, and who is under way ends",
+        "It goes on when the next window opens; see spec.windows.",
+    ),
+    HoldCode.MARKS_PENDING: _says("nodes are being marked, first {node}: {count} to go", _BY_ITSELF),
+    HoldCode.POOL_PENDING: _says(
+        "MachineConfigPool {pool} is not as it should be yet", "See `kubectl describe machineconfigpool {pool}`."
+    ),
+    HoldCode.POOL_PAUSED: _says(
+        "MachineConfigPool {pool} is paused, and as long as it is its kubelets get no new certificates",
+        "Resume the pool before the old ones end.",
+    ),
+    HoldCode.MERGE_PENDING: _says(
+        "a person has to merge our change ({step}): {request}",
+        "Merge it; or decline it, and end the rollout with `seatrial rollout abort {subject} --reason ...`.",
+    ),
+    HoldCode.PUBLISH_PENDING: _says(
+        "{resource} and the DaemonSets that come from it are not seen to carry {version} yet", "{publish_step}"
+    ),
+    HoldCode.WRITTEN_BY_ANOTHER: _says(
+        "{resource} is to carry {version}, but {writer} writes it from a repository and would undo what we write",
+        "Give the rollout spec.publish.via: git with the file that {writer} brings into the cluster, "
+        "or change the version there yourself.",
+    ),
+    HoldCode.CANARY_AT_WORK: _says(
+        "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
+    ),
+    HoldCode.GATES_RUNNING: _says(
+        "gates have not answered yet: {gates}", "See the gate's Job if it takes longer than usual."
+    ),
+    HoldCode.GATE_UNKNOWN: _says(
+        "gate {gate} could not be measured on {node}{reason_text}; unknown is no pass",
+        "It is asked again by itself, and the time until then is no evidence; see the gate's Job and its image.",
+    ),
+    HoldCode.BAKING: _says(
+        "the canary bakes: well for {hours} of {asked} hours, {left} to go",
+        "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",
+    ),
+    HoldCode.WAVE_AT_WORK: _says(
+        "wave {wave} of {waves} is at work, nodes left: {left}", "See `seatrial status -w` for how it goes."
+    ),
+    HoldCode.WAVE_PAUSE: _says("wave {wave} of {waves} is over, and watched before the next begins", _BY_ITSELF),
+    HoldCode.PROMOTION_PENDING: _says(
+        "the matrix is being written: the new versions to production, as tag {tag}", _BY_ITSELF
+    ),
+    HoldCode.ROLLBACK_PENDING: _says(
+        "it failed, and a person decides whether it is undone: {why}",
+        "Undo it with `seatrial rollout approve {subject} rollback`; or mend the cause, "
+        "then `seatrial rollout retry NODE`.",
+    ),
+    HoldCode.REVERT_PENDING: _says("what we published is being taken back", _BY_ITSELF),
+    HoldCode.REVERT_CONFLICT: _says(
+        "our commits cannot be taken back, others changed the same lines since: {why}",
+        "Revert them by hand in the repository; it goes on once the old version is there again.",
+    ),
+    HoldCode.NODES_GOING_BACK: _says(
+        "nodes are not back on what they ran before yet: {nodes}",
+        "See `seatrial why NODE` if it takes longer than usual.",
+    ),
+    HoldCode.STATES_PENDING: _says(
+        "NVIDIA's controller is made to forget the states it wrote, so that nobody is emptied in vain: "
+        "{nodes} nodes to go",
+        _BY_ITSELF,
+    ),
+    HoldCode.NOT_ITS_TURN: _says(
+        "its turn has not come: the rollout is at {phase}", "It follows by itself; see `seatrial rollout status`."
+    ),
+    HoldCode.MOVED_BY_NVIDIA: _says(
+        "NVIDIA's own upgrade controller has it at {state}",
+        "See the gpu-operator's log if it takes longer than usual.",
+    ),
+    HoldCode.LEAKED: _says(
+        "it runs driver {version} before its turn: a driver pod made anew, after a reboot or a repair, takes what is "
+        "published",
+        "Nothing is lost: it is proven when its turn comes, and goes back with the others should it come to that.",
     ),
     HoldCode.PARALLEL_LIMIT: _says(
         "{limit} nodes{scope_text} may be upgraded at once, and under way are {nodes}",
@@ -218,6 +354,20 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
 }
 
+POINTS: Final[Mapping[str, str]] = {
+    Point.CANARY: "the canary is touched",
+    Point.WAVES: "the fleet follows the canary",
+    Point.PROMOTION: "the matrix is promoted",
+    Point.ROLLBACK: "it is undone",
+}
+
+PUBLISHING: Final[Mapping[str, str]] = {
+    Via.GIT: "It goes on when Argo CD or Flux has brought the commit into the cluster; see whether it does, "
+    "or whether a pull request waits to be merged.",
+    Via.DIRECT: "It goes on when the GPU Operator has written the DaemonSets; see its log if it does not.",
+    Via.NOBODY: "Publish {version} in {resource}.",
+}
+
 FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; nothing was deleted by force",
     FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; nothing was deleted by force",
@@ -276,12 +426,15 @@ def _fill(text: str, held: Hold) -> str:
     params["trouble_text"] = f" ({trouble})" if trouble else ""
     reason = params.get("why", "")
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
+    params["reason_text"] = f": {reason}" if reason else ""
+    params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
     cause = _diagnosis(held)
     params["cure"] = cause[1] if cause else "Mend the cause."
     # What others say may end with a full stop of its own.
     texts = {key: value.rstrip(". ") for key, value in params.items()}
-    return text.format(**(texts | {"cure": params["cure"]}), subject=held.subject)
+    whole = {"cure": params["cure"], "publish_step": PUBLISHING.get(params.get("via", ""), "").format(**texts)}
+    return text.format(**(texts | whole), subject=held.subject)
 
 
 def _times(held: Hold, now: Instant) -> str:

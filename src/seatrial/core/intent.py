@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from seatrial.core import versions
+from seatrial.core.campaign import Campaign
 from seatrial.core.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, policy_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class Intent:
     restart_timeout_seconds: float = 1800.0
     validation_timeout_seconds: float = 600.0
     is_paused: bool = False
+    campaign: Campaign | None = None
+    """How carefully: canary, gates, bake, waves. None moves the members, once somebody has published the target."""
 
     @property
     def limits(self) -> Limits:

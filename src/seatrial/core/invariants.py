@@ -6,13 +6,22 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     capacity       our disruptions never take more of the fleet than the limits allow
     recorded       no disruptive act before its record has been seen
     admitted       no disruptive act on a node that the ledger does not name
-    hands_off      a node cordoned, or marked skip, by a human stays so
+    hands_off      a node cordoned, or marked skip, by somebody else stays so
     no_lost_node   each member is moving, done, or held with a reason
     one_act        at most one act per node per pass
     bounded        no more than ACTIONS_MAX acts a pass
     table          every phase opened is one the table allows
     proven         no node takes work again unless its driver is proven
     held_off       no driver is taken from under a pod that uses it
+
+Of a campaign, besides:
+
+    turn           its record walks along the table of phases, and what was proven or written down is not lost
+    record_first   nothing is done in the pass that changes the record
+    bake           the fleet follows, and the matrix is promoted, only after every gate passed for as long as asked
+    way_back       no version is published without one to go back to
+    unopened       nobody starts before their turn
+    one_thing      nothing new is published while another campaign is under way
 
 Tests: tests/core/test_invariants.py
 """
@@ -24,13 +33,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import capacity, clearing
+from seatrial.core import capacity, clearing, rollout
 from seatrial.core.actions import (
     AskCheckpoint,
+    CampaignAct,
     Cordon,
     EvictPods,
+    MarkNode,
+    NodeAct,
     Operand,
     PauseClients,
+    Promote,
+    Publish,
     RequestMaintenance,
     RestartPod,
     Uncordon,
@@ -38,11 +52,14 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     is_disruptive,
 )
+from seatrial.core.campaign import CampaignRecord, PublishStep, RolloutPhase
 from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.gates import Verdict
 from seatrial.core.intent import Intent
 from seatrial.core.phases import TRANSITIONS, is_under_way
 from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
+from seatrial.core.standing import is_same, resource_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +140,7 @@ def _in(scope: str) -> str:
 def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """No disruptive act before its record has been seen."""
     for action in decision.actions:
-        if isinstance(action, WriteRolloutRecord) or not (is_disruptive(action) or isinstance(action, AskCheckpoint)):
+        if not isinstance(action, NodeAct) or not (is_disruptive(action) or isinstance(action, AskCheckpoint)):
             continue
         record = seen.nodes[action.node].record
         if record is None or record.phase not in ACTS_IN[type(action)]:
@@ -136,7 +153,7 @@ def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
     """No node starts, and no disruptive act happens, without the ledger naming it."""
     ledger = frozenset(seen.rollout.admitted)
     for action in decision.actions:
-        if isinstance(action, WriteRolloutRecord):
+        if not isinstance(action, NodeAct):
             continue
         starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
         admission = Admission(node=action.node, attempt=action.attempt)
@@ -146,9 +163,11 @@ def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
 
 
 def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """A node cordoned, or marked skip, by a human stays so."""
+    """A node cordoned, or marked skip, by somebody else stays so; so does the mark of another campaign."""
     for action in decision.actions:
-        if isinstance(action, WriteRolloutRecord):
+        if isinstance(action, MarkNode):
+            yield from _unmarked(seen, action)
+        if not isinstance(action, NodeAct):
             continue
         node = seen.nodes[action.node]
         if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
@@ -158,12 +177,24 @@ def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
             yield _breach("hands_off", action.node, "start of a node marked skip")
 
 
-def no_lost_node(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """Each member is moving, done, or held with a reason."""
+def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
+    """Marks that an act would change although somebody else set them."""
+    facts = seen.nodes[action.node].facts
+    if action.skip is False and facts.skipped_by != action.rollout:
+        yield _breach("hands_off", action.node, f"a skip label of {facts.skipped_by or 'a person'} is taken away")
+    if action.skip and facts.is_skipped:
+        yield _breach("hands_off", action.node, "a skip label that is there already is made ours")
+    if action.canary is not None and facts.canary_of not in ("", action.rollout):
+        yield _breach("hands_off", action.node, f"the mark of {facts.canary_of} is changed")
+
+
+def no_lost_node(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Each member is moving, done, or held with a reason; a campaign touches nobody before their turn."""
     accounted = {held.subject for held in decision.holds} | {action.subject for action in decision.actions}
     for name, node in seen.nodes.items():
         is_done = node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
-        if name not in accounted and not is_done:
+        is_untouched = intent.campaign is not None and node.record is None and node.facts.is_in_sync
+        if name not in accounted and not is_done and not is_untouched:
             yield _breach("no_lost_node", name, f"neither moving nor held, record {node.record}")
 
 
@@ -222,6 +253,132 @@ def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
             yield _breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
 
 
+# ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def turn(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A campaign's record walks along the table of phases, and nothing of it goes backwards."""
+    before = seen.rollout.campaign
+    for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord):
+            after = action.record.campaign
+            if after is None and before is not None:
+                yield _breach("turn", intent.rollout, "the campaign's record is lost")
+            elif after is not None:
+                yield from (_breach("turn", intent.rollout, detail) for detail in _backwards(before, after))
+
+
+def _backwards(before: CampaignRecord | None, after: CampaignRecord) -> Iterator[str]:
+    """What about a record may not follow the one before it."""
+    if before is None:
+        if after.phase is not RolloutPhase.PROPOSED:
+            yield f"it begins as {after.phase}"
+        return
+    if after.phase is not before.phase and after.phase not in rollout.TRANSITIONS[before.phase]:
+        yield f"{before.phase} → {after.phase}"
+    if before.phase is RolloutPhase.PAUSED and after.phase not in (RolloutPhase.PAUSED, before.paused_in):
+        yield f"paused in {before.paused_in}, resumed in {after.phase}"
+    is_begun = before.phase is not RolloutPhase.PROPOSED and before.paused_in is not RolloutPhase.PROPOSED
+    if is_begun and (after.mode, after.baseline) != (before.mode, before.baseline):
+        yield "who moves the nodes, or the way back, is changed on the way"
+    if after.round < before.round:
+        yield f"round {before.round} → {after.round}: what was measured for it would be taken for new"
+    if after.wave < before.wave:
+        yield f"wave {before.wave} → {after.wave}"
+    if (before.date or before.tag_base) and (after.date, after.tag_base) != (before.date, before.tag_base):
+        yield "the promotion gets a second name"
+    if before.why and after.why != before.why and before.phase in _UNDOING:
+        yield "why it is undone is changed"
+
+
+_UNDOING: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
+
+
+def record_first(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nothing of a campaign is done in the pass that changes its record: a crash between the two loses nothing."""
+    written = [action.record.campaign for action in decision.actions if isinstance(action, WriteRolloutRecord)]
+    if not written or written[0] == seen.rollout.campaign:
+        return
+    for action in decision.actions:
+        if isinstance(action, CampaignAct):
+            yield _breach("record_first", intent.rollout, f"{type(action).__name__} before its record is seen")
+
+
+def bake(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """The fleet follows, and the matrix is promoted, only when every gate has passed for as long as was asked."""
+    for action in decision.actions:
+        is_fleet = isinstance(action, Publish) and action.step is PublishStep.FLEET
+        if is_fleet or isinstance(action, Promote):
+            lack = _unbaked(seen.rollout.campaign, intent)
+            if lack:
+                yield _breach("bake", action.subject, lack)
+
+
+def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
+    """What the evidence lacks; empty when it is whole."""
+    if record is None or intent.campaign is None:
+        return "there is no record of a canary"
+    if record.phase not in (RolloutPhase.WAVING, RolloutPhase.PROMOTING):
+        return f"the campaign is at {record.phase}"
+    unpassed = [each for each in record.gates if each.verdict is not Verdict.PASSED]
+    if not record.gates or unpassed:
+        return f"gate {unpassed[0].gate} is {unpassed[0].verdict}" if unpassed else "no gate was asked"
+    asked_seconds = intent.campaign.bake.seconds
+    return f"baked {record.baked_seconds} of {asked_seconds} s" if record.baked_seconds < asked_seconds else ""
+
+
+def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No version is published in a resource unless what it carried is on record, or nothing there would change."""
+    record = seen.rollout.campaign
+    known = dict(record.baseline) if record is not None else {}
+    for action in decision.actions:
+        if not isinstance(action, Publish) or action.step not in (PublishStep.CANARY, PublishStep.FLEET):
+            continue
+        for resource, version in action.versions:
+            if resource not in known and _moves_somebody(seen, resource, version):
+                yield _breach("way_back", intent.rollout, f"{resource} gets {version} with nothing to return to")
+
+
+def _moves_somebody(seen: Snapshot, resource: str, version: str) -> bool:
+    mine = (node.facts for node in seen.nodes.values() if resource_of(node.facts, seen.operator) == resource)
+    return any(facts.driver is None or not is_same(facts.driver.version, version) for facts in mine)
+
+
+OPENING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING})
+"""Phases in which nodes other than the canaries may have their turn."""
+
+
+def unopened(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody starts, and nobody is disrupted, before their turn; those that go with a canary as one have its turn."""
+    if intent.campaign is None:
+        return
+    record = seen.rollout.campaign
+    canaries = set(record.canaries) if record is not None else set()
+    if record is not None and record.phase in OPENING:
+        return
+    units = {_unit_of(seen, intent, name) for name in canaries if name in seen.nodes} - {""}
+    for action in decision.actions:
+        if not isinstance(action, NodeAct) or is_under_way(seen.nodes[action.node].record):
+            continue
+        starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
+        is_first = action.node in canaries or _unit_of(seen, intent, action.node) in units
+        if (starts or is_disruptive(action)) and not is_first:
+            where = record.phase if record is not None else "nowhere yet"
+            yield _breach("unopened", action.node, f"{type(action).__name__} while the campaign is at {where}")
+
+
+def _unit_of(seen: Snapshot, intent: Intent, name: str) -> str:
+    return capacity.place_of(seen.nodes[name].facts, intent).unit
+
+
+def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nothing new is published while another campaign is under way; going back is always right."""
+    for action in decision.actions:
+        is_new = isinstance(action, Publish) and action.step is not PublishStep.REVERT
+        if seen.others and (is_new or isinstance(action, Promote)):
+            yield _breach("one_thing", action.subject, f"{seen.others[0]} is under way as well")
+
+
 def _starts(seen: Snapshot, action: WriteNodeRecord) -> bool:
     before = seen.nodes[action.node].record
     return is_under_way(action.record) and not is_under_way(before)
@@ -238,6 +395,12 @@ PROMISES: Final[tuple[Promise, ...]] = (
     table,
     proven,
     held_off,
+    turn,
+    record_first,
+    bake,
+    way_back,
+    unopened,
+    one_thing,
 )
 
 

@@ -22,6 +22,19 @@ def ordered(wishing: Iterable[NodeSeen], nodes: Mapping[str, NodeSeen], intent: 
     return sorted(wishing, key=key_of(nodes, intent))
 
 
+def fixed(nodes: Iterable[NodeSeen], intent: Intent) -> list[NodeSeen]:
+    """An order that the work itself does not change, so that a wave has the same nodes whenever it is looked at."""
+    label = intent.domains[0].label if intent.domains and intent.order is Order.DOMAIN_BY_DOMAIN else ""
+    by_priority = intent.order is Order.PRIORITY
+
+    def key(node: NodeSeen) -> tuple[float | str, ...]:
+        domain = domain_of(node.facts, label) if label else ""
+        number = -_number(node.facts.labels.get(PRIORITY_LABEL, "")) if by_priority else 0
+        return (bool(label) and not domain, domain, number, node.name)
+
+    return sorted(nodes, key=key)
+
+
 def key_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> Key:
     """What the nodes are sorted by."""
     key = _KEYS[intent.order](nodes, intent)

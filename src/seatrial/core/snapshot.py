@@ -16,18 +16,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
 
+from seatrial.core.campaign import CampaignRecord, SourceFacts
+from seatrial.core.campaign import Mode as Mode
 from seatrial.core.consumers import GpuUse
+from seatrial.core.gates import Measurement
+from seatrial.core.instants import ApiInstant as ApiInstant
+from seatrial.core.instants import Instant as Instant
 from seatrial.core.owners import DriverClaim
 from seatrial.core.policy import PolicyWish
 from seatrial.core.troubles import Symptom
-
-Instant: TypeAlias = float
-"""Seconds since the epoch on *our* clock, unless a name says otherwise."""
-
-ApiInstant: TypeAlias = float
-"""Seconds since the epoch as written by the API server or a kubelet; compared with its like only."""
 
 
 class NodePhase(StrEnum):
@@ -44,13 +42,6 @@ class NodePhase(StrEnum):
     UNCORDON_REQUIRED = "uncordon-required"
     UPGRADE_DONE = "upgrade-done"
     UPGRADE_FAILED = "upgrade-failed"
-
-
-class Mode(StrEnum):
-    """Who moves the nodes: we (direct), or NVIDIA's upgrade controller (delegated)."""
-
-    DIRECT = "direct"
-    DELEGATED = "delegated"
 
 
 class Keeper(StrEnum):
@@ -207,6 +198,10 @@ class NodeFacts:
     is_cordoned: bool = False
     is_ready: bool = True
     is_skipped: bool = False
+    skipped_by: str = ""
+    """The rollout whose skip label it is; empty when a person set it, or there is none."""
+    canary_of: str = ""
+    """The rollout whose canary the node is marked as."""
     is_requested: bool = False
     """Somebody asked for an upgrade of this node by annotation, needed or not."""
     awaits_safe_load: bool = False
@@ -357,6 +352,8 @@ class RolloutRecord:
     """Writes that were turned down, by subject: so that `seatrial why` knows what the controller knows."""
     attentive_since: Instant = 0.0
     """Since when the controller has been free to act: deadlines count from there."""
+    campaign: CampaignRecord | None = None
+    """Where the campaign stands; None before it began, and where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,6 +377,17 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Carrier:
+    """A resource that says which driver nodes run: a ClusterPolicy, or an NVIDIADriver."""
+
+    name: str
+    """Its kind and name, such as `ClusterPolicy/cluster-policy`."""
+    version: str = ""
+    writer: str = ""
+    """Who wrote the version last, by the name it gave to the API server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorFacts:
     """What is seen of NVIDIA's GPU Operator."""
 
@@ -391,11 +399,25 @@ class OperatorFacts:
     policy: PolicyWish = field(default_factory=PolicyWish)
     """What its ClusterPolicy says about upgrades; each NVIDIADriver has its own, see `pools`."""
     pools: tuple[Pool, ...] = ()
+    carriers: tuple[Carrier, ...] = ()
 
     @property
     def mode(self) -> Mode:
         """Who moves the nodes, as the cluster itself has it."""
         return Mode.DELEGATED if self.is_auto_upgrading else Mode.DIRECT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachinePool:
+    """A MachineConfigPool of OpenShift, as far as it concerns the canary."""
+
+    name: str
+    resource_version: str = ""
+    is_paused: bool = False
+    is_ours: bool = False
+    """Whether this rollout made it."""
+    certificate_at: ApiInstant | None = None
+    """When the kubelets' certificate authority ends that a paused pool does not renew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -413,3 +435,13 @@ class Snapshot:
     when we wait to see it."""
     attentive_since: Instant = 0.0
     """Since when we have been looking and free to act; deadlines count from here, so an outage of ours fails nobody."""
+    source: SourceFacts | None = None
+    """What the home of the matrix shows; None where there is none, or before it was looked at."""
+    measurements: tuple[Measurement, ...] = ()
+    """What gates have measured."""
+    others: tuple[str, ...] = ()
+    """Other campaigns over the same component that have begun and not ended."""
+    denied: tuple[str, ...] = ()
+    """What we would have to do and may not, by the API server's own word."""
+    machine_pools: tuple[MachinePool, ...] = ()
+    """MachineConfigPools; none outside of OpenShift."""

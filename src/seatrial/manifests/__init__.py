@@ -22,16 +22,24 @@ def crd() -> str:
     return _read("crd.yaml")
 
 
-def rbac(*, operator_namespace: str = OPERATOR_NAMESPACE, dra_namespaces: Iterable[str] = ()) -> str:
+def rbac(
+    *, operator_namespace: str = OPERATOR_NAMESPACE, dra_namespaces: Iterable[str] = (), has_campaigns: bool = False
+) -> str:
     """The controller's ServiceAccount and exactly the rights it needs.
 
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
-    name that cannot be a namespace's is a ValueError.
+    name that cannot be a namespace's is a ValueError. Rollouts with a canary (`has_campaigns`) need some more.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     dra = _read("rbac-dra.yaml")
     parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in sorted(set(dra_namespaces))]
+    parts += [_read("rbac-campaign.yaml")] if has_campaigns else []
     return "---\n".join(parts)
+
+
+def pace(*, operator_namespace: str = OPERATOR_NAMESPACE) -> str:
+    """The ServiceAccount of `seatrial pace` and exactly the rights it needs."""
+    return _in_namespace(_read("rbac-pace.yaml"), OPERATOR_NAMESPACE, operator_namespace)
 
 
 def _read(name: str) -> str:

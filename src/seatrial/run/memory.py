@@ -15,15 +15,28 @@ from typing import Final, assert_never
 from seatrial.core.actions import (
     AskCheckpoint,
     EvictPods,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    NodeAct,
     Operand,
+    OuterAct,
+    Promote,
+    Publish,
     ReleaseMaintenance,
+    RemovePool,
     RequestMaintenance,
     RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
     WriteNodeRecord,
     WriteRolloutRecord,
     rollout_subject,
 )
+from seatrial.core.campaign import PublishStep, Via
 from seatrial.core.snapshot import Instant, NodeFacts, Pod, Rebuff, Snapshot
+from seatrial.core.standing import carried
 from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0
@@ -97,8 +110,13 @@ class Memory:
             if now < until and _looks_untouched(outcome, seen)
         }
         alive = {pod.uid for node in seen.nodes.values() for pod in node.facts.pods}
-        alive |= {*seen.nodes, rollout_subject(seen.rollout.name)}
-        self._rebuffs = {subject: rebuff for subject, rebuff in self._rebuffs.items() if subject in alive}
+        alive |= {*seen.nodes}
+        ours = rollout_subject(seen.rollout.name)  # and what a campaign does in its name
+        self._rebuffs = {
+            subject: rebuff
+            for subject, rebuff in self._rebuffs.items()
+            if subject in alive or subject == ours or subject.startswith(f"{ours}/")
+        }
 
 
 def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
@@ -106,6 +124,11 @@ def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
     action = outcome.action
     if isinstance(action, WriteRolloutRecord):
         return seen.rollout.resource_version == action.record.resource_version
+    if isinstance(action, MarkNode):
+        marked = seen.nodes.get(action.node)
+        return marked is not None and marked.facts.resource_version == action.expect
+    if not isinstance(action, NodeAct):
+        return _looks_unpublished(action, seen)
     node = seen.nodes.get(action.node)
     if node is None:
         return False
@@ -133,6 +156,34 @@ def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
         case ReleaseMaintenance(uid=uid, resource_version=version):
             found = facts.maintenance
             return found is not None and (found.uid, found.resource_version) == (uid, version)
+        case _:
+            assert_never(action)
+
+
+def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
+    """Whether what an act of the campaign did outside of the nodes is not to be seen yet."""
+    steps = dict(seen.source.steps) if seen.source is not None else {}
+    match action:
+        case Publish(via=Via.DIRECT, versions=versions):
+            return any(carried(resource, seen.operator) != version for resource, version in versions)
+        case Publish(step=step):
+            return step not in steps
+        case RevertCommits():
+            return PublishStep.REVERT not in steps
+        case MarkBad():
+            return PublishStep.BAD not in steps
+        case Promote():
+            return PublishStep.PROMOTION not in steps or seen.source is None or not seen.source.tag
+        case StartProbe(gate=gate, node=node, round=number, attempt=attempt):
+            tried = ((each.gate, each.node, each.round, each.attempt) for each in seen.measurements)
+            return (gate.name, node, number, attempt) not in tried
+        case SetAutoUpgrade(resource=resource, value=value):
+            states = {f"NVIDIADriver/{pool.name}": pool.is_auto_upgrading for pool in seen.operator.pools}
+            return states.get(resource, seen.operator.is_auto_upgrading) is not value
+        case MakePool(name=name):
+            return all(pool.name != name for pool in seen.machine_pools)
+        case RemovePool(name=name):
+            return any(pool.name == name for pool in seen.machine_pools)
         case _:
             assert_never(action)
 

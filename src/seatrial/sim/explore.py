@@ -4,12 +4,13 @@ A state is the truth and what the controller believes. From each state: any one 
 refused), any view catches up, any node reacts, and the controller may start again: from the oldest view there is, or
 with a list that is read node by node and says until its end that it is not whole. An act executed while the view stays
 behind is a lost answer; acts not executed are a crash. Time stands still, so a deadline never saves us. Finds a broken
-promise with the shortest story that leads to it, and every state that can reach no end.
+promise with the shortest story that leads to it, and every state that can reach no end. A campaign adds what is outside
+of the nodes (outside.py), what is true of it (campaigning.py), and people who change what they ask for on the way.
 
-Nodes and ledgers are numbered when first met, and what depends on one of them (a reaction, an answer, a pass) is worked
-out once, so that walking along an edge is a few look-ups.
+Nodes, rollouts and outsides are numbered when first met, and what depends on one of them (a reaction, an answer, a
+pass) is worked out once, so that walking along an edge is a few look-ups.
 
-Tests: tests/model/test_explore.py
+Tests: tests/model/test_explore.py, tests/model/test_explore_campaign.py
 """
 
 from __future__ import annotations
@@ -25,10 +26,20 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    OuterAct,
     PauseClients,
+    Promote,
+    Publish,
     ReleaseMaintenance,
+    RemovePool,
     RequestMaintenance,
     RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
     Uncordon,
     WriteNodeRecord,
 )
@@ -48,13 +59,18 @@ from seatrial.core.snapshot import (
     RolloutRecord,
     Snapshot,
 )
-from seatrial.sim import reactions
+from seatrial.sim import campaigning, reactions
+from seatrial.sim import outside as outer
+from seatrial.sim.outside import TELLING, GateFate, Outside
 from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
+OuterAnswerer: TypeAlias = Callable[[Outside, OuterAct], Outside | Refused]
+Rollout: TypeAlias = tuple[RolloutRecord, int]
+"""The resource: what we wrote into it, and how often somebody has changed what is asked."""
 State: TypeAlias = tuple[int, ...]
-"""Numbers: the nodes, the ledger, the same as the controller sees them, and how often it may yet start again."""
+"""Numbers: the nodes, the rollout, the outside; what the controller sees of each; how often it may yet start again."""
 UNLISTED: Final = -1
 """In place of a node's number: the controller has not read its list that far."""
 Move: TypeAlias = tuple[str, State]
@@ -112,15 +128,37 @@ def explore(
     intent: Intent,
     *,
     fates: Mapping[str, Fate] | None = None,
+    outside: Outside | None = None,
+    gate_fates: Mapping[str, GateFate] | None = None,
+    changes: tuple[tuple[str, Intent], ...] = (),
     decider: Decider = decide,
     answerer: Answerer = apply,
+    outer_answerer: OuterAnswerer = outer.apply,
     promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
     world: Mapping[str, Reaction] = REACTIONS,
+    restarts: frozenset[str] | None = None,
     restarts_max: int = 1,
     state_limit: int = 2_000_000,
 ) -> Exploration:
-    """Walk every reachable state, or stop at the first broken promise."""
-    model = _Model(nodes, intent, fates or {}, decider, answerer, promises, world, restarts_max)
+    """Walk every reachable state, or stop at the first broken promise.
+
+    `restarts` are the ways in which the controller starts again, all of them unless told otherwise. `changes` are what
+    people ask for instead as time goes by, one after the other, each with a line for the story.
+    """
+    model = _Model(
+        nodes,
+        (("", intent), *changes),
+        fates or {},
+        outside or Outside(),
+        gate_fates or {},
+        decider,
+        answerer,
+        outer_answerer,
+        promises,
+        world,
+        RESTARTS if restarts is None else restarts,
+        restarts_max,
+    )
     number_of: dict[State, int] = {model.start: 0}
     states, parents, before = [model.start], [(-1, "")], [[-1]]
     ends: list[int] = []
@@ -147,7 +185,7 @@ def explore(
                 parents.append((number, line))
                 before.append([])
             before[reached].append(number)
-            is_still = is_still and line in RESTARTS
+            is_still = is_still and (line in RESTARTS or line in model.wishes)
         if is_still:
             (ends if model.is_end(state) else deadlocks).append(number)
     lost = deadlocks[0] if deadlocks else _first_lost(ends, before)
@@ -317,37 +355,67 @@ class _Model:
     def __init__(
         self,
         nodes: tuple[NodeSeen, ...],
-        intent: Intent,
+        intents: tuple[tuple[str, Intent], ...],
         fates: Mapping[str, Fate],
+        outside: Outside,
+        gate_fates: Mapping[str, GateFate],
         decider: Decider,
         answerer: Answerer,
+        outer_answerer: OuterAnswerer,
         promises: tuple[invariants.Promise, ...],
         world: Mapping[str, Reaction],
+        restarts: frozenset[str],
         restarts_max: int,
     ) -> None:
-        self._intent, self._decider, self._answerer, self._promises = intent, decider, answerer, promises
+        self._restarts = restarts
+        self._intents = [intent for _, intent in intents]
+        self._wishes = [line for line, _ in intents]
+        self.wishes = frozenset(self._wishes)
+        self._decider, self._answerer, self._promises = decider, answerer, promises
+        self._outer_answerer, self._gate_fates, self._outside = outer_answerer, gate_fates, outside
+        self._revisions = outer.revisions_of(nodes)
         self._world = world
         self._names = [node.name for node in nodes]
         self._fates = [fates.get(name, HEALTHY) for name in self._names]
         self._cordoned = [node.name for node in nodes if node.facts.is_cordoned]
         self._size = len(nodes)
         self._nodes: _Numbers[NodeSeen] = _Numbers()
-        self._ledgers: _Numbers[RolloutRecord] = _Numbers()
+        self._rollouts: _Numbers[Rollout] = _Numbers()
+        self._outsides: _Numbers[Outside] = _Numbers()
+        self._sides: _Numbers[Outside] = _Numbers()
         self._acts: _Numbers[Action] = _Numbers()
+        self._splits: dict[int, tuple[int, ...]] = {}
         self._passes: dict[State, _Pass] = {}
-        self._answers: dict[tuple[int, int], int] = {}
+        self._answers: dict[tuple[int, int, int], int] = {}
         self._reactions: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
         self._unsafe: dict[State, str | None] = {}
         truth = (
             *(self._nodes.of(node) for node in nodes),
-            self._ledgers.of(RolloutRecord(name=intent.rollout, resource_version="1")),
+            self._rollouts.of((RolloutRecord(name=self._intents[0].rollout, resource_version="1"), 0)),
+            self._outsides.of(outside),
         )
-        self._oldest = truth
-        self.start: State = (*truth, *truth, restarts_max)
+        self._oldest = self._in_sight(truth)
+        self.start: State = (*truth, *self._oldest, restarts_max)
+
+    def _in_sight(self, truth: State) -> State:
+        """What there is to see: of the outside each stream by itself, as they come in one before the other."""
+        return (*truth[:-1], *self._split(truth[-1]))
+
+    def _split(self, number: int) -> tuple[int, ...]:
+        known = self._splits.get(number)
+        if known is None:
+            outside = self._outsides.values[number]
+            parts = (
+                Outside(operator=outside.operator, machine_pools=outside.machine_pools),
+                Outside(source=outside.source),
+                Outside(measurements=outside.measurements),
+            )
+            known = self._splits[number] = tuple(self._sides.of(part) for part in parts)
+        return known
 
     def why_broken(self, state: State) -> str | None:
         """The first promise this state breaks, in truth or on the way from the view."""
-        truth, view = state[: self._size + 1], state[self._size + 1 : -1]
+        truth, view = state[: self._size + 2], state[self._size + 2 : -1]
         if truth not in self._unsafe:
             self._unsafe[truth] = self._why_unsafe(truth)
         return self._unsafe[truth] or self._pass(view).breach
@@ -355,7 +423,7 @@ class _Model:
     def moves(self, state: State) -> Iterator[Move]:
         """Everything that can happen next."""
         size = self._size
-        truth, view, left = state[: size + 1], state[size + 1 : -1], state[-1]
+        truth, view, left = state[: size + 2], state[size + 2 : -1], state[-1]
         for line, place, act in self._pass(view).acts:
             answer = self._answer(place, truth[place], act)
             if answer != truth[place]:
@@ -363,12 +431,45 @@ class _Model:
         for place in range(size):
             for line, reacted in self._react(place, truth[place]):
                 yield line, (*truth[:place], reacted, *truth[place + 1 :], *view, left)
+        for line, after in self._outer_moves(truth):
+            yield line, (*after, *view, left)
         yield from self._sights(truth, view, left)
-        if left and view != self._oldest:
+        if view == self._in_sight(truth):
+            yield from self._new_wish(truth, left)
+        if left and RESTART in self._restarts and view != self._oldest:
             yield RESTART, (*truth, *self._oldest, left - 1)
-        if left:
-            # The ledger is one object, read at once.
-            yield LISTING, (*truth, *(UNLISTED for _ in range(size)), truth[size], left - 1)
+        if left and LISTING in self._restarts:
+            # The rollout and each thing outside are one object, read at once.
+            yield LISTING, (*truth, *(UNLISTED for _ in range(size)), *self._in_sight(truth)[size:], left - 1)
+
+    def _new_wish(self, truth: State, left: int) -> Iterator[Move]:
+        """Somebody asks for something else, at a moment when all that we did has been seen.
+
+        The loop's memory sees to that live: it knows which of its writes cannot be seen yet. There is none here.
+        """
+        record, wish = self._rollouts.values[truth[self._size]]
+        if wish + 1 < len(self._intents):
+            written = replace(record, resource_version=str(int(record.resource_version) + 1))
+            after = (*truth[: self._size], self._rollouts.of((written, wish + 1)), truth[-1])
+            yield self._wishes[wish + 1], (*after, *self._in_sight(after), left)
+
+    def _outer_moves(self, truth: State) -> Iterator[Move]:
+        """What happens outside of the nodes by itself."""
+        size = self._size
+        outside = self._outsides.values[truth[size + 1]]
+        synced = outer.is_synced(outside)
+        if synced is not None:
+            yield outer.SYNCED, (*truth[: size + 1], self._outsides.of(synced))
+        nodes = [self._nodes.values[number] for number in truth[:size]]
+        for resource in sorted({outer.behind_of(node.facts, outside) for node in nodes} - {""}):
+            new = {node.name: node for node in outer.followed(nodes, resource, outside, self._revisions)}
+            after = (self._nodes.of(new.get(node.name, node)) for node in nodes)
+            yield f"{outer.FOLLOWED} {resource}", (*after, *truth[size:])
+        for each in outer.pending(outside):
+            driver = nodes[self._names.index(each.node)].facts.driver
+            fate = self._gate_fates.get(each.gate, TELLING)
+            ended = outer.probe_ends(outside, each, driver.version if driver else "", fate)
+            yield f"{outer.PROBED}: {each.gate} on {each.node}", (*truth[: size + 1], self._outsides.of(ended))
 
     def _sights(self, truth: State, view: State, left: int) -> Iterator[Move]:
         """More is seen: the next node of a list, or, once it is whole, any object that changed since."""
@@ -377,19 +478,21 @@ class _Model:
             after = (*view[:place], truth[place], *view[place + 1 :])
             yield f"{self._names[place]} is listed", (*truth, *after, left)
             return
-        for place, (true, seen) in enumerate(zip(truth, view, strict=True)):
+        for place, (true, seen) in enumerate(zip(self._in_sight(truth), view, strict=True)):
             if true != seen:
-                what = self._names[place] if place < self._size else "the ledger"
+                what = [*self._names, "the ledger", "the operator", "the repository", "the gates"][place]
                 yield f"the view of {what} catches up", (*truth, *view[:place], true, *view[place + 1 :], left)
 
     def is_end(self, state: State) -> bool:
         """Whether a state in which nothing moves is one to come to rest in."""
-        return self._pass(state[self._size + 1 : -1]).is_at_rest
+        return self._pass(state[self._size + 2 : -1]).is_at_rest
 
     def describe(self, state: State) -> str:
         """Where everybody stands."""
         nodes = (self._nodes.values[number] for number in state[: self._size])
-        return ", ".join(f"{node.name} {node.record.phase if node.record else 'unrecorded'}" for node in nodes)
+        told = [f"{node.name} {node.record.phase if node.record else 'unrecorded'}" for node in nodes]
+        campaign = self._rollouts.values[state[self._size]][0].campaign
+        return ", ".join([*told, *([f"the campaign {campaign.phase}"] if campaign else [])])
 
     def _pass(self, view: State) -> _Pass:
         known = self._passes.get(view)
@@ -398,42 +501,61 @@ class _Model:
         return known
 
     def _new_pass(self, view: State) -> _Pass:
-        listed = (self._nodes.values[number] for number in view[:-1] if number != UNLISTED)
+        listed = (self._nodes.values[number] for number in view[: self._size] if number != UNLISTED)
+        record, wish = self._rollouts.values[view[self._size]]
+        intent = self._intents[wish]
         seen = Snapshot(
             nodes={node.name: node for node in listed},
-            rollout=self._ledgers.values[view[-1]],
+            rollout=record,
             freshness=(Freshness(source="nodes", is_synced=UNLISTED not in view, heard_at=0.0),),
         )
-        decision = self._decider(seen, self._intent, 0.0)
-        breaches = (breach for promise in self._promises for breach in promise(seen, self._intent, decision))
+        operator, source, gates = (self._sides.values[number] for number in view[self._size + 1 :])
+        sides = replace(operator, source=source.source, measurements=gates.measurements)
+        seen = outer.seen_with(seen, sides)
+        decision = self._decider(seen, intent, 0.0)
+        breaches = (breach for promise in self._promises for breach in promise(seen, intent, decision))
         stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
+        is_at_rest = capacity.under_way(record.admitted, seen.nodes) <= stuck
+        if intent.campaign is None:
+            is_at_rest = is_at_rest and all(held.code in RESTING for held in decision.holds)
+        else:
+            is_at_rest = is_at_rest and campaigning.is_at_rest(record.campaign, decision.holds, intent.rollout)
         return _Pass(
             acts=tuple((told(action), self._place(action), self._acts.of(action)) for action in decision.actions),
             breach=next((str(breach) for breach in breaches), None),
-            is_at_rest=capacity.under_way(seen.rollout.admitted, seen.nodes) <= stuck
-            and all(held.code in RESTING for held in decision.holds),
+            is_at_rest=is_at_rest,
         )
 
     def _place(self, action: Action) -> int:
-        return self._size if isinstance(action, WriteLedger) else self._names.index(action.node)
+        if isinstance(action, WriteLedger):
+            return self._size
+        return self._size + 1 if isinstance(action, OuterAct) else self._names.index(action.node)
 
     def _answer(self, place: int, number: int, act: int) -> int:
         """The number after an act; the same when it is refused or changes nothing."""
-        known = self._answers.get((number, act))
+        known = self._answers.get((place, number, act))
         if known is None:
-            known = self._answers[number, act] = self._new_answer(place, number, self._acts.values[act])
+            known = self._answers[place, number, act] = self._new_answer(place, number, self._acts.values[act])
         return known
 
     def _new_answer(self, place: int, number: int, action: Action) -> int:
         if isinstance(action, WriteLedger):
-            before = self._ledgers.values[number]
-            is_stale = action.record.resource_version != before.resource_version
-            if is_stale or action.record.admitted == before.admitted:  # a summary for people is no part of this model
+            before, wish = self._rollouts.values[number]
+            after = campaigning.plain(action.record)
+            is_same = (after.admitted, after.campaign) == (before.admitted, before.campaign)
+            # A summary for people is no part of this model.
+            if action.record.resource_version != before.resource_version or is_same:
                 return number
             version = str(int(before.resource_version) + 1)
-            after = replace(action.record, resource_version=version, summary=None, summarised_at=0.0)
-            return self._ledgers.of(after)
-        answer = self._answerer(self._nodes.values[number], action, self._fates[place])
+            return self._rollouts.of((replace(after, resource_version=version), wish))
+        if isinstance(action, OuterAct):
+            changed = self._outer_answerer(self._outsides.values[number], action)
+            return number if isinstance(changed, Refused) else self._outsides.of(changed)
+        node = self._nodes.values[number]
+        if isinstance(action, MarkNode):
+            answer = outer.mark(node, action)
+        else:
+            answer = self._answerer(node, action, self._fates[place])
         return number if isinstance(answer, Refused) else self._nodes.of(answer)
 
     def _react(self, place: int, number: int) -> tuple[tuple[str, int], ...]:
@@ -453,19 +575,24 @@ class _Model:
 
     def _why_unsafe(self, truth: State) -> str | None:
         nodes = tuple(self._nodes.values[number] for number in truth[: self._size])
+        record, wish = self._rollouts.values[truth[self._size]]
+        intent, outside = self._intents[wish], self._outsides.values[truth[self._size + 1]]
         exposed = next((why for why in map(why_exposed, nodes) if why), None)
         lifted = next((n.name for n in nodes if n.name in self._cordoned and not n.facts.is_cordoned), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
-        split = why_split(nodes, self._ledgers.values[truth[-1]].admitted, self._intent)
-        return why_overspent(nodes, self._intent) or exposed or taken or split
+        split = why_split(nodes, record.admitted, intent)
+        wrong = campaigning.why_wrong(nodes, record, outside, self._outside, intent)
+        return why_overspent(nodes, intent) or exposed or taken or split or wrong
 
 
 def told(action: Action) -> str:
     """An act as a line of a story."""
     match action:
         case WriteLedger(record=record):
+            campaign = record.campaign
+            stage = f"{campaign.phase}, " if campaign is not None else ""
             names = ", ".join(f"{admission.node} (attempt {admission.attempt})" for admission in record.admitted)
-            return f"the ledger is written: {names or 'nobody'}"
+            return f"the ledger is written: {stage}{names or 'nobody'}"
         case Cordon(node=node, record=record):
             return f"{node} is cordoned, and {record.phase} written"
         case Uncordon(node=node, record=record):
@@ -484,6 +611,30 @@ def told(action: Action) -> str:
             return f"{node}: the maintenance operator is asked for the node"
         case ReleaseMaintenance(node=node):
             return f"{node}: the maintenance operator is told that the node is free"
+        case MarkNode(node=node, canary=canary, skip=skip):
+            marks = [
+                f"{'' if is_set else 'no '}{name}"
+                for name, is_set in (("canary", canary), ("skip", skip))
+                if is_set is not None
+            ]
+            return f"{node} is marked: {', '.join(marks)}"
+        case Publish(step=step, versions=versions, via=via):
+            texts = ", ".join(f"{resource} {version}" for resource, version in versions)
+            return f"published for the {step} ({via}): {texts}"
+        case RevertCommits(commits=commits):
+            return f"{', '.join(commits)} is reverted"
+        case MarkBad():
+            return "the entry is marked bad"
+        case Promote(tag_base=tag):
+            return f"the entry is promoted, and tagged {tag}"
+        case StartProbe(gate=gate, node=node, round=number, attempt=attempt):
+            return f"gate {gate.name} is asked on {node} (round {number}, try {attempt})"
+        case SetAutoUpgrade(resource=resource, value=value):
+            return f"NVIDIA's controller is switched {'on' if value else 'off'} in {resource}"
+        case MakePool(name=name):
+            return f"the pool {name} is made"
+        case RemovePool(name=name):
+            return f"the pool {name} is removed"
         case _:
             assert_never(action)
 

@@ -23,6 +23,7 @@ from typing import Final
 from seatrial.core.actions import (
     Action,
     EvictPods,
+    NodeAct,
     ReleaseMaintenance,
     RequestMaintenance,
     WriteNodeRecord,
@@ -327,7 +328,7 @@ class Seat:
     def _land(self, number: int, action: Action, is_answered: bool, world: World) -> None:
         if self.is_dead and self._weather.chance.random() < 0.5:
             return  # it went down with its process
-        before = None if isinstance(action, WriteRolloutRecord) else world.nodes.get(action.node)
+        before = world.nodes.get(action.node) if isinstance(action, NodeAct) else None
         outcome = world.execute(action)
         self._on_landing(action, before, outcome)
         if is_answered:

@@ -5,7 +5,7 @@ Models facts, not Kubernetes objects: a fake API server would decay into a bad c
 to act on does not apply, so a node without a DRA plugin, feature discovery or clients costs the explorer nothing.
 
 Law of this file: labels are not compared between two facts, so whoever changes one changes the resource version too, as
-the API server does (`_touched`). The explorer would else take two different states for one.
+the API server does (`touched`). The explorer would else take two different states for one.
 
 Tests: tests/sim/test_reactions.py
 """
@@ -49,7 +49,7 @@ from seatrial.core.snapshot import (
 from seatrial.core.steps import PAUSED
 from seatrial.core.troubles import Symptom
 
-__all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node", "rebooted"]
+__all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node", "rebooted", "touched"]
 
 GPU: Final = "nvidia.com/gpu"
 COUNT_LABEL: Final = "nvidia.com/gpu.count"
@@ -130,7 +130,7 @@ def _write(node: NodeSeen, act: WriteNodeRecord) -> NodeSeen | Refused:
     if act.expect != facts.resource_version:
         return Refused(is_stale=True, why=f"the node is at {facts.resource_version}, not at {act.expect}")
     facts = replace(
-        _touched(facts, dict(act.labels)),
+        touched(facts, dict(act.labels)),
         is_cordoned=isinstance(act, Cordon) or (facts.is_cordoned and not isinstance(act, Uncordon)),
         is_requested=facts.is_requested and Request.UPGRADE not in act.answers,
         awaits_safe_load=facts.awaits_safe_load and Request.SAFE_LOAD not in act.answers,
@@ -206,7 +206,7 @@ def _release(node: NodeSeen, act: ReleaseMaintenance) -> NodeSeen | Refused:
     return replace(node, facts=replace(node.facts, maintenance=released))
 
 
-def _touched(facts: NodeFacts, labels: Mapping[str, str] = MappingProxyType({})) -> NodeFacts:
+def touched(facts: NodeFacts, labels: Mapping[str, str] = MappingProxyType({})) -> NodeFacts:
     """The node object written to: whatever else changes, its version does, because labels alone are not compared."""
     after = {**facts.labels, **labels}
     return replace(
@@ -300,7 +300,7 @@ def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
         return after  # what is loaded stays loaded, and on offer
     if facts.offer.resources or fate.is_load_guarded:
         after = replace(
-            _touched(after),
+            touched(after),
             offer=replace(facts.offer, resources=tuple((name, 0) for name, _ in facts.offer.resources)),
             awaits_safe_load=fate.is_load_guarded,
         )
@@ -357,7 +357,7 @@ def gpus_offered(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | N
     count = int(facts.labels.get(COUNT_LABEL, "0")) - fate.is_gpu_lost
     if not facts.offer.resources or count <= 0:
         return None
-    return replace(_touched(facts), offer=replace(facts.offer, resources=((GPU, count),)))
+    return replace(touched(facts), offer=replace(facts.offer, resources=((GPU, count),)))
 
 
 def features_discovered(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFacts | None:
@@ -367,7 +367,7 @@ def features_discovered(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFa
         return None
     if loaded.seen_at is not None and loaded.seen_at >= driver.loaded_at:
         return None
-    return replace(_touched(facts), loaded=Loaded(version=driver.version, seen_at=at))
+    return replace(touched(facts), loaded=Loaded(version=driver.version, seen_at=at))
 
 
 def validator_restarts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
@@ -425,7 +425,7 @@ def maintenance_begins(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFa
     pods = tuple(replace(pod, is_terminating=pod.is_terminating or _is_drained(pod)) for pod in facts.pods)
     if facts.is_cordoned:
         return replace(facts, pods=pods) if pods != facts.pods else None
-    return replace(_touched(facts, {CORDON_NOTE: "true"}), is_cordoned=True, pods=pods)
+    return replace(touched(facts, {CORDON_NOTE: "true"}), is_cordoned=True, pods=pods)
 
 
 def maintenance_gets_ready(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
@@ -446,7 +446,7 @@ def maintenance_ends(facts: NodeFacts, _fate: Fate, _at: ApiInstant) -> NodeFact
     after = replace(facts, maintenance=None)
     if facts.labels.get(CORDON_NOTE) != "true":
         return after
-    return replace(_touched(after, {CORDON_NOTE: ""}), is_cordoned=False)
+    return replace(touched(after, {CORDON_NOTE: ""}), is_cordoned=False)
 
 
 REACTIONS: Final[Mapping[str, Reaction]] = {
@@ -491,7 +491,7 @@ def rebooted(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
     if plugin is not None:
         plugin = replace(plugin, is_ready=False, started_at=None)
     return replace(
-        _touched(facts),
+        touched(facts),
         is_ready=True,
         driver=driver,
         validator=validator,

@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from seatrial.core import actions as acts
 from seatrial.core import clearing
-from seatrial.core.actions import Action, Cordon, RequestMaintenance, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.actions import Action, Cordon, NodeAct, RequestMaintenance, WriteNodeRecord
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
@@ -241,7 +241,7 @@ class Judge:
 
     def on_landing(self, action: Action, before: NodeSeen | None, outcome: Outcome) -> None:
         """An act of ours arrived."""
-        if outcome.result is not Result.DONE or before is None or isinstance(action, WriteRolloutRecord):
+        if outcome.result is not Result.DONE or before is None or not isinstance(action, NodeAct):
             return
         starts = isinstance(action, WriteNodeRecord) and is_under_way(action.record) and not is_under_way(before.record)
         if starts and Admission(node=action.node, attempt=action.attempt) not in self.world.rollout.admitted:

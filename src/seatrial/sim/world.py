@@ -15,10 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from seatrial.core.actions import Action, AskCheckpoint, EvictPods, NodeAct, WriteRolloutRecord
+from seatrial.core.actions import Action, AskCheckpoint, EvictPods, MarkNode, NodeAct, WriteRolloutRecord
+from seatrial.core.gates import Measurement
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, Pod, RolloutRecord, Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
+from seatrial.sim import outside as outer
+from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
 from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
 
 
@@ -53,9 +56,16 @@ DELAYS: Final[Mapping[str, Delay]] = {
 }
 """A driver of 3 to 4 minutes, as the vendor's own example of one node shows it."""
 
+OUTSIDE_DELAYS: Final[Mapping[str, Delay]] = {
+    SYNCED: Delay(seconds=60, jitter_seconds=120),
+    FOLLOWED: Delay(seconds=5, jitter_seconds=5),
+    PROBED: Delay(seconds=60, jitter_seconds=60),
+}
+"""A deployer that looks at its repository every three minutes, and gates of a minute or two."""
+
 
 class World:
-    """Nodes, a ledger, and a heap of what happens next."""
+    """Nodes, a rollout's record, the outside of both, and a heap of what happens next."""
 
     def __init__(
         self,
@@ -63,16 +73,21 @@ class World:
         intent: Intent,
         *,
         fates: Mapping[str, Fate] | None = None,
+        outside: Outside | None = None,
+        gate_fates: Mapping[str, GateFate] | None = None,
         delays: Mapping[str, Delay] = DELAYS,
         seed: int = 0,
         started_at: Instant = 0.0,
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.intent = intent
+        self.outside = outside or Outside()
         self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
         self.time = started_at
         self._fates = dict(fates or {})
-        self._delays = delays
+        self._gate_fates = dict(gate_fates or {})
+        self._revisions = outer.revisions_of(self.nodes.values())
+        self._delays = {**OUTSIDE_DELAYS, **delays}
         self._chance = random.Random(seed)  # noqa: S311  a simulation, not a secret
         self._events: list[tuple[Instant, int, Callable[[], None]]] = []
         self._event_count = 0
@@ -82,6 +97,7 @@ class World:
         """Told of every change of a node: what it was, and what it is now."""
         for name in self.nodes:
             self._schedule_reactions(name)
+        self._schedule_outside()
 
     def ports(self, journal: Journal) -> Ports:
         """This world as the outside of a loop."""
@@ -101,6 +117,10 @@ class World:
         """Give the driver's DaemonSet another template; the nodes themselves are not written to."""
         for node in tuple(self.nodes.values()):
             self._set(replace(node, facts=replace(node.facts, wanted=revision)))
+
+    def change_outside(self, change: Callable[[Outside], Outside]) -> None:
+        """Change what is outside of the nodes, as somebody else would: a push, a resource edited, a gate mended."""
+        self._set_outside(change(self.outside))
 
     def befall(self, name: str, change: Callable[[Fate], Fate]) -> None:
         """Change what is in store for a node: a budget frees, an image is pushed, a pod gets stuck."""
@@ -127,7 +147,8 @@ class World:
     # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self) -> Sight:
-        return Sight(seen=Snapshot(nodes=dict(self.nodes), rollout=self.rollout), intent=self.intent)
+        seen = Snapshot(nodes=dict(self.nodes), rollout=self.rollout)
+        return Sight(seen=outer.seen_with(seen, self.outside), intent=self.intent)
 
     async def wait(self, until: Instant | None) -> bool:
         if self._outcomes:
@@ -160,15 +181,19 @@ class World:
         """Do one act at once."""
         if isinstance(action, WriteRolloutRecord):
             return self._write_rollout(action)
+        if not isinstance(action, NodeAct | MarkNode):
+            changed = outer.apply(self.outside, action)
+            if isinstance(changed, Refused):
+                return _turned_down(action, changed)
+            self._set_outside(changed)
+            return Outcome(action=action, result=Result.DONE)
         node = self.nodes.get(action.node)
         if node is None:
             return Outcome(action=action, result=Result.STALE, detail="no such node")
-        answer = apply(node, action, self._fates.get(action.node, HEALTHY))
+        fate = self._fates.get(action.node, HEALTHY)
+        answer = outer.mark(node, action) if isinstance(action, MarkNode) else apply(node, action, fate)
         if isinstance(answer, Refused):
-            if answer.is_stale:
-                return Outcome(action=action, result=Result.STALE, detail=answer.why)
-            blocked = tuple((pod.uid, answer.why) for pod in _asked(action))
-            return Outcome(action=action, result=Result.BLOCKED, detail=answer.why, blocked=blocked)
+            return _turned_down(action, answer)
         self._set(answer)
         return Outcome(action=action, result=Result.DONE)
 
@@ -186,6 +211,50 @@ class World:
             watcher(before, node)
         self._schedule_reactions(node.name)
 
+    def _set_outside(self, outside: Outside) -> None:
+        self.outside = outside
+        self._schedule_outside()
+
+    def _schedule_outside(self) -> None:
+        """Whatever follows from how the outside stands, each in its own time."""
+        if outer.is_synced(self.outside) is not None:
+            self._schedule((SYNCED, "", ""), self._sync)
+        behind = {outer.behind_of(node.facts, self.outside) for node in self.nodes.values()} - {""}
+        for resource in sorted(behind):
+            self._schedule((FOLLOWED, resource, ""), partial(self._follow, resource))
+        for each in outer.pending(self.outside):
+            self._schedule((PROBED, "/".join(map(str, outer.key_of(each))), ""), partial(self._end_probe, each))
+
+    def _schedule(self, due: tuple[str, str, str], happening: Callable[[], None]) -> None:
+        """Have something happen after its delay, once, however often it is asked for meanwhile."""
+        if due in self._scheduled:
+            return
+
+        def happens() -> None:
+            self._scheduled.discard(due)
+            happening()
+            self._schedule_outside()
+
+        self._scheduled.add(due)
+        self._push(self.time + self._drawn(due[0]), happens)
+
+    def _sync(self) -> None:
+        self.outside = outer.is_synced(self.outside) or self.outside
+
+    def _follow(self, resource: str) -> None:
+        for node in outer.followed(tuple(self.nodes.values()), resource, self.outside, self._revisions):
+            self._set(node)
+
+    def _end_probe(self, measurement: Measurement) -> None:
+        node = self.nodes.get(measurement.node)
+        version = node.facts.driver.version if node is not None and node.facts.driver is not None else ""
+        fate = self._gate_fates.get(measurement.gate, TELLING)
+        self.outside = outer.probe_ends(self.outside, measurement, version, fate)
+
+    def _drawn(self, what: str) -> float:
+        delay = self._delays[what]
+        return delay.seconds + self._chance.random() * delay.jitter_seconds
+
     def _schedule_reactions(self, name: str) -> None:
         node = self.nodes[name]
         fate = self._fates.get(name, HEALTHY)
@@ -195,9 +264,7 @@ class World:
             due = (name, what, _driver_uid(node))
             if due not in self._scheduled and reaction(node.facts, fate, self.time) is not None:
                 self._scheduled.add(due)
-                delay = self._delays[what]
-                wait_seconds = delay.seconds + self._chance.random() * delay.jitter_seconds
-                self._push(self.time + wait_seconds, partial(self._react, due))
+                self._push(self.time + self._drawn(what), partial(self._react, due))
 
     def _react(self, due: tuple[str, str, str]) -> None:
         self._scheduled.discard(due)
@@ -213,6 +280,16 @@ class World:
     def _push(self, instant: Instant, happening: Callable[[], None]) -> None:
         self._event_count += 1
         heapq.heappush(self._events, (instant, self._event_count, happening))
+
+
+def _turned_down(action: Action, refused: Refused) -> Outcome:
+    """The answer to an act that was not executed."""
+    if refused.is_stale:
+        return Outcome(action=action, result=Result.STALE, detail=refused.why)
+    if not isinstance(action, NodeAct):
+        return Outcome(action=action, result=Result.FAILED, detail=refused.why)
+    blocked = tuple((pod.uid, refused.why) for pod in _asked(action))
+    return Outcome(action=action, result=Result.BLOCKED, detail=refused.why, blocked=blocked)
 
 
 def _asked(action: NodeAct) -> tuple[Pod, ...]:

@@ -17,9 +17,9 @@ from seatrial.testbed import control_plane, dra
 ROLES = ("ClusterRole", "Role")
 
 
-def controller_rules() -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+def controller_rules(*, has_campaigns: bool = False) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """The rules of the shipped manifests: those for the whole cluster, and those per namespace."""
-    rights = manifests.rbac(dra_namespaces=[dra.NAMESPACE])
+    rights = manifests.rbac(dra_namespaces=[dra.NAMESPACE], has_campaigns=has_campaigns)
     objects = [item for item in yaml.safe_load_all(rights) if item and item["kind"] in ROLES]
     cluster = [rule for item in objects if item["kind"] == "ClusterRole" for rule in item["rules"]]
     by_namespace: dict[str, list[dict[str, Any]]] = {}
@@ -36,9 +36,9 @@ def install(plane: control_plane.ControlPlane) -> None:
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
 
 
-def identity(plane: control_plane.ControlPlane, name: str) -> Path:
+def identity(plane: control_plane.ControlPlane, name: str, *, has_campaigns: bool = False) -> Path:
     """A kubeconfig of a ServiceAccount that may do what the shipped manifests say, and nothing else."""
-    cluster, by_namespace = controller_rules()
+    cluster, by_namespace = controller_rules(has_campaigns=has_campaigns)
     return plane.service_account("seatrial", name, cluster_rules=cluster, namespaced_rules=by_namespace)
 
 
@@ -49,13 +49,14 @@ class ControllerProcess:
         self, kubeconfig: Path, rollout: str, folder: Path, *, lease_seconds: int = 15, pages: str = ""
     ) -> None:
         """Serves no pages unless told where: many controllers share one machine here."""
-        self.journal = folder / f"{rollout}.jsonl"
-        self.log = folder / f"{rollout}.log"
+        self.journal = folder / f"{rollout or 'controller'}.jsonl"
+        self.log = folder / f"{rollout or 'controller'}.log"
         self._command = [
             *(sys.executable, "-m", "seatrial", "controller", "--forever"),
-            *("--kubeconfig", str(kubeconfig), "--rollout", rollout),
+            *("--kubeconfig", str(kubeconfig), *(("--rollout", rollout) if rollout else ())),
             *("--journal", str(self.journal), "--lease-seconds", str(lease_seconds)),
             *("--metrics-bind-address", pages),
+            *("--git-folder", str(folder / "git"), "--git-look-seconds", "1"),
         ]
         self._process: subprocess.Popen[bytes] | None = None
 

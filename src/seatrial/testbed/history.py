@@ -66,8 +66,10 @@ Moment = NodeMoment | PodMoment | LedgerMoment
 class History:
     """Records everything about one fleet from the moment it is entered."""
 
-    def __init__(self, plane: control_plane.ControlPlane, prefix: str) -> None:
+    def __init__(self, plane: control_plane.ControlPlane, prefix: str, *, state_label: str = keys.STATE_LABEL) -> None:
+        """The state is read off our own label unless told otherwise: beside NVIDIA's controller off its."""
         self.moments: list[Moment] = []
+        self._state_label = state_label
         self._plane = plane
         self._prefix = prefix
         self._listeners: list[Callable[[Moment], None]] = []
@@ -146,7 +148,7 @@ class History:
         fleet = f"{manifests.FLEET_LABEL}={self._prefix}"
         async with Client(config, user_agent=USER_AGENT) as client:
             tasks = [
-                asyncio.create_task(self._follow(client, keys.NODES, models.Node, _node, fleet)),
+                asyncio.create_task(self._follow(client, keys.NODES, models.Node, self._node, fleet)),
                 asyncio.create_task(self._follow(client, keys.PODS, models.Pod, self._pod, "")),
                 asyncio.create_task(self._follow(client, keys.ROLLOUTS, models.Rollout, _ledger, "")),
             ]
@@ -193,6 +195,17 @@ class History:
             for listener in self._listeners:
                 listener(moment)
 
+    def _node(self, node: models.Node, is_gone: bool) -> NodeMoment | None:
+        if is_gone:
+            return None
+        return NodeMoment(
+            at=time.time(),
+            name=node.metadata.name,
+            state=node.metadata.labels.get(self._state_label, ""),
+            is_cordoned=node.spec.unschedulable,
+            is_ready=any(item.type == "Ready" and item.status == "True" for item in node.status.conditions),
+        )
+
     def _pod(self, pod: models.Pod, is_gone: bool) -> PodMoment | None:
         if not pod.spec.node_name.startswith(f"{self._prefix}-"):
             return None
@@ -209,18 +222,6 @@ class History:
             is_leaving=pod.metadata.deletion_timestamp is not None,
             is_gone=is_gone,
         )
-
-
-def _node(node: models.Node, is_gone: bool) -> NodeMoment | None:
-    if is_gone:
-        return None
-    return NodeMoment(
-        at=time.time(),
-        name=node.metadata.name,
-        state=node.metadata.labels.get(keys.STATE_LABEL, ""),
-        is_cordoned=node.spec.unschedulable,
-        is_ready=any(item.type == "Ready" and item.status == "True" for item in node.status.conditions),
-    )
 
 
 def _ledger(rollout: models.Rollout, is_gone: bool) -> LedgerMoment:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys, models, records
+from seatrial.adapters.kube import keys, models, records, rollout_records
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.execute import KubeExecutor
 from seatrial.core.actions import (
@@ -86,6 +86,9 @@ class Reader:
 
     def wrote_rollout(self, rollout: models.Rollout) -> None:
         self.rollouts.append(rollout)
+
+    def stored_rollout(self, name: str) -> models.Rollout | None:
+        return models.Rollout(metadata=models.ObjectMeta(name=name, resource_version="40", generation=3))
 
     def poke(self) -> None:
         self.poke_count += 1
@@ -206,7 +209,7 @@ async def test_the_ledger_is_replaced_at_the_version_we_looked_at(server: standi
     (request,) = server.seen
     assert (request.verb, request.path) == ("PATCH", f"{keys.ROLLOUTS}/spring/status")
     assert request.headers["Content-Type"] == "application/json-patch+json"
-    assert json.loads(request.body) == records.rollout_patch(LEDGER.record)
+    assert json.loads(request.body) == rollout_records.rollout_patch(LEDGER.record, reader.stored_rollout("spring"))
     assert [rollout.metadata.resource_version for rollout in reader.rollouts] == ["41"]
 
 

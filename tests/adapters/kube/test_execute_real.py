@@ -57,6 +57,9 @@ class Reader:
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 
+    def stored_rollout(self, name: str) -> models.Rollout | None:  # noqa: ARG002  the port has it
+        return None
+
     def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool:

@@ -11,18 +11,22 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
 
-from seatrial.adapters.kube import errors, items, keys, models, project
+from seatrial.adapters.kube import access, errors, items, keys, models, pools, probes, project
 from seatrial.adapters.kube.client import Client
 from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
+from seatrial.core.actions import MakePool, StartProbe
+from seatrial.core.campaign import SourceFacts
 from seatrial.core.consumers import GpuUse
+from seatrial.core.gates import Gate, Measurement, Verdict
 from seatrial.core.owners import OWNER_LABEL
-from seatrial.core.snapshot import DriverRevision, Mode, NodeFacts, NodePhase, RecordFault, Snapshot
+from seatrial.core.snapshot import DriverRevision, MachinePool, Mode, NodeFacts, NodePhase, RecordFault, Snapshot
 from tests.adapters.kube import objects, standin
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
@@ -464,13 +468,15 @@ async def test_among_several_rollouts_the_named_one_counts() -> None:
         assert seen_by(observer).rollout.name == "spring"
 
 
-async def test_several_rollouts_and_no_name_are_a_fault_and_nothing_moves() -> None:
+async def test_among_several_rollouts_without_a_name_they_take_turns() -> None:
     kinds = Kinds()
-    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout("spring"), objects.a_rollout("autumn")]
-    faults: list[str] = []
-    async with observing(kinds, faults=faults) as observer:
-        assert observer.observe() is None
-    assert faults == ["There are 2 GPURollouts (autumn, spring); name the one to work on with --rollout."]
+    spring, autumn = objects.a_rollout("spring"), objects.a_rollout("autumn", status={"state": "done"})
+    kinds.lists[keys.ROLLOUTS] = [spring, autumn]
+    async with observing(kinds) as observer:
+        assert seen_by(observer).rollout.name == "spring"
+        kinds.tell("MODIFIED", keys.ROLLOUTS, objects.a_rollout("spring", version="101", status={"state": "done"}))
+        kinds.tell("ADDED", keys.ROLLOUTS, objects.a_rollout("winter", version="102"))
+        await until(observer, lambda seen: seen.rollout.name == "winter")
 
 
 async def test_a_rollout_that_cannot_be_read_is_a_fault_and_nothing_moves() -> None:
@@ -481,6 +487,160 @@ async def test_a_rollout_that_cannot_be_read_is_a_fault_and_nothing_moves() -> N
         assert observer.observe() is None
     assert len(faults) == 1
     assert "GPURollout spring cannot be read" in faults[0]
+
+
+# ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+JOBS, PROBE_PODS = keys.jobs_path(keys.HOME), keys.pods_path(keys.HOME)
+PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=1, attempt=1)
+PENDING = Measurement(gate="nccl", node="n1", round=1, attempt=1, verdict=Verdict.PENDING)
+
+
+def a_campaign(name: str = "spring", **fields: Any) -> dict[str, Any]:
+    """A rollout with a canary."""
+    return objects.a_rollout(name, canary={}, **fields)
+
+
+def a_probe(*conditions: str, owner: str = "uid-spring", version: str = "9") -> dict[str, Any]:
+    """The Job of a probe, with these conditions."""
+    job = probes.job_of(PROBE, owner)
+    job["metadata"] |= {"uid": f"uid-job-{owner}", "resourceVersion": version, "namespace": keys.HOME}
+    told = [{"type": each, "status": "True", "reason": "BackoffLimitExceeded"} for each in conditions]
+    return job | {"status": {"conditions": told}}
+
+
+def a_probe_pod(message: str, *, version: str = "9") -> dict[str, Any]:
+    """The pod of a probe, ended badly."""
+    owner = {"kind": "Job", "uid": "uid-job-uid-spring", "controller": True}
+    ended = {"name": "probe", "state": {"terminated": {"exitCode": 1, "reason": "Error", "message": message}}}
+    status = {"containerStatuses": [ended]}
+    return objects.a_pod("p", namespace=keys.HOME, owner=owner, phase="Failed", version=version, status=status)
+
+
+def campaigning() -> Kinds:
+    """A cluster with a campaign."""
+    kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = [a_campaign()]
+    kinds.lists |= {JOBS: [], PROBE_PODS: []}
+    return kinds
+
+
+async def test_what_only_a_campaign_needs_is_not_asked_for_without_one() -> None:
+    kinds = Kinds()
+    kinds.lists |= {JOBS: [], PROBE_PODS: [], keys.MACHINE_POOLS: []}
+    async with observing(kinds) as observer:
+        seen_by(observer)
+        assert observer.campaign_streams[0] not in observer.streams
+    assert not {JOBS, PROBE_PODS, keys.MACHINE_POOLS} & kinds.asked.keys()
+
+
+async def test_a_campaign_is_seen_with_its_probes_from_the_first_look() -> None:
+    kinds = campaigning()
+    namesake = a_probe("Complete", owner="uid-of-a-namesake")
+    kinds.lists[JOBS] = [a_probe(), namesake]
+    async with observing(kinds) as observer:
+        seen = seen_by(observer)
+    assert seen.measurements == (PENDING,)
+    assert seen.machine_pools == ()
+    assert [each.source for each in seen.freshness][-3:] == ["jobs", "pods of jobs", "machineconfigpools"]
+    assert all(each.is_synced for each in seen.freshness)
+    assert kinds.asked[JOBS]["labelSelector"] == kinds.asked[PROBE_PODS]["labelSelector"] == keys.GATE_KEY
+
+
+async def test_a_campaign_that_comes_later_is_not_decided_on_before_its_streams_are_read() -> None:
+    kinds = Kinds()
+    kinds.lists[keys.ROLLOUTS] = []
+    kinds.lists |= {JOBS: [a_probe()], PROBE_PODS: []}
+    async with observing(kinds) as observer:
+        kinds.tell("ADDED", keys.ROLLOUTS, a_campaign(version="101"))
+        async with asyncio.timeout(5):
+            while (sight := observer.observe()) is None:
+                await observer.wait(None)
+        assert {each.source for each in sight.seen.freshness if not each.is_synced} >= {"jobs", "pods of jobs"}
+        seen = await until(observer, lambda seen: all(each.is_synced for each in seen.freshness))
+        assert seen.measurements == (PENDING,)
+
+
+async def test_a_probe_is_followed_to_its_end_and_its_last_words_are_its_pods() -> None:
+    kinds = campaigning()
+    async with observing(kinds) as observer:
+        assert seen_by(observer).measurements == ()
+        kinds.tell("ADDED", JOBS, a_probe(version="101"))
+        await until(observer, lambda seen: seen.measurements == (PENDING,))
+        kinds.tell("ADDED", PROBE_PODS, a_probe_pod("bandwidth is low", version="102"))
+        kinds.tell("MODIFIED", JOBS, a_probe("Failed", version="103"))
+        failed = replace(PENDING, verdict=Verdict.FAILED, detail="exit code 1: bandwidth is low")
+        await until(observer, lambda seen: seen.measurements == (failed,))
+        kinds.tell("DELETED", JOBS, a_probe("Failed", version="104"))
+        await until(observer, lambda seen: seen.measurements == ())
+
+
+async def test_without_the_rights_of_a_campaign_its_view_is_no_view_and_the_reason_is_told() -> None:
+    kinds = campaigning()
+    kinds.forbidden = {JOBS}
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        seen = seen_by(observer)
+    assert [each.source for each in seen.freshness if not each.is_synced] == ["jobs"]
+    assert len(faults) == 1
+    assert JOBS in faults[0]
+
+
+async def test_the_pool_of_a_canary_is_ours_by_the_rollouts_name() -> None:
+    kinds = campaigning()
+    ours = pools.pool_of(MakePool(rollout="spring", name="gpu-canary"))
+    ours["metadata"] |= {"uid": "uid-1", "resourceVersion": "5"}
+    other = {"metadata": {"name": "worker", "uid": "uid-2", "resourceVersion": "6"}, "spec": {"paused": True}}
+    kinds.lists[keys.MACHINE_POOLS] = [other, ours]
+    async with observing(kinds) as observer:
+        assert seen_by(observer).machine_pools == (
+            MachinePool(name="gpu-canary", resource_version="5", is_ours=True),
+            MachinePool(name="worker", resource_version="6", is_paused=True),
+        )
+
+
+async def test_other_campaigns_under_way_are_named_and_plain_rollouts_are_not() -> None:
+    kinds = campaigning()
+    kinds.lists[keys.ROLLOUTS] += [
+        a_campaign("other", status={"campaign": {"phase": "Baking"}}),
+        a_campaign("ended", status={"campaign": {"phase": "Done"}}),
+        objects.a_rollout("plain", status={"state": "progressing"}),
+    ]
+    async with observing(kinds, rollout="spring") as observer:
+        assert seen_by(observer).others == ("other",)
+
+
+async def test_a_status_that_cannot_be_read_is_a_fault_and_nothing_moves() -> None:
+    kinds = campaigning()
+    kinds.lists[keys.ROLLOUTS] = [a_campaign(status={"campaign": {"phase": "Dancing"}})]
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        assert observer.observe() is None
+        assert observer.current_rollout() is not None
+    assert len(faults) == 1
+    assert "GPURollout spring cannot be read: status.campaign.phase" in faults[0]
+
+
+async def test_the_matrix_and_the_rights_are_part_of_what_is_seen() -> None:
+    facts = SourceFacts(head="abc", driver=objects.NEW)
+    kinds = campaigning()
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if request.path != keys.ACCESS_REVIEWS:
+                return await kinds.answer(request)
+            asked = (await request.json())["spec"]["resourceAttributes"]
+            return await standin.gives({"status": {"allowed": asked["resource"] != "nodes"}}, code=201)(request)
+
+        server.will(answer)
+        rights = access.Access(client, home=keys.HOME, namespace=objects.NAMESPACE)
+        settings: dict[str, Any] = {"namespace": objects.NAMESPACE, "on_fault": pytest.fail}
+        async with KubeObserver(client, source=lambda: facts, rights=rights, **settings) as observer:
+            await observer.wait_synced(5)
+            first = seen_by(observer)
+            assert (first.freshness[-1].source, first.freshness[-1].is_synced) == (access.SOURCE, False)
+            seen = await until(observer, lambda seen: seen.freshness[-1].is_synced)
+    assert (seen.source, seen.denied) == (facts, ("patch nodes",))
 
 
 # ── kinds that are not there, and streams that break ─────────────────────────────────────────────────────────────────

@@ -11,11 +11,12 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import items, models, operator_items, pod_items, project
+from seatrial.adapters.kube import items, keys, models, operator_items, pod_items, project
 from seatrial.core.consumers import Claim, GpuUse
 from seatrial.core.owners import OWNER_LABEL, DriverClaim
 from seatrial.core.policy import PolicyWish, Share
 from seatrial.core.snapshot import (
+    Carrier,
     DraPlugin,
     DriverPod,
     DriverRevision,
@@ -88,6 +89,24 @@ def test_a_nodes_marks_are_facts() -> None:
     assert joined(labels=labels, unschedulable=True) == NodeFacts(
         name="n1", resource_version="7", is_cordoned=True, is_skipped=True, nvidia_state="upgrade-done"
     )
+
+
+def test_a_skip_label_with_our_name_is_ours_and_a_name_without_the_label_is_nobodys() -> None:
+    noted = {keys.SKIPPED_BY_ANNOTATION: "spring"}
+    node = objects.a_node(labels={keys.SKIP_LABEL: "true"})
+    node["metadata"]["annotations"] = noted
+    around = project.Around(wanted={})
+    ours = project.node_facts(items.node_item(msgspec.convert(node, models.Node)), (), around)
+    assert (ours.is_skipped, ours.skipped_by) == (True, "spring")
+    theirs = joined(labels={keys.SKIP_LABEL: "true"})
+    assert (theirs.is_skipped, theirs.skipped_by) == (True, "")
+    left_over = seen_with(annotations=noted)
+    assert (left_over.is_skipped, left_over.skipped_by) == (False, "")
+
+
+def test_a_canary_says_whose_it_is() -> None:
+    assert joined(labels={keys.CANARY_LABEL: "spring"}).canary_of == "spring"
+    assert joined().canary_of == ""
 
 
 def test_only_true_skips_a_node() -> None:
@@ -949,7 +968,11 @@ def test_without_its_resources_there_is_no_operator() -> None:
 def test_a_cluster_policy_is_described() -> None:
     policy = objects.a_cluster_policy(driver={"version": objects.NEW, **ON})
     assert operator([policy]) == OperatorFacts(
-        kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True, driver_version=objects.NEW, state="ready"
+        kind="ClusterPolicy/cluster-policy",
+        is_auto_upgrading=True,
+        driver_version=objects.NEW,
+        state="ready",
+        carriers=(Carrier(name="ClusterPolicy/cluster-policy", version=objects.NEW),),
     )
 
 
@@ -977,6 +1000,45 @@ def test_an_nvidia_driver_upgrades_unless_told_not_to(spec: dict[str, Any], is_o
         driver_version=objects.NEW,
         state="ready",
         pools=(a_pool("pool", is_auto_upgrading=is_on),),
+        carriers=(Carrier(name="NVIDIADriver/pool", version=objects.NEW),),
+    )
+
+
+def written(*by: tuple[str, str, str]) -> list[dict[str, Any]]:
+    """Managed fields: who, when, and which field of the ClusterPolicy's driver."""
+    return [
+        {"manager": who, "time": when, "fieldsV1": {"f:spec": {"f:driver": {".": {}, f"f:{field}": {}}}}}
+        for who, when, field in by
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "writer"),
+    [
+        ([], ""),
+        (written(("helm", "2026-01-01", "version")), "helm"),
+        (written(("helm", "2026-01-01", "version"), ("kubectl", "2026-01-02", "image")), "helm"),
+        (written(("helm", "2026-01-01", "version"), ("flux", "2026-01-02", "version")), "flux"),
+        (written(("flux", "2026-01-01", "version"), ("seatrial", "2026-01-02", "version")), "flux"),
+        (written(("flux", "2026-01-01", "image"), ("seatrial", "2026-01-02", "version")), "seatrial"),
+        ([{"manager": "operator", "subresource": "status", "fieldsV1": {"f:status": {"f:state": {}}}}], ""),
+        ([{"manager": "odd", "fieldsV1": {"f:spec": {}}}, {"manager": "bare"}], ""),
+    ],
+)
+def test_the_writer_of_a_version_is_who_owns_it_and_we_ourselves_only_alone(
+    fields: list[dict[str, Any]], writer: str
+) -> None:
+    policy = objects.a_cluster_policy(driver={"version": objects.NEW})
+    policy["metadata"]["managedFields"] = fields
+    assert [carrier.writer for carrier in operator([policy]).carriers] == [writer]
+
+
+def test_where_nvidia_drivers_own_the_drivers_they_carry_the_versions() -> None:
+    policy = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": True, "version": objects.OLD})
+    found = operator([policy], [a_driver_resource("b"), a_driver_resource("a", version=objects.OLD)])
+    assert found.carriers == (
+        Carrier(name="NVIDIADriver/a", version=objects.OLD),
+        Carrier(name="NVIDIADriver/b", version=objects.NEW),
     )
 
 

@@ -5,32 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube import keys, models, records
+from seatrial.adapters.kube import keys, records
 from seatrial.core.actions import Cordon, PauseClients, Request, Uncordon, WriteNodeRecord
-from seatrial.core.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
-from seatrial.core.owners import DriverClaim
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
-from seatrial.core.selectors import Selector, drain_selector
 from seatrial.core.snapshot import (
-    Admission,
     GpuOffer,
     NodeFacts,
     NodePhase,
     NodeRecord,
     NodeSeen,
-    OperatorFacts,
-    Pool,
-    Rebuff,
     RecordFault,
-    RolloutRecord,
-    Summary,
 )
-from seatrial.core.versions import DriverVersion
 
 FACTS = NodeFacts(name="gpu-01", resource_version="7")
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
@@ -263,185 +251,6 @@ def test_deploy_labels_and_answers_ride_in_the_same_patch() -> None:
         keys.RECORD_ANNOTATION: records.annotation_of(action.record),
     }
     assert "spec" not in patch
-
-
-# ── the rollout ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def a_rollout(**fields: Any) -> models.Rollout:
-    """A rollout as the API server stores it."""
-    spec = {"target": {"driver": "580.105.08"}} | fields.pop("spec", {})
-    return msgspec.convert(
-        {"metadata": {"name": "spring", "resourceVersion": "40"}, "spec": spec, **fields}, models.Rollout
-    )
-
-
-def test_a_rollout_without_a_status_has_admitted_nobody() -> None:
-    assert records.read_rollout(a_rollout()) == RolloutRecord(name="spring", resource_version="40")
-
-
-def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
-    record = RolloutRecord(
-        name="spring",
-        resource_version="40",
-        admitted=(Admission(node="gpu-01", attempt=1), Admission(node="gpu-02", attempt=3)),
-        summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),)),
-        summarised_at=AT,
-        rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
-        attentive_since=AT,
-    )
-    patch = records.rollout_patch(record)
-    assert patch == [
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": "40"},
-        {
-            "op": "add",
-            "path": "/status",
-            "value": {
-                "state": "progressing",
-                "admitted": [{"node": "gpu-01", "attempt": 1}, {"node": "gpu-02", "attempt": 3}],
-                "counts": {"upgrade-done": 2},
-                "holds": {"skipped": 1},
-                "summarisedAt": AT_TEXT,
-                "attentiveSince": AT_TEXT,
-                "turnedDown": [
-                    {
-                        "subject": "pod-1",
-                        "at": AT_TEXT,
-                        "count": 2,
-                        "code": "blocked",
-                        "detail": "the budget needs every pod",
-                    }
-                ],
-            },
-        },
-    ]
-    assert records.read_rollout(a_rollout(status=patch[1]["value"])) == record
-
-
-def test_a_summary_of_an_unreadable_time_is_due_again() -> None:
-    assert records.read_rollout(a_rollout(status={"state": "done", "summarisedAt": "soon"})).summarised_at == 0.0
-
-
-# ── the wish ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-NO_OPERATOR = OperatorFacts()
-
-
-def test_a_rollouts_spec_is_the_intent() -> None:
-    spec = {
-        "limits": {"maxParallelUpgrades": 4, "maxUnavailable": "10%", "maxFailed": 2},
-        "waitForCompletion": {"podSelector": "kind=job", "timeoutSeconds": 30},
-        "podDeletion": {"force": True, "deleteEmptyDir": True, "timeoutSeconds": 60},
-        "drain": {"enable": True, "podSelector": "tier!=db", "timeoutSeconds": 90, "force": True},
-        "domains": [
-            {"label": "rack", "maxUnavailable": 1},
-            {"label": "nvidia.com/gpu.clique", "unit": True},
-        ],
-        "order": "idle-first",
-        "retries": {"max": 2, "pauseSeconds": 10},
-        "checkpoint": {"timeoutSeconds": 5, "webhook": "https://saver.example/save"},
-        "maintenance": {"requestorID": "seatrial.dev", "namespace": "ops", "prefix": "gpu", "timeoutSeconds": 7},
-        "driverTimeoutSeconds": 900,
-        "validationTimeoutSeconds": 120,
-        "paused": True,
-    }
-    assert records.read_intent(a_rollout(spec=spec), NO_OPERATOR) == Intent(
-        rollout="spring",
-        target=DriverVersion.parse("580.105.08"),
-        policy=Policy(
-            limits=Limits(parallel_max=4, unavailable_max=Share(amount=10, is_percent=True)),
-            jobs=JobWait(selector=Selector.parse("kind=job"), timeout_seconds=30),
-            eviction=Eviction(force=True, delete_empty_dir=True, timeout_seconds=60),
-            drain=Drain(
-                is_enabled=True,
-                selector=drain_selector("tier!=db"),
-                rules=Eviction(force=True, timeout_seconds=90),
-            ),
-        ),
-        failed_max=2,
-        domains=(
-            Domain(label="rack", unavailable_max=Share(amount=1)),
-            Domain(label="nvidia.com/gpu.clique", is_unit=True),
-        ),
-        order=Order.IDLE_FIRST,
-        retries=Retries(count_max=2, pause_seconds=10),
-        checkpoint=Checkpoint(timeout_seconds=5, webhook="https://saver.example/save"),
-        requestor=Requestor(id="seatrial.dev", namespace="ops", prefix="gpu", timeout_seconds=7),
-        restart_timeout_seconds=900,
-        validation_timeout_seconds=120,
-        is_paused=True,
-    )
-
-
-def test_what_a_rollout_leaves_out_has_the_defaults_of_the_intent() -> None:
-    assert records.read_intent(a_rollout(), NO_OPERATOR) == Intent(
-        rollout="spring", target=DriverVersion.parse("580.105.08")
-    )
-
-
-def test_where_a_rollout_is_silent_the_cluster_policy_speaks() -> None:
-    operator = OperatorFacts(
-        kind="ClusterPolicy/cluster-policy",
-        policy=PolicyWish(parallel_max=8, eviction_force=True, drain_enable=True, drain_selector="a=b"),
-    )
-    spec = {"limits": {"maxParallelUpgrades": 2}, "podDeletion": {"timeoutSeconds": 5}}
-    policy = records.read_intent(a_rollout(spec=spec), operator).policy
-    assert policy.limits == Limits(parallel_max=2)
-    assert policy.eviction == Eviction(force=True, timeout_seconds=5)
-    assert (policy.drain.is_enabled, policy.drain.selector) == (True, drain_selector("a=b"))
-
-
-def test_each_nvidia_driver_speaks_for_its_own_nodes() -> None:
-    pools = (
-        Pool(name="a", claim=DriverClaim(name="a"), policy=PolicyWish(parallel_max=3)),
-        Pool(name="b", claim=DriverClaim(name="b"), policy=PolicyWish(eviction_force=True)),
-    )
-    intent = records.read_intent(a_rollout(spec={"podDeletion": {"timeoutSeconds": 5}}), OperatorFacts(pools=pools))
-    assert intent.pools == {
-        "a": Policy(limits=Limits(parallel_max=3), eviction=Eviction(timeout_seconds=5)),
-        "b": Policy(eviction=Eviction(force=True, timeout_seconds=5)),
-    }
-    assert intent.limits.parallel_max == 0
-
-
-@pytest.mark.parametrize(
-    ("spec", "sentence"),
-    [
-        ({"target": {"driver": "6.x TBD"}}, "spec.target.driver: GPU driver '6.x TBD' is unreadable"),
-        ({"limits": {"maxUnavailable": "many"}}, "spec.limits.maxUnavailable: maxUnavailable 'many' is neither"),
-        ({"domains": [{"label": "rack", "maxUnavailable": "x"}]}, "spec.domains[0].maxUnavailable: maxUnavailable 'x'"),
-        ({"order": "random"}, "spec.order: 'random' is none of name, idle-first, domain-by-domain, priority."),
-        ({"drain": {"podSelector": "a in ("}}, "spec.drain.podSelector: label selector 'a in ('"),
-        ({"waitForCompletion": {"podSelector": "="}}, "spec.waitForCompletion.podSelector: label selector '='"),
-    ],
-)
-def test_a_rollout_that_cannot_be_meant_is_told_where(spec: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        records.read_intent(a_rollout(spec=spec), NO_OPERATOR)
-    assert str(caught.value).startswith(sentence)
-
-
-@pytest.mark.parametrize(
-    ("operator", "sentence"),
-    [
-        (
-            OperatorFacts(kind="ClusterPolicy/gpu", policy=PolicyWish(drain_selector="a in (")),
-            "upgradePolicy.drain.podSelector of ClusterPolicy/gpu: label selector 'a in ('",
-        ),
-        (
-            OperatorFacts(pools=(Pool(name="a", claim=DriverClaim(name="a"), policy=PolicyWish(jobs_selector="=")),)),
-            "upgradePolicy.waitForCompletion.podSelector of NVIDIADriver/a: label selector '='",
-        ),
-    ],
-)
-def test_a_selector_of_the_operator_is_told_where_unless_it_is_overruled(
-    operator: OperatorFacts, sentence: str
-) -> None:
-    with pytest.raises(ValueError) as caught:
-        records.read_intent(a_rollout(), operator)
-    assert str(caught.value).startswith(sentence)
-    own = {"drain": {"podSelector": "a=b"}, "waitForCompletion": {"podSelector": "c=d"}}
-    assert records.read_intent(a_rollout(spec=own), operator).rollout == "spring"
 
 
 # ── instants ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -77,6 +77,8 @@ class Look:
     tags: tuple[OurTag, ...]
     is_pinned_kept: bool | None
     """Whether the pinned commit is still part of the branch; None when none was named."""
+    proposals: tuple[tuple[str, Proposal], ...] = ()
+    """The steps that wait on a branch of ours for a person to merge them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,7 @@ class Repository:
             commits=self._commits(rollout, head),
             tags=self._tags(rollout),
             is_pinned_kept=self._is_part_of(pinned, head) if pinned else None,
+            proposals=self._waiting(rollout, head),
         )
 
     def _text_at(self, commit: str, path: str) -> str | None:
@@ -236,7 +239,7 @@ class Repository:
         if found is not None:
             return self._proposal(branch, found, is_merged=True)
         theirs = self._resolve(f"refs/remotes/origin/{branch}")
-        if theirs:
+        if theirs and not self._is_brought_in(theirs, head):
             found = self._find(rollout, step, f"{head}..{theirs}")
             if found is None:
                 raise GitRefused(
@@ -246,7 +249,7 @@ class Repository:
             return self._proposal(branch, found)
         try:
             made = make(head)
-            self._push({f"refs/heads/{branch}": (made, "")}, head)
+            self._push({f"refs/heads/{branch}": (made, theirs)}, head)
             return self._proposal(branch, made)
         finally:
             self._clean(head)
@@ -426,6 +429,23 @@ class Repository:
 
     def _find(self, rollout: str, step: str, revisions: str) -> str | None:
         return next((each.sha for each in self._commits(rollout, revisions) if each.step == step), None)
+
+    def _waiting(self, rollout: str, head: str) -> tuple[tuple[str, Proposal], ...]:
+        """What is proposed on branches of this rollout, and not part of the remote's branch yet."""
+        under = f"refs/remotes/origin/{proposals.branch_of(rollout, '')}"
+        waiting = []
+        for ref in self._clone.git("for-each-ref", "--format=%(refname)", under).text.split():
+            step = ref.removeprefix(under)
+            found = self._find(rollout, step, f"{head}..{ref}")
+            if found is None or self._find(rollout, step, head) is not None or self._is_brought_in(ref, head):
+                continue
+            waiting.append((step, self._proposal(proposals.branch_of(rollout, step), found)))
+        return tuple(waiting)
+
+    def _is_brought_in(self, branch: str, head: str) -> bool:
+        """Whether merging would change nothing: merged in a way that left the name of the step behind."""
+        merged = self._clone.attempt("merge-tree", "--write-tree", head, branch)
+        return merged.is_good and merged.line == self._resolve(f"{head}^{{tree}}")
 
     def _tags(self, rollout: str) -> tuple[OurTag, ...]:
         listed = self._clone.git(

@@ -272,12 +272,14 @@ class Client:
     # --- writing -------------------------------------------------------------------------------------------------
 
     @overload
-    async def create(self, path: str, body: object, model: None = None) -> None: ...
+    async def create(self, path: str, body: object, model: None = None, *, is_trial: bool = False) -> None: ...
     @overload
-    async def create(self, path: str, body: object, model: type[T]) -> T: ...
-    async def create(self, path: str, body: object, model: type[T] | None = None) -> T | None:
-        """Create an object; the path is that of its kind."""
-        return await self._write("POST", path, body, model)
+    async def create(self, path: str, body: object, model: type[T], *, is_trial: bool = False) -> T: ...
+    async def create(
+        self, path: str, body: object, model: type[T] | None = None, *, is_trial: bool = False
+    ) -> T | None:
+        """Create an object; the path is that of its kind. On trial the server judges it, and keeps nothing."""
+        return await self._write("POST", path, body, model, extra={"dryRun": "All"} if is_trial else {})
 
     @overload
     async def replace(self, path: str, body: object, model: None = None, *, subresource: str = "") -> None: ...

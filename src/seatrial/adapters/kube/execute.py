@@ -1,8 +1,9 @@
 """The live Executor: each act is tried once, bound to what was seen, and only while we lead; its answer is an Outcome.
 
 Retrying and giving up are decisions and live in core. Two acts need a second request, and none of them repeats the
-first: a webhook's yes is written on the pods, and one joins a NodeMaintenance as the first or as a further one.
-Tests: tests/adapters/kube/test_execute.py, test_execute_real.py and tests/e2e/.
+first: a webhook's yes is written on the pods, and one joins a NodeMaintenance as the first or as a further one. What a
+campaign does outside of the cluster (commits, tags) is handed to `outer`, and is no matter of this file.
+Tests: tests/adapters/kube/test_execute.py, test_execute_real.py, test_execute_campaign.py and tests/e2e/.
 """
 
 from __future__ import annotations
@@ -13,18 +14,40 @@ from typing import Final, Protocol, TypeAlias, assert_never
 
 import msgspec
 
-from seatrial.adapters.kube import errors, keys, maintenance, models, records
+from seatrial.adapters.kube import (
+    errors,
+    keys,
+    maintenance,
+    marking,
+    models,
+    pools,
+    probes,
+    publishing,
+    records,
+    rollout_records,
+)
 from seatrial.adapters.kube.client import Client, PatchKind, api_path
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
     EvictPods,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    OuterAct,
+    Promote,
+    Publish,
     ReleaseMaintenance,
+    RemovePool,
     RequestMaintenance,
     RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
     WriteNodeRecord,
     WriteRolloutRecord,
 )
+from seatrial.core.campaign import Via
 from seatrial.core.snapshot import Pod
 from seatrial.ports import Outcome, Result
 
@@ -36,6 +59,8 @@ Post: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, str]]]
 """Sends JSON to a URL and gives the status and what was said; a status of 0 is no answer, and the text says why."""
 OnOutcome: TypeAlias = Callable[[Action, Outcome, models.Node | None], None]
 """Is told how each act ended, with the node as it was written where one was."""
+Outer: TypeAlias = Callable[[Action], Awaitable[Outcome]]
+"""Does what a campaign does outside of the cluster."""
 
 
 class Reader(Protocol):
@@ -44,6 +69,8 @@ class Reader(Protocol):
     def wrote_node(self, node: models.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
+
+    def stored_rollout(self, name: str) -> models.Rollout | None: ...
 
     def poke(self) -> None: ...
 
@@ -61,12 +88,16 @@ class KubeExecutor:
         is_leader: Callable[[], bool],
         on_outcome: OnOutcome,
         post: Post,
+        outer: Outer | None = None,
+        home: str = keys.HOME,
     ) -> None:
         self._client = client
         self._reader = reader
         self._is_leader = is_leader
         self._on_outcome = on_outcome
         self._post = post
+        self._outer = outer
+        self._home = home
         self._places = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: dict[asyncio.Task[Outcome], str] = {}
         self._ended: list[asyncio.Task[Outcome]] = []
@@ -100,9 +131,13 @@ class KubeExecutor:
             try:
                 if not self._is_leader():
                     outcome = _stale(action, "another controller leads by now")
-                elif isinstance(action, WriteNodeRecord):  # Cordon, Uncordon and PauseClients are of this kind
+                elif isinstance(
+                    action, WriteNodeRecord | MarkNode
+                ):  # Cordon, Uncordon and PauseClients are of the first
                     written = await self._write_node(action)
                     outcome = Outcome(action=action, result=Result.DONE)
+                elif isinstance(action, OuterAct):
+                    outcome = await self._campaign(action)
                 else:
                     outcome = await self._do(action)
             except (errors.Conflict, errors.NotFound) as err:
@@ -112,8 +147,11 @@ class KubeExecutor:
             self._on_outcome(action, outcome, written)
             return outcome
 
-    async def _write_node(self, action: WriteNodeRecord) -> models.Node:
-        body = records.node_patch(action, mirror=not self._reader.is_operator_present())
+    async def _write_node(self, action: WriteNodeRecord | MarkNode) -> models.Node:
+        if isinstance(action, MarkNode):
+            body = marking.mark_patch(action)
+        else:
+            body = records.node_patch(action, mirror=not self._reader.is_operator_present())
         written = await self._client.patch(f"{keys.NODES}/{action.node}", body, models.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
         return written
@@ -138,7 +176,8 @@ class KubeExecutor:
             case ReleaseMaintenance():
                 await self._leave_maintenance(action)
             case WriteRolloutRecord(record=record):
-                path, body = f"{keys.ROLLOUTS}/{record.name}", records.rollout_patch(record)
+                path = f"{keys.ROLLOUTS}/{record.name}"
+                body = rollout_records.rollout_patch(record, self._reader.stored_rollout(record.name))
                 written = await self._client.patch(
                     path, body, models.Rollout, kind=PatchKind.JSON, subresource="status"
                 )
@@ -212,6 +251,78 @@ class KubeExecutor:
         else:
             await self._client.patch(path, maintenance.leaving_patch(action), kind=PatchKind.JSON)
 
+    # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _campaign(self, action: OuterAct) -> Outcome:
+        match action:
+            case Publish(via=Via.DIRECT):
+                return await self._publish(action)
+            case Publish() | RevertCommits() | MarkBad() | Promote():
+                return await self._go_out(action)
+            case StartProbe():
+                return await self._probe(action)
+            case SetAutoUpgrade():
+                return await self._set_auto_upgrade(action)
+            case MakePool():
+                return await self._make_pool(action)
+            case RemovePool(name=name, expect=expect):
+                await self._client.delete(f"{keys.MACHINE_POOLS}/{name}", resource_version=expect)
+                return Outcome(action=action, result=Result.DONE)
+            case _:
+                assert_never(action)
+
+    async def _publish(self, action: Publish) -> Outcome:
+        """Write one version after the other; what is carried already is written again and changes nothing."""
+        for resource, version in action.versions:
+            target = publishing.target_of(resource)
+            if target is None:
+                return _failed(action, f"{resource} carries no driver version that could be written")
+            body = target.version_patch(version)
+            stored = publishing.version_of(
+                await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
+            )
+            if stored != version:
+                return _failed(action, f"{resource} was to carry {version}, and the server stored {stored or 'none'}")
+        return Outcome(action=action, result=Result.DONE)
+
+    async def _set_auto_upgrade(self, action: SetAutoUpgrade) -> Outcome:
+        target = publishing.target_of(action.resource)
+        if target is None:
+            return _failed(action, f"{action.resource} has no autoUpgrade that could be written")
+        body = target.auto_upgrade_patch(is_on=action.value)
+        stored = publishing.auto_upgrade_of(
+            await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
+        )
+        if stored is not action.value:
+            return _failed(action, f"autoUpgrade of {action.resource} was to be {action.value}, and is {stored}")
+        return Outcome(action=action, result=Result.DONE)
+
+    async def _go_out(self, action: Publish | RevertCommits | MarkBad | Promote) -> Outcome:
+        if self._outer is None:
+            what = f"{action.id} is a matter of the matrix's home, and none is set up"
+            return _failed(action, f"{what}; give the rollout a matrix in Git, or publish directly")
+        return await self._outer(action)
+
+    async def _probe(self, action: StartProbe) -> Outcome:
+        owner = self._reader.stored_rollout(action.rollout)
+        if owner is None:
+            return _stale(action, f"there is no GPURollout {action.rollout} any more")
+        try:
+            await self._client.create(keys.jobs_path(self._home), probes.job_of(action, owner.metadata.uid))
+        except errors.Conflict as err:
+            if not err.is_name_taken:  # its name is made of what it measures, so whoever made it asked the same
+                raise
+        except errors.NotFound as err:
+            return _failed(action, str(err))  # the namespace; looking again would not bring it
+        return Outcome(action=action, result=Result.DONE)
+
+    async def _make_pool(self, action: MakePool) -> Outcome:
+        try:
+            await self._client.create(keys.MACHINE_POOLS, pools.pool_of(action))
+        except errors.NotFound as err:
+            return _failed(action, str(err))  # no OpenShift; looking again would not make it one
+        return Outcome(action=action, result=Result.DONE)
+
 
 async def _each(
     pods: Iterable[Pod], do: Callable[[Pod], Awaitable[errors.ClusterError | None]]
@@ -249,3 +360,7 @@ def _is_another(err: errors.ClusterError) -> bool:
 
 def _stale(action: Action, why: str) -> Outcome:
     return Outcome(action=action, result=Result.STALE, detail=why)
+
+
+def _failed(action: Action, why: str) -> Outcome:
+    return Outcome(action=action, result=Result.FAILED, detail=why)

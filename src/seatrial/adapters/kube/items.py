@@ -65,6 +65,7 @@ class NodeItem:
     is_requested: bool
     awaits_safe_load: bool
     is_loss_accepted: bool
+    skipped_by: str
     offer: GpuOffer
     symptoms: tuple[Symptom, ...]
 
@@ -169,6 +170,7 @@ def node_item(node: models.Node) -> NodeItem:
         is_requested=notes.get(keys.REQUESTED_ANNOTATION) == "true",
         awaits_safe_load=bool(notes.get(keys.SAFE_LOAD_ANNOTATION)),
         is_loss_accepted=notes.get(keys.ACCEPT_LOSS_ANNOTATION) == "true",
+        skipped_by=intern(notes.get(keys.SKIPPED_BY_ANNOTATION, "")),
         offer=_offer(node, labels),
         symptoms=tuple(_node_symptoms(node.status.conditions)),
     )

@@ -19,6 +19,18 @@ CHECKPOINT_REQUESTED_ANNOTATION: Final = "seatrial.dev/checkpoint-requested"
 CHECKPOINT_SAVED_ANNOTATION: Final = "seatrial.dev/checkpoint-saved"
 """On a pod, by itself: the token it has saved its work for."""
 
+CANARY_LABEL: Final = "seatrial.dev/canary"
+"""On a node: the rollout whose canary it is. A MachineConfigPool of ours chooses its nodes by it."""
+SKIPPED_BY_ANNOTATION: Final = "seatrial.dev/skipped-by"
+"""On a node: the rollout that set NVIDIA's skip label, so that a person's stays when ours goes."""
+ROLLOUT_LABEL: Final = "seatrial.dev/rollout"
+"""On what a campaign makes: in whose name."""
+GATE_KEY: Final = "seatrial.dev/gate"
+NODE_KEY: Final = "seatrial.dev/node"
+ROUND_KEY: Final = "seatrial.dev/round"
+ATTEMPT_KEY: Final = "seatrial.dev/attempt"
+"""On a probe, as labels (cut to what a label may be) and as annotations (whole): what it measures."""
+
 # ── NVIDIA's: a dot follows "upgrade" in some of them, and a dash in others ──────────────────────────────────────────
 
 NVIDIA_STATE_LABEL: Final = "nvidia.com/gpu-driver-upgrade-state"
@@ -77,6 +89,9 @@ GPU_DRIVER: Final = "gpu.nvidia.com"
 """The DRA driver whose slices tell the version of the NVIDIA driver; those of compute-domain.nvidia.com do not."""
 DRIVER_VERSION_ATTRIBUTE: Final = "driverVersion"
 
+HOME: Final = "seatrial"
+"""The controller's own namespace as the manifests have it: its lease is there, and its probes."""
+
 # ── paths ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NODES: Final = "/api/v1/nodes"
@@ -87,6 +102,8 @@ NVIDIA_DRIVERS: Final = "/apis/nvidia.com/v1alpha1/nvidiadrivers"
 RESOURCE_CLAIMS: Final = "/apis/resource.k8s.io/v1/resourceclaims"
 RESOURCE_SLICES: Final = "/apis/resource.k8s.io/v1/resourceslices"
 NODE_MAINTENANCES: Final = "/apis/maintenance.nvidia.com/v1alpha1/nodemaintenances"
+MACHINE_POOLS: Final = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
+ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def revisions_path(namespace: str) -> str:
@@ -102,3 +119,13 @@ def events_path(namespace: str) -> str:
 def maintenances_path(namespace: str) -> str:
     """Where NodeMaintenances of one namespace are made and changed."""
     return f"/apis/maintenance.nvidia.com/v1alpha1/namespaces/{namespace}/nodemaintenances"
+
+
+def jobs_path(namespace: str) -> str:
+    """Where the probes of gates are made and listed."""
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
+
+
+def pods_path(namespace: str) -> str:
+    """Where the pods of probes are listed."""
+    return f"/api/v1/namespaces/{namespace}/pods"

@@ -23,6 +23,14 @@ class OwnerReference(Model, frozen=True):
     controller: bool = False
 
 
+class ManagedFields(Model, frozen=True):
+    manager: str = ""
+    operation: str = ""
+    time: str = ""
+    subresource: str = ""
+    fields: dict[str, Any] = msgspec.field(default={}, name="fieldsV1")
+
+
 class ObjectMeta(Model, frozen=True):
     name: str = ""
     namespace: str = ""
@@ -42,6 +50,7 @@ class Condition(Model, frozen=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+    observed_generation: int | None = None
 
 
 Quantities: TypeAlias = dict[str, str | int | float]
@@ -170,6 +179,7 @@ class ContainerStatus(Model, frozen=True):
 
 class PodStatus(Model, frozen=True):
     phase: str = ""
+    reason: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
@@ -360,6 +370,91 @@ class RolloutMaintenance(Model, frozen=True):
     timeout_seconds: int = 3600
 
 
+class RolloutGit(Model, frozen=True):
+    """A file of a Git repository."""
+
+    url: str = ""
+    branch: str = "main"
+    path: str = "gpu-version-matrix.yaml"
+    commit: str = ""
+
+
+class RolloutConfigMap(Model, frozen=True):
+    namespace: str
+    name: str
+    key: str = "matrix.yaml"
+
+
+class RolloutMatrix(Model, frozen=True):
+    git: RolloutGit | None = None
+    config_map: RolloutConfigMap | None = None
+    entry: str = "canary"
+
+
+class RolloutPublishGit(Model, frozen=True):
+    """What is empty here is the matrix's."""
+
+    path: str
+    url: str = ""
+    branch: str = ""
+    pull_requests: bool = False
+
+
+class RolloutPublish(Model, frozen=True):
+    via: str = "direct"
+    git: RolloutPublishGit | None = None
+
+
+class RolloutCanary(Model, frozen=True):
+    count: int = 1
+    nodes: tuple[str, ...] = ()
+    selector: dict[str, str] = {}
+    machine_config_pool: str = ""
+
+
+class RolloutGate(Model, frozen=True):
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    gpus: int = 1
+    timeout_seconds: int = 600
+
+
+class RolloutBake(Model, frozen=True):
+    duration_seconds: int = 172800
+    every_seconds: int = 3600
+
+
+class RolloutWaves(Model, frozen=True):
+    growth: str = "exponential"
+    first: int | str = "5%"
+    step: int | str = "5%"
+    factor: int = 2
+    percentages: tuple[int, ...] = ()
+    pause_seconds: int = 0
+
+
+class RolloutWindow(Model, frozen=True):
+    start: str
+    minutes: int
+    days: tuple[str, ...] = ()
+
+
+class RolloutWindows(Model, frozen=True):
+    time_zone: str = "UTC"
+    open: tuple[RolloutWindow, ...] = ()
+
+
+class RolloutApprovals(Model, frozen=True):
+    manual: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
+
+
+class RolloutNotifications(Model, frozen=True):
+    webhook: str
+    format: str = "plain"
+
+
 class RolloutSpec(Model, frozen=True):
     target: Target = Target()
     node_selector: dict[str, str] = {}
@@ -375,6 +470,18 @@ class RolloutSpec(Model, frozen=True):
     driver_timeout_seconds: int = 1800
     validation_timeout_seconds: int = 600
     paused: bool = False
+    mode: str = "auto"
+    matrix: RolloutMatrix | None = None
+    publish: RolloutPublish = RolloutPublish()
+    canary: RolloutCanary | None = None
+    gates: tuple[RolloutGate, ...] = ()
+    bake: RolloutBake = RolloutBake()
+    waves: RolloutWaves = RolloutWaves()
+    windows: RolloutWindows | None = None
+    approvals: RolloutApprovals = RolloutApprovals()
+    abort: str = ""
+    prepull: bool = True
+    notifications: RolloutNotifications | None = None
 
 
 class AdmissionEntry(Model, frozen=True):
@@ -390,8 +497,53 @@ class TurnedDown(Model, frozen=True):
     detail: str = ""
 
 
+class BaselineEntry(Model, frozen=True):
+    resource: str
+    version: str
+
+
+class GateEntry(Model, frozen=True, omit_defaults=True):
+    gate: str
+    node: str
+    round: int
+    verdict: str
+    detail: str = ""
+    at: str = ""
+
+
+class TurnEntry(Model, frozen=True, omit_defaults=True):
+    phase: str
+    at: str
+    why: str = ""
+
+
+class CampaignStatus(Model, frozen=True, omit_defaults=True):
+    """The record of a campaign as it is written; what has its default is left out."""
+
+    phase: str
+    entered_at: str = ""
+    paused_in: str = ""
+    mode: str = ""
+    canaries: tuple[str, ...] = ()
+    baseline: tuple[BaselineEntry, ...] = ()
+    wave: int = 0
+    settled_at: str = ""
+    forgetting: bool = False
+    gates: tuple[GateEntry, ...] = ()
+    round: int = 0
+    round_at: str = ""
+    baked_seconds: float = 0.0
+    baked_until: str = ""
+    tag_base: str = ""
+    date: str = ""
+    why: str = ""
+    history: tuple[TurnEntry, ...] = ()
+
+
 class RolloutStatus(Model, frozen=True):
     state: str = ""
+    conditions: tuple[Condition, ...] = ()
+    campaign: CampaignStatus | None = None
     admitted: tuple[AdmissionEntry, ...] = ()
     counts: dict[str, int] = {}
     holds: dict[str, int] = {}
@@ -438,8 +590,14 @@ class StateStatus(Model, frozen=True):
     state: str = ""
 
 
+class ManagedMeta(ObjectMeta, frozen=True):
+    """With who wrote which field; elsewhere nobody reads it, and it is half of an object."""
+
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+
 class ClusterPolicy(Model, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ManagedMeta = ManagedMeta()
     spec: ClusterPolicySpec = ClusterPolicySpec()
     status: StateStatus = StateStatus()
 
@@ -453,6 +611,6 @@ class NvidiaDriverSpec(Model, frozen=True):
 
 
 class NvidiaDriver(Model, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: ManagedMeta = ManagedMeta()
     spec: NvidiaDriverSpec = NvidiaDriverSpec()
     status: StateStatus = StateStatus()

@@ -7,6 +7,7 @@
     events ────────────┘
     revisions, nvidiadrivers ─▶ every node, when what they want has changed
     gpurollouts ─▶ intent and ledger      clusterpolicies, nvidiadrivers ─▶ who moves the nodes, and under which policy
+    jobs and their pods ─▶ measurements   machineconfigpools ─▶ the canary's pool     (while there is a campaign)
 
 One change costs one node: a pod knows its node, and a claim or an event finds it through the pods that name it or are
 named. What our own writes return goes into the same stores, so the next pass sees it without waiting for the watch.
@@ -21,16 +22,45 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, Generic, TypeVar
 
-from seatrial.adapters.kube import errors, items, keys, models, operator_items, pod_items, project, records, watch
+from seatrial.adapters.kube import (
+    access,
+    choosing,
+    errors,
+    items,
+    keys,
+    models,
+    operator_items,
+    pod_items,
+    pools,
+    probes,
+    project,
+    records,
+    rollout_intent,
+    rollout_records,
+    watch,
+)
+from seatrial.adapters.kube.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.store import Store, by_name
 from seatrial.core import owners
+from seatrial.core.campaign import SourceFacts
 from seatrial.core.consumers import Claim
 from seatrial.core.errors import SeatrialError
+from seatrial.core.gates import Measurement
 from seatrial.core.intent import Intent, is_member
-from seatrial.core.snapshot import DriverPod, DriverRevision, Freshness, Instant, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.snapshot import (
+    DriverPod,
+    DriverRevision,
+    Freshness,
+    Instant,
+    NodeSeen,
+    OperatorFacts,
+    RolloutRecord,
+    Snapshot,
+)
 from seatrial.ports import Sight
 
 LOOK_SECONDS: Final = 30.0
@@ -66,6 +96,7 @@ class _Stream(Generic[RawT, ItemT]):
         is_decisive: bool = True,
         key: Callable[[ItemT], Hashable] = by_name,
         field_selector: str = "",
+        label_selector: str = "",
     ) -> None:
         self.name = name
         self.path = path
@@ -75,6 +106,7 @@ class _Stream(Generic[RawT, ItemT]):
         self.is_decisive = is_decisive
         """Whether decisions rest on it; one that only explains may be late, or fail, and stops nobody."""
         self._field_selector = field_selector
+        self._label_selector = label_selector
         self._model = model
         self._slim = slim
         self._on_state = on_state
@@ -90,6 +122,7 @@ class _Stream(Generic[RawT, ItemT]):
             on_state=self._take_state,
             jitter=random.random,
             field_selector=self._field_selector,
+            label_selector=self._label_selector,
             clock=time.time,
         )
 
@@ -140,10 +173,23 @@ class _Stream(Generic[RawT, ItemT]):
 class KubeObserver:
     """Sees a cluster through watches; use `async with`."""
 
-    def __init__(self, client: Client, *, namespace: str, rollout: str = "", on_fault: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        rollout: str = "",
+        on_fault: Callable[[str], None],
+        home: str = keys.HOME,
+        source: Callable[[], SourceFacts | None] = lambda: None,
+        rights: access.Access | None = None,
+    ) -> None:
+        """`rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         self._client = client
         self._rollout = rollout
         self._on_fault = on_fault
+        self._source = source
+        self._rights = rights
         self._changed = asyncio.Event()
         self._dirty: set[str] = set()
         self._seen: dict[str, NodeSeen] = {}
@@ -226,6 +272,35 @@ class KubeObserver:
             key=items.by_pod_and_reason,
             field_selector=WARNINGS,
         )
+        self.probes = _Stream(
+            "jobs",
+            keys.jobs_path(home),
+            Job,
+            probes.probe_item,
+            self._on_probe,
+            poke,
+            label_selector=probes.SELECTOR,
+        )
+        self.probe_pods = _Stream(
+            "pods of jobs",
+            keys.pods_path(home),
+            models.Pod,
+            probes.probe_pod_item,
+            self._on_probe_pod,
+            poke,
+            label_selector=probes.SELECTOR,
+        )
+        self.machine_pools = _Stream(
+            "machineconfigpools",
+            keys.MACHINE_POOLS,
+            MachineConfigPool,
+            pools.pool_item,
+            self._on_machine_pool,
+            poke,
+            is_optional=True,
+        )
+        self._pods_by_probe: dict[str, dict[str, probes.ProbePodItem]] = defaultdict(dict)
+        self._has_campaign = False
         self._tasks: list[asyncio.Task[Any]] = []
 
     @property
@@ -241,7 +316,13 @@ class KubeObserver:
             self.slices,
             self.maintenances,
             self.warnings,
+            *(self.campaign_streams if self._has_campaign else ()),
         )
+
+    @property
+    def campaign_streams(self) -> tuple[_Stream[Any, Any], ...]:
+        """Those that only a campaign needs, and has the right to: they are opened when there is the first."""
+        return (self.probes, self.probe_pods, self.machine_pools)
 
     @property
     def decisive_streams(self) -> tuple[_Stream[Any, Any], ...]:
@@ -249,10 +330,24 @@ class KubeObserver:
         return tuple(stream for stream in self.streams if stream.is_decisive)
 
     async def __aenter__(self) -> KubeObserver:
-        self._tasks = [asyncio.create_task(stream.run(self._client), name=stream.name) for stream in self.streams]
-        for task in self._tasks:
-            task.add_done_callback(lambda _: self._changed.set())
+        for stream in self.streams:
+            self._start(stream.run(self._client), stream.name)
         return self
+
+    def _start(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(lambda _: self._changed.set())
+        self._tasks.append(task)
+
+    def _open_campaign(self) -> None:
+        """Begin to watch what only a campaign needs."""
+        if self._has_campaign:
+            return
+        self._has_campaign = True
+        for stream in self.campaign_streams:
+            self._start(stream.run(self._client), stream.name)
+        if self._rights is not None:
+            self._start(self._rights.run(self._changed.set), "rights")
 
     async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
@@ -263,7 +358,7 @@ class KubeObserver:
         """Return when all that decisions rest on was listed once; raise the first thing that keeps it from being."""
         deadline = time.monotonic() + timeout_seconds
         self._check_streams()
-        while missing := [stream for stream in self.decisive_streams if not stream.is_current]:
+        while missing := self._missing():
             for stream in missing:
                 if stream.state.last_error is not None:
                     raise _explained(stream.name, stream.state.last_error)
@@ -278,6 +373,18 @@ class KubeObserver:
                 await asyncio.wait_for(self._changed.wait(), min(left_seconds, 1.0))
             self._check_streams()
 
+    def _missing(self) -> list[_Stream[Any, Any]]:
+        """What has to be listed still. What only a campaign needs comes last, once it is seen that there is one."""
+        missing = [stream for stream in self.decisive_streams if not stream.is_current]
+        if not missing and not self._has_campaign:
+            with suppress(RolloutUnclear):  # the first look tells of it
+                rollout = self.find_rollout()
+                if rollout is not None and _read(rollout, self.operator(), time.time())[0].campaign is not None:
+                    self._open_campaign()
+                    return list(self.campaign_streams)
+        # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
+        return [each for each in missing if each not in self.campaign_streams or each.state.last_error is None]
+
     # ── the port ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self) -> Sight | None:
@@ -286,18 +393,44 @@ class KubeObserver:
             rollout = self.find_rollout()
             if rollout is None:
                 return None
-            intent = _intent_of(rollout, self.operator())
+            now = time.time()
+            intent, record = _read(rollout, self.operator(), now)
+            seen = Snapshot(nodes=self._select(rollout), rollout=record, operator=self.operator())
+            if intent.campaign is not None:
+                self._open_campaign()
+                seen = self._with_campaign(seen, intent, rollout.metadata.uid)
         except RolloutUnclear as err:
             self._on_fault(str(err))
             return None
-        now = time.time()
-        seen = Snapshot(
-            nodes=self._select(rollout),
-            rollout=records.read_rollout(rollout),
-            freshness=tuple(stream.freshness(now) for stream in self.decisive_streams),
-            operator=self.operator(),
+        fresh = [stream.freshness(now) for stream in self.decisive_streams]
+        if intent.campaign is not None and self._rights is not None:
+            fresh.append(Freshness(source=access.SOURCE, is_synced=self._rights.is_known, heard_at=now))
+        return Sight(seen=replace(seen, freshness=tuple(fresh)), intent=intent)
+
+    def _with_campaign(self, seen: Snapshot, intent: Intent, uid: str) -> Snapshot:
+        """The snapshot with what only a campaign looks at."""
+        for stream in self.campaign_streams:
+            if isinstance(stream.state.last_error, errors.Forbidden):
+                self._on_fault(str(stream.state.last_error))
+        if self._rights is not None:
+            self._rights.want_for(intent, seen)
+        name = seen.rollout.name
+        return replace(
+            seen,
+            source=self._source(),
+            measurements=tuple(self._measure(uid)),
+            others=choosing.others(self._records(), name),
+            denied=self._rights.denied if self._rights is not None else (),
+            machine_pools=tuple(pools.facts_of(item, name) for item in _by_name(self.machine_pools.store)),
         )
-        return Sight(seen=seen, intent=intent)
+
+    def _measure(self, uid: str) -> Iterable[Measurement]:
+        """What the probes of one rollout have measured."""
+        for item in _by_name(self.probes.store):
+            if item.rollout_uid == uid:
+                found = probes.measurement_of(item, self._pods_by_probe.get(item.metadata.uid, {}).values())
+                if found is not None:
+                    yield found
 
     async def wait(self, until: Instant | None) -> bool:
         seconds = LOOK_SECONDS if until is None else min(max(0.0, until - time.time()), LOOK_SECONDS)
@@ -319,6 +452,10 @@ class KubeObserver:
         """A write of ours returned this rollout."""
         self.rollouts.wrote(rollout)
 
+    def stored_rollout(self, name: str) -> models.Rollout | None:
+        """The rollout of this name as it was last seen."""
+        return self.rollouts.store.get(("", name))
+
     def is_operator_present(self) -> bool:
         """Whether a GPU Operator owns NVIDIA's state label here."""
         return bool(self.operator().kind)
@@ -330,16 +467,22 @@ class KubeObserver:
     # ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_rollout(self) -> models.Rollout | None:
-        """The rollout we work on; None when there is none."""
-        found = sorted(self.rollouts.store, key=lambda item: item.metadata.name)
+        """The rollout we work on: the named one, else the one whose turn it is; None when there is none."""
+        found = {item.metadata.name: item for item in self.rollouts.store}
         if self._rollout:
-            return next((item for item in found if item.metadata.name == self._rollout), None)
-        if len(found) > 1:
-            names = ", ".join(item.metadata.name for item in found)
-            raise RolloutUnclear(
-                f"There are {len(found)} GPURollouts ({names}); name the one to work on with --rollout."
-            )
-        return found[0] if found else None
+            return found.get(self._rollout)
+        name = next(iter(found)) if len(found) == 1 else choosing.whose_turn(self._records())
+        return found.get(name)
+
+    def current_rollout(self) -> models.Rollout | None:
+        """The same, for those who go on without one where it is unclear; `observe` tells why."""
+        with suppress(RolloutUnclear):
+            return self.find_rollout()
+        return None
+
+    def _records(self) -> list[tuple[str, RolloutRecord]]:
+        """The record of every rollout, with when it was made."""
+        return [(item.metadata.creation_timestamp, _record_of(item)) for item in self.rollouts.store]
 
     def operator(self) -> OperatorFacts:
         """What is seen of the GPU Operator."""
@@ -460,6 +603,18 @@ class KubeObserver:
                 self._dirty.add(item.node)
         self._changed.set()
 
+    def _on_probe(self, _before: object, _after: object) -> None:
+        self._changed.set()
+
+    def _on_probe_pod(self, before: probes.ProbePodItem | None, after: probes.ProbePodItem | None) -> None:
+        for item, now in ((before, None), (after, after)):
+            if item is not None:
+                self._move(self._pods_by_probe, item.job_uid, item.metadata.uid, now)
+        self._changed.set()
+
+    def _on_machine_pool(self, _before: object, _after: object) -> None:
+        self._changed.set()
+
     def _on_warning(self, before: items.WarningItem | None, after: items.WarningItem | None) -> None:
         for item, now in ((before, None), (after, after)):
             if item is not None:
@@ -491,11 +646,23 @@ class KubeObserver:
         self._changed.set()
 
 
-def _intent_of(rollout: models.Rollout, operator: OperatorFacts) -> Intent:
+def _read(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> tuple[Intent, RolloutRecord]:
     try:
-        return records.read_intent(rollout, operator)
+        return rollout_intent.read_intent(rollout, operator, now), rollout_records.read_rollout(rollout)
     except ValueError as err:
         raise RolloutUnclear(f"GPURollout {rollout.metadata.name} cannot be read: {err}") from err
+
+
+def _record_of(rollout: models.Rollout) -> RolloutRecord:
+    try:
+        return rollout_records.read_rollout(rollout)
+    except ValueError as err:
+        raise RolloutUnclear(f"GPURollout {rollout.metadata.name} cannot be read: {err}") from err
+
+
+def _by_name(found: Iterable[ItemT]) -> list[ItemT]:
+    """In a fixed order: the same world is to give the same snapshot."""
+    return sorted(found, key=lambda item: item.metadata.name)
 
 
 def _same(item: ItemT) -> ItemT:

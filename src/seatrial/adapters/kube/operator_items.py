@@ -6,12 +6,17 @@ Tests: tests/adapters/kube/test_project.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube import models
+from seatrial.adapters.kube.client import FIELD_MANAGER
 from seatrial.core import owners
 from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.snapshot import OperatorFacts, Pool
+from seatrial.core.snapshot import Carrier, OperatorFacts, Pool
+
+POLICY_VERSION: Final = ("spec", "driver", "version")
+DRIVER_VERSION: Final = ("spec", "version")
+"""Where the driver's version stands."""
 
 Fault: TypeAlias = Callable[[str], None]
 """Told of what cannot be read, in a sentence."""
@@ -31,6 +36,7 @@ def operator_facts(
     """
     policy = _oldest(policies)
     owned = sorted(drivers, key=lambda item: item.metadata.name)
+    carriers = _carriers(policy, owned)
     if owned and (policy is None or (policy.spec.driver.use_nvidia_driver_crd and has_owned_nodes)):
         # Without an upgradePolicy an NVIDIADriver upgrades by itself; a ClusterPolicy does not.
         pools = tuple(_pool(item, on_fault) for item in owned)
@@ -41,6 +47,7 @@ def operator_facts(
             driver_version=pools[position].driver_version,
             state=owned[position].status.state,
             pools=pools,
+            carriers=carriers,
         )
     if policy is None:
         return OperatorFacts()
@@ -53,7 +60,39 @@ def operator_facts(
         driver_version=policy.spec.driver.version,
         state=policy.status.state,
         policy=policy_wish(policy.spec.driver.upgrade_policy, kind, on_fault),
+        carriers=carriers,
     )
+
+
+def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.NvidiaDriver]) -> tuple[Carrier, ...]:
+    """Every resource that says which driver nodes run."""
+    found = [
+        Carrier(
+            name=f"NVIDIADriver/{item.metadata.name}",
+            version=item.spec.version,
+            writer=_writer(item.metadata, DRIVER_VERSION),
+        )
+        for item in drivers
+    ]
+    if policy is not None and not policy.spec.driver.use_nvidia_driver_crd:
+        writer = _writer(policy.metadata, POLICY_VERSION)
+        name, version = f"ClusterPolicy/{policy.metadata.name}", policy.spec.driver.version
+        found.insert(0, Carrier(name=name, version=version, writer=writer))
+    return tuple(found)
+
+
+def _writer(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:
+    """Who owns a field: the one who wrote last, and we ourselves only where nobody else does."""
+    owning = [entry for entry in meta.managed_fields if not entry.subresource and _owns(entry, field)]
+    last = max(owning, key=lambda entry: (entry.manager != FIELD_MANAGER, entry.time), default=None)
+    return last.manager if last is not None else ""
+
+
+def _owns(entry: models.ManagedFields, field: tuple[str, ...]) -> bool:
+    inner: Any = entry.fields
+    for name in field:
+        inner = inner.get(f"f:{name}") if isinstance(inner, dict) else None
+    return inner is not None
 
 
 def driver_claims(

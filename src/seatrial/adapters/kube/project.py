@@ -89,6 +89,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
                 if user is not None:
                     users.append(user)
     labels = item.labels
+    is_skipped = labels.get(keys.SKIP_LABEL) == "true"
     owner = owners.NOBODY if around.drivers is None else owners.assign(around.drivers, labels)
     return NodeFacts(
         name=item.metadata.name,
@@ -96,7 +97,10 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         labels=labels,
         is_cordoned=item.is_cordoned,
         is_ready=item.is_ready,
-        is_skipped=labels.get(keys.SKIP_LABEL) == "true",
+        is_skipped=is_skipped,
+        # A note whose label somebody took away keeps nobody out any more.
+        skipped_by=item.skipped_by if is_skipped else "",
+        canary_of=labels.get(keys.CANARY_LABEL, ""),
         is_requested=item.is_requested,
         awaits_safe_load=item.awaits_safe_load,
         is_loss_accepted=item.is_loss_accepted,

@@ -1,4 +1,4 @@
-"""Our records as Kubernetes keeps them: a node's label and annotation, a rollout's status. Text in, values out, back.
+"""Our records of nodes as Kubernetes keeps them: a label and an annotation. Text in, values out, and back.
 
 The annotation is the record; the label shows its phase to people and is how they ask for a retry. A record carries a
 schema number. Schema 2 is written; schema 1 (which called `oldPod` `failedPod` and had nothing that is new since) is
@@ -10,36 +10,23 @@ Tests: tests/adapters/kube/test_records.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
-from seatrial.adapters.kube import keys, models
-from seatrial.core import intent as intents
+from seatrial.adapters.kube import keys
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
-from seatrial.core.intent import Intent
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.selectors import Selector
 from seatrial.core.snapshot import (
-    Admission,
     GpuOffer,
     Instant,
     NodeFacts,
     NodePhase,
     NodeRecord,
     NodeSeen,
-    OperatorFacts,
-    Rebuff,
     RecordFault,
-    RolloutRecord,
-    Summary,
 )
-from seatrial.core.versions import DriverVersion
-
-T = TypeVar("T")
 
 SCHEMA: Final = 2
 READ_SCHEMAS: Final = (1, 2)
@@ -191,163 +178,6 @@ def node_patch(action: WriteNodeRecord, *, mirror: bool) -> dict[str, Any]:
     if isinstance(action, Uncordon):
         patch["spec"] = {"unschedulable": None}
     return patch
-
-
-# ── the rollout ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_rollout(rollout: models.Rollout) -> RolloutRecord:
-    """The rollout's status as a record."""
-    status = rollout.status
-    summary = Summary(
-        state=status.state, counts=tuple(sorted(status.counts.items())), holds=tuple(sorted(status.holds.items()))
-    )
-    return RolloutRecord(
-        name=rollout.metadata.name,
-        resource_version=rollout.metadata.resource_version,
-        admitted=tuple(sorted(Admission(node=entry.node, attempt=entry.attempt) for entry in status.admitted)),
-        summary=summary if status.state else None,
-        summarised_at=_instant_or_never(status.summarised_at),
-        rebuffs=tuple((entry.subject, _read_rebuff(entry)) for entry in status.turned_down),
-        attentive_since=_instant_or_never(status.attentive_since),
-    )
-
-
-def _read_rebuff(entry: models.TurnedDown) -> Rebuff:
-    return Rebuff(at=_instant_or_never(entry.at), count=entry.count, code=entry.code, detail=entry.detail)
-
-
-def _instant_or_never(text: str) -> Instant:
-    try:
-        return instant_of(text)
-    except ValueError:
-        return 0.0  # not written yet, or by somebody else
-
-
-def rollout_patch(record: RolloutRecord) -> list[dict[str, Any]]:
-    """The JSON patch of a rollout's status: replaced as a whole, and only at the version we looked at."""
-    summary = record.summary or Summary(state="")
-    status = {
-        "state": summary.state,
-        "admitted": [{"node": admission.node, "attempt": admission.attempt} for admission in record.admitted],
-        "counts": dict(summary.counts),
-        "holds": dict(summary.holds),
-        "summarisedAt": text_of(record.summarised_at),
-        "attentiveSince": text_of(record.attentive_since),
-        "turnedDown": [
-            {
-                "subject": subject,
-                "at": text_of(rebuff.at),
-                "count": rebuff.count,
-                "code": rebuff.code,
-                "detail": rebuff.detail,
-            }
-            for subject, rebuff in record.rebuffs
-        ],
-    }
-    return [
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": record.resource_version},
-        {"op": "add", "path": "/status", "value": status},
-    ]
-
-
-# ── the wish ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_intent(rollout: models.Rollout, operator: OperatorFacts) -> Intent:
-    """The rollout's spec as an intent, with the operator's policy where the spec is silent.
-
-    What cannot be read (a version, a share, an order, a selector) is a ValueError that says where it stands.
-    """
-    spec = rollout.spec
-    wish = _read_wish(spec)
-    _check_selectors(wish, operator)
-    policy, pools = intents.policies(wish, operator)
-    bare = Intent(
-        rollout=rollout.metadata.name, target=_at("spec.target.driver", DriverVersion.parse, spec.target.driver)
-    )
-    failed_max = spec.limits.max_failed if spec.limits is not None else None
-    return replace(
-        bare,
-        policy=policy,
-        pools=pools,
-        failed_max=bare.failed_max if failed_max is None else failed_max,
-        domains=tuple(_read_domain(number, domain) for number, domain in enumerate(spec.domains)),
-        order=_read_order(spec.order),
-        retries=intents.Retries(count_max=spec.retries.max, pause_seconds=spec.retries.pause_seconds),
-        checkpoint=intents.Checkpoint(timeout_seconds=spec.checkpoint.timeout_seconds, webhook=spec.checkpoint.webhook),
-        requestor=_read_requestor(spec.maintenance) if spec.maintenance is not None else None,
-        restart_timeout_seconds=spec.driver_timeout_seconds,
-        validation_timeout_seconds=spec.validation_timeout_seconds,
-        is_paused=spec.paused,
-    )
-
-
-def _read_wish(spec: models.RolloutSpec) -> PolicyWish:
-    limits = spec.limits or models.RolloutLimits()
-    jobs = spec.wait_for_completion or models.WaitForCompletion()
-    eviction = spec.pod_deletion or models.PodDeletion()
-    drain = spec.drain or models.Drain()
-    return PolicyWish(
-        parallel_max=limits.max_parallel_upgrades,
-        unavailable_max=_read_share("spec.limits.maxUnavailable", limits.max_unavailable),
-        jobs_selector=jobs.pod_selector,
-        jobs_timeout_seconds=jobs.timeout_seconds,
-        eviction_force=eviction.force,
-        eviction_delete_empty_dir=eviction.delete_empty_dir,
-        eviction_timeout_seconds=eviction.timeout_seconds,
-        drain_enable=drain.enable,
-        drain_force=drain.force,
-        drain_delete_empty_dir=drain.delete_empty_dir,
-        drain_selector=drain.pod_selector,
-        drain_timeout_seconds=drain.timeout_seconds,
-    )
-
-
-def _check_selectors(own: PolicyWish, operator: OperatorFacts) -> None:
-    """Refuse a selector that counts and cannot be read; one that is overruled hurts nobody."""
-    others = [(f"NVIDIADriver/{pool.name}", pool.policy) for pool in operator.pools]
-    others = others or [(operator.kind, operator.policy)]
-    for name, place in (("jobs_selector", "waitForCompletion"), ("drain_selector", "drain")):
-        said: str | None = getattr(own, name)
-        if said is not None:
-            _at(f"spec.{place}.podSelector", Selector.parse, said)
-            continue
-        for owner, wish in others:
-            _at(f"upgradePolicy.{place}.podSelector of {owner}", Selector.parse, getattr(wish, name) or "")
-
-
-def _read_domain(number: int, domain: models.RolloutDomain) -> intents.Domain:
-    share = _read_share(f"spec.domains[{number}].maxUnavailable", domain.max_unavailable)
-    return intents.Domain(label=domain.label, unavailable_max=share, is_unit=domain.unit)
-
-
-def _read_requestor(maintenance: models.RolloutMaintenance) -> intents.Requestor:
-    return intents.Requestor(
-        id=maintenance.requestor_id,
-        namespace=maintenance.namespace,
-        prefix=maintenance.prefix,
-        timeout_seconds=maintenance.timeout_seconds,
-    )
-
-
-def _read_order(text: str) -> intents.Order:
-    try:
-        return intents.Order(text)
-    except ValueError:
-        raise ValueError(f"spec.order: {text!r} is none of {', '.join(intents.Order)}.") from None
-
-
-def _read_share(place: str, said: int | str | None) -> Share | None:
-    return None if said is None else _at(place, Share.parse, said)
-
-
-def _at(place: str, read: Callable[[Any], T], said: object) -> T:
-    """Read a text of the spec; a ValueError gets the place it stands at."""
-    try:
-        return read(said)
-    except ValueError as err:
-        raise ValueError(f"{place}: {err}") from err
 
 
 # ── instants ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,24 @@
+"""The marks of a campaign on a node, as one merge patch: the canary's label, and our skip label with our name on it.
+
+Bound to the version that was looked at, so a label that a person sets in between is never taken for ours. Tests:
+tests/adapters/kube/test_execute_campaign.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seatrial.adapters.kube import keys
+from seatrial.core.actions import MarkNode
+
+
+def mark_patch(action: MarkNode) -> dict[str, Any]:
+    """The merge patch that sets or takes away what the act names, and leaves everything else."""
+    labels: dict[str, str | None] = {}
+    annotations: dict[str, str | None] = {}
+    if action.canary is not None:
+        labels[keys.CANARY_LABEL] = action.rollout if action.canary else None
+    if action.skip is not None:
+        labels[keys.SKIP_LABEL] = "true" if action.skip else None
+        annotations[keys.SKIPPED_BY_ANNOTATION] = action.rollout if action.skip else None
+    return {"metadata": {"resourceVersion": action.expect, "labels": labels, "annotations": annotations}}

@@ -1,0 +1,63 @@
+"""How a driver version, or NVIDIA's own upgrading, is written into the resource that owns the drivers.
+
+Law of this file: a write names the one field it changes and no other. The server is asked to refuse what it does not
+know (fieldValidation=Strict): by default it would drop a field such as `spec.driver.nodeSelector` with a warning, and a
+canary would be the whole fleet. What it then says it has stored is compared with what was asked. Tests:
+tests/adapters/kube/test_execute_campaign.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seatrial.adapters.kube import keys, models
+
+POLICY_KIND: Final = "ClusterPolicy"
+DRIVER_KIND: Final = "NVIDIADriver"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One resource that owns drivers: where it is, and how it is read."""
+
+    path: str
+    model: type[models.ClusterPolicy] | type[models.NvidiaDriver]
+
+    @property
+    def _is_policy(self) -> bool:
+        return self.model is models.ClusterPolicy
+
+    def version_patch(self, version: str) -> dict[str, Any]:
+        """The merge patch of the version, and of nothing else."""
+        return self._spec({"version": version})
+
+    def auto_upgrade_patch(self, *, is_on: bool) -> dict[str, Any]:
+        """The merge patch of whether NVIDIA's controller upgrades by itself, and of nothing else."""
+        return self._spec({"upgradePolicy": {"autoUpgrade": is_on}})
+
+    def _spec(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"spec": {"driver": fields} if self._is_policy else fields}
+
+
+def target_of(resource: str) -> Target | None:
+    """The resource behind a name such as `ClusterPolicy/cluster-policy`; None for what owns no drivers."""
+    kind, _, name = resource.partition("/")
+    if not name:
+        return None
+    if kind == POLICY_KIND:
+        return Target(path=f"{keys.CLUSTER_POLICIES}/{name}", model=models.ClusterPolicy)
+    if kind == DRIVER_KIND:
+        return Target(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=models.NvidiaDriver)
+    return None
+
+
+def version_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> str:
+    """The driver version a resource carries."""
+    return stored.spec.driver.version if isinstance(stored, models.ClusterPolicy) else stored.spec.version
+
+
+def auto_upgrade_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> bool | None:
+    """Whether a resource has NVIDIA's controller upgrade by itself; None where it does not say."""
+    owner = stored.spec.driver if isinstance(stored, models.ClusterPolicy) else stored.spec
+    return owner.upgrade_policy.auto_upgrade if owner.upgrade_policy is not None else None

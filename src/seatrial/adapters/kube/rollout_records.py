@@ -1,0 +1,227 @@
+"""A rollout's status as Kubernetes keeps it: the ledger, the summary, the campaign. Values in, JSON out, and back.
+
+Law of this file: what is written and read again is the same, to the millisecond; a campaign that cannot be read is a
+ValueError that says where, since to guess at evidence would be to make it up. The status is replaced as a whole, at the
+version we looked at, so nothing of an older one stays behind.
+
+Tests: tests/adapters/kube/test_rollout_records.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from seatrial.adapters.kube import models
+from seatrial.adapters.kube.records import instant_of, text_of
+from seatrial.core import conditions
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary
+
+EnumT = TypeVar("EnumT", bound=Enum)
+
+WAVING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
+"""Phases in which the fleet has a wave to speak of."""
+
+
+def read_rollout(rollout: models.Rollout) -> RolloutRecord:
+    """The rollout's status as a record; a campaign that cannot be read is a ValueError that says where."""
+    status = rollout.status
+    summary = Summary(
+        state=status.state, counts=tuple(sorted(status.counts.items())), holds=tuple(sorted(status.holds.items()))
+    )
+    return RolloutRecord(
+        name=rollout.metadata.name,
+        resource_version=rollout.metadata.resource_version,
+        admitted=tuple(sorted(Admission(node=entry.node, attempt=entry.attempt) for entry in status.admitted)),
+        summary=summary if status.state else None,
+        summarised_at=_instant_or_never(status.summarised_at),
+        rebuffs=tuple((entry.subject, _read_rebuff(entry)) for entry in status.turned_down),
+        attentive_since=_instant_or_never(status.attentive_since),
+        campaign=_read_campaign(status.campaign) if status.campaign is not None else None,
+    )
+
+
+def _read_rebuff(entry: models.TurnedDown) -> Rebuff:
+    return Rebuff(at=_instant_or_never(entry.at), count=entry.count, code=entry.code, detail=entry.detail)
+
+
+def _instant_or_never(text: str) -> Instant:
+    try:
+        return instant_of(text)
+    except ValueError:
+        return 0.0  # not written yet, or by somebody else
+
+
+def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -> list[dict[str, Any]]:
+    """The JSON patch of a rollout's status: replaced as a whole, and only at the version we looked at.
+
+    `before` is the rollout as it was seen, from which conditions keep the time of their last change. If it is of
+    another version than the record, the patch is turned down in any case.
+    """
+    summary = record.summary or Summary(state="")
+    status: dict[str, Any] = {
+        "state": summary.state,
+        "conditions": _conditions(record, before),
+        "admitted": [{"node": admission.node, "attempt": admission.attempt} for admission in record.admitted],
+        "counts": dict(summary.counts),
+        "holds": dict(summary.holds),
+        "summarisedAt": text_of(record.summarised_at),
+        "attentiveSince": text_of(record.attentive_since),
+        "turnedDown": [
+            {
+                "subject": subject,
+                "at": text_of(rebuff.at),
+                "count": rebuff.count,
+                "code": rebuff.code,
+                "detail": rebuff.detail,
+            }
+            for subject, rebuff in record.rebuffs
+        ],
+    }
+    if record.campaign is not None:
+        status |= _shown(record.campaign)
+        status["campaign"] = msgspec.to_builtins(_written(record.campaign))
+    return [
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": record.resource_version},
+        {"op": "add", "path": "/status", "value": status},
+    ]
+
+
+def _shown(campaign: CampaignRecord) -> dict[str, Any]:
+    """What of a campaign is repeated for people, in `kubectl get`; never read back."""
+    phase = campaign.paused_in or campaign.phase
+    wave = {"wave": campaign.wave + 1} if phase in WAVING else {}
+    return {"phase": campaign.phase.value, **wave}
+
+
+def _conditions(record: RolloutRecord, before: models.Rollout | None) -> list[dict[str, Any]]:
+    """The conditions, each with the time since which it has been so."""
+    known = {each.type: each for each in before.status.conditions} if before is not None else {}
+    generation = before.metadata.generation if before is not None else 0
+    now = text_of(record.summarised_at)
+    found = []
+    for condition in conditions.conditions_of(record):
+        old = known.get(condition.type)
+        since = old.last_transition_time if old is not None and old.status == condition.status else None
+        found.append(
+            {
+                "type": condition.type,
+                "status": condition.status.value,
+                "reason": condition.reason,
+                "message": condition.message,
+                "lastTransitionTime": since or now,
+            }
+            | ({"observedGeneration": generation} if generation else {})
+        )
+    return found
+
+
+# ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _written(record: CampaignRecord) -> models.CampaignStatus:
+    return models.CampaignStatus(
+        phase=record.phase.value,
+        entered_at=_text_or_nothing(record.entered_at),
+        paused_in=record.paused_in.value if record.paused_in is not None else "",
+        mode=record.mode.value if record.mode is not None else "",
+        canaries=record.canaries,
+        baseline=tuple(models.BaselineEntry(resource=name, version=text) for name, text in record.baseline),
+        wave=record.wave,
+        settled_at=_text_or_nothing(record.settled_at),
+        forgetting=record.is_forgetting,
+        gates=tuple(_written_gate(each) for each in record.gates),
+        round=record.round,
+        round_at=_text_or_nothing(record.round_at),
+        baked_seconds=record.baked_seconds,
+        baked_until=_text_or_nothing(record.baked_until),
+        tag_base=record.tag_base,
+        date=record.date,
+        why=record.why,
+        history=tuple(
+            models.TurnEntry(phase=turn.phase.value, at=text_of(turn.at), why=turn.why) for turn in record.history
+        ),
+    )
+
+
+def _written_gate(result: GateResult) -> models.GateEntry:
+    return models.GateEntry(
+        gate=result.gate,
+        node=result.node,
+        round=result.round,
+        verdict=result.verdict.value,
+        detail=result.detail,
+        at=_text_or_nothing(result.at),
+    )
+
+
+def _text_or_nothing(instant: Instant) -> str:
+    return text_of(instant) if instant else ""
+
+
+def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
+    place = "status.campaign"
+    return CampaignRecord(
+        phase=_one_of(RolloutPhase, read.phase, f"{place}.phase"),
+        entered_at=_instant(read.entered_at, f"{place}.enteredAt"),
+        paused_in=_one_of(RolloutPhase, read.paused_in, f"{place}.pausedIn") if read.paused_in else None,
+        mode=_one_of(Mode, read.mode, f"{place}.mode") if read.mode else None,
+        canaries=read.canaries,
+        baseline=tuple((entry.resource, entry.version) for entry in read.baseline),
+        wave=read.wave,
+        settled_at=_instant(read.settled_at, f"{place}.settledAt"),
+        is_forgetting=read.forgetting,
+        gates=tuple(_read_gate(entry, f"{place}.gates[{number}]") for number, entry in enumerate(read.gates)),
+        round=read.round,
+        round_at=_instant(read.round_at, f"{place}.roundAt"),
+        baked_seconds=read.baked_seconds,
+        baked_until=_instant(read.baked_until, f"{place}.bakedUntil"),
+        tag_base=read.tag_base,
+        date=read.date,
+        why=read.why,
+        history=tuple(_read_turns(read.history, f"{place}.history")),
+    )
+
+
+def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
+    return GateResult(
+        gate=entry.gate,
+        node=entry.node,
+        round=entry.round,
+        verdict=_one_of(Verdict, entry.verdict, f"{place}.verdict"),
+        detail=entry.detail,
+        at=_instant(entry.at, f"{place}.at"),
+    )
+
+
+def _read_turns(entries: Iterable[models.TurnEntry], place: str) -> Iterable[Turn]:
+    for number, entry in enumerate(entries):
+        here = f"{place}[{number}]"
+        yield Turn(
+            phase=_one_of(RolloutPhase, entry.phase, f"{here}.phase"),
+            at=_instant(entry.at, f"{here}.at"),
+            why=entry.why,
+        )
+
+
+def _one_of(kind: type[EnumT], text: str, place: str) -> EnumT:
+    try:
+        return kind(text)
+    except ValueError:
+        known = ", ".join(str(each.value) for each in kind)
+        raise ValueError(f"{place}: {text!r} is none of {known}.") from None
+
+
+def _instant(text: str, place: str) -> Instant:
+    """Read a time; what was never written never was."""
+    if not text:
+        return 0.0
+    try:
+        return instant_of(text)
+    except ValueError as err:
+        raise ValueError(f"{place}: {err}") from err

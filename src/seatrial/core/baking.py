@@ -1,0 +1,96 @@
+"""Rounds of gates, and what the bake counts as evidence.
+
+Gates are asked in rounds. The time between two rounds counts as evidence when the later of them passed and we were
+looking all the while: a gate that cannot be measured, a canary that is not well, an outage of ours or of the API server
+lengthen the bake, they never shorten the evidence. Tests: tests/core/test_baking.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from seatrial.core.campaign import Campaign, CampaignRecord
+from seatrial.core.gates import GateResult, Judged, Measurement, Verdict, judge, worst
+from seatrial.core.instants import Instant
+
+READINESS = "readiness"
+"""The gate that every canary has: it runs the new driver, and is proven as any other node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """How a round of gates stands."""
+
+    results: tuple[GateResult, ...]
+    due: tuple[tuple[str, str, int], ...]
+    """Gate, node and try of every measurement to be made."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(each.verdict for each in self.results)
+
+    def of(self, verdict: Verdict) -> tuple[GateResult, ...]:
+        return tuple(each for each in self.results if each.verdict is verdict)
+
+
+def look_at(
+    record: CampaignRecord,
+    campaign: Campaign,
+    measured: Iterable[Measurement],
+    well: frozenset[str],
+    patience_until: Instant,
+    now: Instant,
+) -> Round:
+    """How the current round stands; `well` are the canaries seen to be well, the others have until then to be."""
+    tried = tuple(measured)
+    results: list[GateResult] = []
+    due: list[tuple[str, str, int]] = []
+    for node in record.canaries:
+        is_well = node in well
+        verdict = Verdict.PASSED if is_well else Verdict.PENDING if now < patience_until else Verdict.FAILED
+        detail = "" if is_well else "its driver or its validator is not Ready"
+        results.append(_result(READINESS, node, record, Judged(verdict=verdict, detail=detail), now))
+        for gate in campaign.gates:
+            judged = judge(gate, node, record.round, tried)
+            if judged.due is not None and is_well:
+                due.append((gate.name, node, judged.due))
+            results.append(_result(gate.name, node, record, judged, now))
+    return Round(results=tuple(results), due=tuple(due))
+
+
+def _result(gate: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:
+    """The result as it is kept: one that says the same as before stays as it was."""
+    new = GateResult(gate=gate, node=node, round=record.round, verdict=judged.verdict, detail=judged.detail, at=now)
+    for old in record.gates:
+        if replace(old, at=0.0) == replace(new, at=0.0):
+            return old
+    return new
+
+
+def next_round(record: CampaignRecord, now: Instant) -> CampaignRecord:
+    """Begin a round."""
+    return replace(record, round=record.round + 1, round_at=now, gates=())
+
+
+def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> CampaignRecord:
+    """The record after a round that passed: the time since the round before it is evidence, as far as we looked."""
+    since = max(record.baked_until, attentive_since)
+    return replace(record, baked_seconds=record.baked_seconds + max(0.0, now - since), baked_until=now)
+
+
+def uncounted(record: CampaignRecord, now: Instant) -> CampaignRecord:
+    """The record after a round without a verdict: the time before it proves nothing."""
+    return replace(record, baked_until=now)
+
+
+def is_ended(record: CampaignRecord, campaign: Campaign) -> bool:
+    """Whether there is evidence for as long as was asked."""
+    return record.baked_seconds >= campaign.bake.seconds
+
+
+def round_due_at(record: CampaignRecord, campaign: Campaign) -> Instant:
+    """When the next round is due: after the interval, or as soon as it would complete the evidence."""
+    every_seconds, left_seconds = campaign.bake.every_seconds, campaign.bake.seconds - record.baked_seconds
+    wait_seconds = min(every_seconds, left_seconds) if left_seconds > 0 else every_seconds
+    return max(record.round_at, record.baked_until) + wait_seconds

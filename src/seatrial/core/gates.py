@@ -1,0 +1,93 @@
+"""Gates: an adapter measures, the core judges. Unknown is never a pass.
+
+A gate is asked in rounds: first when the canary runs the new driver, then again and again while it bakes. In a round a
+measurement that cannot be had is asked for anew, a few times; after that the round stays without a verdict, and the
+rollout waits and says so. Tests: tests/core/test_gates.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from seatrial.core.instants import Instant
+
+TRIES_MAX: Final = 3
+"""How often one round asks a gate that cannot be measured."""
+
+
+class Verdict(StrEnum):
+    """A gate's answer, the worst last."""
+
+    PASSED = "passed"
+    PENDING = "pending"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+
+
+_ORDER: Final = tuple(Verdict)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of these; of none, unknown: nobody was asked."""
+    return max(verdicts, key=_ORDER.index, default=Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A check that the canary has to pass: a Job of any image on the node, which passes when it completes."""
+
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    gpus: int = 1
+    timeout_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What was measured for a gate on a node, in one try of one round."""
+
+    gate: str
+    node: str
+    round: int
+    attempt: int
+    verdict: Verdict
+    detail: str = ""
+    """What it said; for a failure the evidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """A gate's verdict on a node, as it is kept."""
+
+    gate: str
+    node: str
+    round: int
+    verdict: Verdict
+    detail: str = ""
+    at: Instant = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What one gate says of one node in one round, and which try is due, if one is."""
+
+    verdict: Verdict
+    detail: str = ""
+    due: int | None = None
+
+
+def judge(gate: Gate, node: str, number: int, measured: Iterable[Measurement]) -> Judged:
+    """The verdict of a round: the last try's, which is due anew while it is unknown and tries are left."""
+    tries = [each for each in measured if (each.gate, each.node, each.round) == (gate.name, node, number)]
+    if not tries:
+        return Judged(verdict=Verdict.PENDING, due=1)
+    last = max(tries, key=lambda each: each.attempt)
+    if last.verdict is not Verdict.UNKNOWN:
+        return Judged(verdict=last.verdict, detail=last.detail)
+    if last.attempt < TRIES_MAX:
+        return Judged(verdict=Verdict.PENDING, detail=last.detail, due=last.attempt + 1)
+    return Judged(verdict=Verdict.UNKNOWN, detail=last.detail)

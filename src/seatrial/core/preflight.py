@@ -1,0 +1,108 @@
+"""What has to be so before the first write of a campaign, and what the matrix has to say as long as it lasts.
+
+Every reason is told at once, so that a person mends all of them in one go. Tests: tests/core/test_preflight.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core import canary, publishing, windows
+from seatrial.core.campaign import Mode, Point, Via
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.phases import is_under_way
+from seatrial.core.snapshot import NodePhase
+from seatrial.core.standing import is_same
+from seatrial.core.views import View
+
+_AT_WORK = frozenset(phase.value for phase in NodePhase) - {
+    NodePhase.UPGRADE_DONE.value,
+    NodePhase.UPGRADE_REQUIRED.value,
+}
+
+
+def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
+    """Why the campaign cannot begin; empty when it can."""
+    found = (
+        *_others(view),
+        *(view.hold(HoldCode.ACCESS_DENIED, what=what) for what in view.seen.denied),
+        why_source(view) if view.campaign.has_source else None,
+        _no_canary(view, chosen),
+        _half_done(view),
+        _no_way_back(view),
+        _nothing_to_publish(view),
+        _unapproved(view),
+        _closed(view),
+    )
+    return tuple(held for held in found if held is not None)
+
+
+def why_source(view: View) -> Hold | None:
+    """Why the matrix does not stand behind the target."""
+    source = view.source
+    if source is None or source.trouble:
+        why = source.trouble if source is not None else "it was not looked at yet"
+        return view.hold(HoldCode.SOURCE_UNREACHABLE, why=why)
+    if source.is_rewritten:
+        return view.hold(HoldCode.HISTORY_REWRITTEN, head=source.head)
+    if source.problem:
+        return view.hold(HoldCode.MATRIX_PROBLEM, why=source.problem)
+    if source.bad:
+        return view.hold(HoldCode.ENTRY_BAD, why=source.bad)
+    if not is_same(source.driver, view.target):
+        return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=view.target)
+    return None
+
+
+def _others(view: View) -> tuple[Hold, ...]:
+    return tuple(view.hold(HoldCode.OTHER_ROLLOUT, other=name) for name in view.seen.others)
+
+
+def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
+    asked = view.campaign.canary
+    wanted = len(asked.nodes) or asked.count
+    if len(chosen) >= wanted:
+        return None
+    named = [
+        f"{name}: {canary.why_not(view.nodes[name]) if name in view.nodes else 'it is no member'}"
+        for name in asked.nodes
+        if name not in chosen
+    ]
+    return view.hold(HoldCode.NO_CANARY, wanted=wanted, found=len(chosen), why="; ".join(named))
+
+
+def _half_done(view: View) -> Hold | None:
+    """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens."""
+    if view.mode is Mode.DELEGATED:
+        found = sorted(name for name, node in view.nodes.items() if node.facts.nvidia_state in _AT_WORK)
+    else:
+        found = sorted(
+            name
+            for name, node in view.nodes.items()
+            if is_under_way(node.record) or (node.record and node.record.phase is NodePhase.UPGRADE_FAILED)
+        )
+    return view.hold(HoldCode.HALF_DONE, nodes=", ".join(found[:5]), count=len(found)) if found else None
+
+
+def _no_way_back(view: View) -> Hold | None:
+    known = dict(publishing.baseline(view))
+    for name, node in sorted(view.nodes.items()):
+        resource, driver = view.resource_of(name), node.facts.driver
+        is_there = driver is not None and is_same(driver.version, view.target)
+        if resource and resource not in known and not is_there:
+            return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
+    return None
+
+
+def _nothing_to_publish(view: View) -> Hold | None:
+    is_needed = view.campaign.publish is not Via.NOBODY and not view.operator.carriers
+    return view.hold(HoldCode.NOTHING_TO_PUBLISH) if is_needed else None
+
+
+def _unapproved(view: View) -> Hold | None:
+    is_due = Point.CANARY in view.campaign.manual and Point.CANARY not in view.campaign.approved
+    return view.hold(HoldCode.APPROVAL_PENDING, point=Point.CANARY) if is_due else None
+
+
+def _closed(view: View) -> Hold | None:
+    if windows.is_open(view.campaign.openings, view.now):
+        return None
+    return view.hold(HoldCode.OUTSIDE_WINDOW, until=windows.next_opening(view.campaign.openings, view.now))

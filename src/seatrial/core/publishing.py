@@ -1,0 +1,107 @@
+"""Which resource carries which driver version, and what is due so that it carries another.
+
+Law of this file: published means seen to be published, in the resource and in the DaemonSets that come from it. A
+version is written once per step; if somebody else keeps writing another one, that is named, not fought. Tests:
+tests/core/test_publishing.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from seatrial.core.actions import CampaignAct, Publish
+from seatrial.core.campaign import PublishStep, Via
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.standing import ANY, carried, is_same, wants
+from seatrial.core.views import View
+
+Versions: TypeAlias = tuple[tuple[str, str], ...]
+Outcome: TypeAlias = tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]
+
+GITOPS: Final = ("argocd", "kustomize-controller", "helm-controller", "flux")
+"""How the field managers of those begin who bring a repository into the cluster, and undo what differs from it."""
+
+
+def baseline(view: View) -> Versions:
+    """What each resource carried before us; where it carries the target already, what its nodes still run."""
+    found: dict[str, str] = {}
+    for resource in sorted({view.resource_of(name) for name in view.nodes} - {""}):
+        text = carried(resource, view.operator)
+        if not text or is_same(text, view.target):
+            text = _running(view, resource)
+        if text:
+            found[resource] = text
+    return tuple(found.items())
+
+
+def _running(view: View, resource: str) -> str:
+    """What most nodes of a resource run that is not the target; empty when all run it."""
+    running = Counter(
+        node.facts.driver.version
+        for name, node in sorted(view.nodes.items())
+        if node.facts.driver is not None and view.resource_of(name) == resource
+    )
+    others = [(count, text) for text, count in running.items() if text and not is_same(text, view.target)]
+    return max(others)[1] if others else ""
+
+
+def resources_of(view: View, names: Iterable[str]) -> Versions:
+    """The resources that say which driver these nodes run, each with the target."""
+    found = {view.resource_of(name) for name in names if name in view.nodes} - {""}
+    return tuple((resource, view.target) for resource in sorted(found))
+
+
+def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
+    """What is due so that these resources carry these versions, and why we wait meanwhile."""
+    missing = tuple((name, text) for name, text in wanted if name != ANY and not _is_carried(view, name, text))
+    via = view.campaign.publish
+    if not missing or via is Via.NOBODY:
+        return await_carried(view, wanted)
+    if via is Via.GIT and view.source is not None and view.source.commit_of(step):
+        return await_carried(view, wanted)
+    if via is Via.GIT and (view.source is None or view.source.trouble):
+        # Whether our commit is there cannot be told, and nothing is committed twice.
+        why = view.source.trouble if view.source is not None else "it was not looked at yet"
+        return (), (view.hold(HoldCode.SOURCE_UNREACHABLE, why=why),)
+    if view.seen.others and step is not PublishStep.REVERT:
+        # Two that were proposed in the same moment; who goes back publishes only what was there before.
+        return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
+    other = writer_of(view, missing[0][0]) if via is Via.DIRECT else ""
+    if other:
+        told = {"resource": missing[0][0], "version": missing[0][1], "writer": other}
+        return (), (hold(view.name, HoldCode.WRITTEN_BY_ANOTHER, told),)
+    act = Publish(rollout=view.name, step=step, versions=missing, via=via)
+    return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
+
+
+def await_carried(view: View, wanted: Versions) -> Outcome:
+    """Why these resources are not seen to carry these versions yet; nothing when they are, down to the DaemonSets."""
+    for resource, text in wanted:
+        is_behind = not _is_carried(view, resource, text) or not _has_followed(view, resource, text)
+        if is_behind:
+            told = {"resource": resource, "version": text, "via": view.campaign.publish}
+            return (), (hold(view.name, HoldCode.PUBLISH_PENDING, told, since=view.record.entered_at),)
+    return (), ()
+
+
+def is_published(view: View, name: str) -> bool:
+    """Whether the resource of a node carries the target."""
+    return _is_carried(view, view.resource_of(name), view.target)
+
+
+def _is_carried(view: View, resource: str, text: str) -> bool:
+    return resource == ANY or is_same(carried(resource, view.operator), text)
+
+
+def _has_followed(view: View, resource: str, text: str) -> bool:
+    """Whether the DaemonSets of a resource want what it says; those of nodes without a driver pod cannot be told."""
+    mine = (node.facts for name, node in view.nodes.items() if view.resource_of(name) == resource)
+    return all(wants(facts, text) for facts in mine if facts.wanted is not None)
+
+
+def writer_of(view: View, resource: str) -> str:
+    """Who brings a repository into the cluster and wrote the version of this resource last; empty when nobody does."""
+    writer = next((carrier.writer for carrier in view.operator.carriers if carrier.name == resource), "")
+    return writer if writer.startswith(GITOPS) else ""

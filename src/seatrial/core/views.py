@@ -1,0 +1,100 @@
+"""What a campaign looks at in one pass, in one hand: the snapshot, what is asked, and the record it has seen.
+
+Law of this file: it answers questions, and decides nothing. Tests: tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
+from seatrial.core.campaign import Campaign, CampaignRecord, Mode, SourceFacts
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.instants import Instant
+from seatrial.core.intent import Intent
+from seatrial.core.snapshot import NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.standing import Standing, resource_of, standing_of
+from seatrial.core.steps import retry_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One pass of a campaign."""
+
+    seen: Snapshot
+    intent: Intent
+    campaign: Campaign
+    record: CampaignRecord
+    now: Instant
+
+    @property
+    def name(self) -> str:
+        return self.intent.rollout
+
+    @property
+    def nodes(self) -> Mapping[str, NodeSeen]:
+        return self.seen.nodes
+
+    @property
+    def operator(self) -> OperatorFacts:
+        return self.seen.operator
+
+    @property
+    def source(self) -> SourceFacts | None:
+        return self.seen.source
+
+    @property
+    def target(self) -> str:
+        return str(self.intent.target)
+
+    @property
+    def mode(self) -> Mode:
+        """Who moves the nodes: as it was written down, else as asked for, else as the cluster has it."""
+        return self.record.mode or self.campaign.mode or self.operator.mode
+
+    def resource_of(self, name: str) -> str:
+        """The resource that says which driver a node runs."""
+        return resource_of(self.nodes[name].facts, self.operator)
+
+    def way_back(self, name: str) -> str:
+        """The version a node goes back to; empty where none was written down."""
+        return dict(self.record.baseline).get(self.resource_of(name), "")
+
+    def standing(self, name: str, version: str = "") -> Standing:
+        """How a node stands towards the target, or another version."""
+        return standing_of(self.nodes[name], version or self.target, self.mode)
+
+    def hold(self, code: HoldCode, *, until: Instant | None = None, **params: object) -> Hold:
+        """Why the rollout as a whole waits."""
+        return hold(self.name, code, params, since=self.record.entered_at or None, until=until)
+
+    def is_ours(self, subject: str) -> bool:
+        """Whether a write under this subject is one of the campaign's own, outside of the nodes."""
+        return subject.startswith(f"{rollout_subject(self.name)}/")
+
+    def may_act(self, subject: str) -> bool:
+        """Whether nothing is under way there, and nothing was turned down a moment ago."""
+        rebuff = self.seen.rebuffs.get(subject)
+        return subject not in self.seen.busy and (rebuff is None or self.now >= retry_at(rebuff))
+
+    def again_at(self, subject: str) -> Instant | None:
+        """When what is under way there, or was turned down, is looked at again; None when it is free, or unanswered."""
+        rebuff = self.seen.rebuffs.get(subject)
+        if subject in self.seen.busy:
+            return self.seen.busy[subject]
+        return retry_at(rebuff) if rebuff is not None and self.now < retry_at(rebuff) else None
+
+    def act(
+        self, act: CampaignAct, code: HoldCode, **params: object
+    ) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
+        """An act, once it may be tried, and why we wait for what comes of it."""
+        proposed = dict(self.source.proposals) if self.source is not None and isinstance(act, HomeAct) else {}
+        if isinstance(act, HomeAct) and act.step in proposed:
+            return (), (self.hold(HoldCode.MERGE_PENDING, step=act.step, request=proposed[act.step]),)
+        due = (act,) if self.may_act(act.subject) else ()
+        rebuff = self.seen.rebuffs.get(act.subject)
+        if rebuff is None:
+            since, until = self.record.entered_at or None, self.again_at(act.subject)
+            return due, (hold(self.name, code, params, since=since, until=until),)
+        return due, (self.hold(HoldCode.WRITE_REFUSED, until=self.again_at(act.subject), why=rebuff.detail),)

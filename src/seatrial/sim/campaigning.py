@@ -1,0 +1,166 @@
+"""Campaigns in the explorer: what must never be true of one, whatever anybody believes, and where it may come to rest.
+
+    early      nobody but a canary is touched, and nothing published, before the record says so
+    unproven   the fleet does not move, and nothing is promoted, without every gate passed and the bake complete
+    twice      each step is one commit, and a rollout one tag
+    left       an ended campaign leaves every node on its version, and nothing of ours on any
+
+Looks at the truth alone and works out anew who may be touched, so that core's own reading cannot mislead it.
+
+Tests: tests/model/test_explore_campaign.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from seatrial.core import order, waves
+from seatrial.core.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.gates import Verdict
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.intent import Intent
+from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord
+from seatrial.core.standing import is_same
+from seatrial.sim.outside import Outside, Versions
+
+RESTING: Final = frozenset(
+    {
+        HoldCode.APPROVAL_PENDING,
+        HoldCode.ROLLBACK_PENDING,
+        HoldCode.GATE_UNKNOWN,
+        HoldCode.FAILURE_BUDGET,
+        HoldCode.WRITTEN_BY_ANOTHER,
+        HoldCode.REVERT_CONFLICT,
+        HoldCode.ENTRY_BAD,
+        HoldCode.MATRIX_CHANGED,
+        HoldCode.MATRIX_PROBLEM,
+        HoldCode.NO_CANARY,
+        HoldCode.NO_WAY_BACK,
+        HoldCode.NOTHING_TO_PUBLISH,
+    }
+)
+"""What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""
+
+_FLEET: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
+ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
+
+
+def is_at_rest(record: CampaignRecord | None, holds: Iterable[Hold], rollout: str) -> bool:
+    """Whether a campaign is over, or waits for somebody."""
+    if record is not None and record.phase in ENDED:
+        return True
+    return any(held.subject == rollout and held.code in RESTING for held in holds)
+
+
+def plain(record: RolloutRecord) -> RolloutRecord:
+    """The record without what is for people only; of its history stays whether the waves had begun."""
+    campaign = record.campaign
+    if campaign is not None:
+        begun = tuple(turn for turn in campaign.history if turn.phase is RolloutPhase.WAVING)[:1]
+        campaign = replace(campaign, history=tuple(replace(turn, why="") for turn in begun))
+    return replace(record, summary=None, summarised_at=0.0, campaign=campaign)
+
+
+def why_wrong(
+    nodes: tuple[NodeSeen, ...], record: RolloutRecord, outside: Outside, start: Outside, intent: Intent
+) -> str | None:
+    """What the truth says about a campaign; None while all is well."""
+    campaign, written = intent.campaign, record.campaign or CampaignRecord()
+    if campaign is None:
+        return None
+    return (
+        _why_early(nodes, written, outside, start, intent)
+        or _why_unproven(written, outside, campaign)
+        or _why_twice(outside)
+        or _why_left(nodes, written, intent)
+        or _why_published(written, outside, start)
+    )
+
+
+def _why_early(
+    nodes: tuple[NodeSeen, ...], record: CampaignRecord, outside: Outside, start: Outside, intent: Intent
+) -> str | None:
+    if record.phase is RolloutPhase.PROPOSED and outside.operator.carriers != start.operator.carriers:
+        return "a version is published, and the record does not say so"
+    open_ = _open(nodes, record, intent)
+    for node in nodes:
+        if node.name not in open_ and (why := _why_touched(node, intent)):
+            return f"{node.name} {why}, and its turn has not come ({record.phase})"
+    return None
+
+
+def _open(nodes: tuple[NodeSeen, ...], record: CampaignRecord, intent: Intent) -> set[str]:
+    """Who may have been touched by now."""
+    if intent.campaign is None or not record.history:
+        return set(record.canaries)
+    rest = [node.name for node in order.fixed(nodes, intent) if node.name not in record.canaries]
+    bounds = waves.bounds(intent.campaign.waves, len(rest))
+    reached = bounds[min(record.wave, len(bounds) - 1)] if bounds else 0
+    return {*record.canaries, *rest[:reached]}
+
+
+def _why_touched(node: NodeSeen, intent: Intent) -> str:
+    driver = node.facts.driver
+    if node.record is not None:
+        return f"has a record ({node.record.phase})"
+    if driver is not None and is_same(driver.version, str(intent.target)):
+        return f"runs {driver.version}"
+    return ""
+
+
+def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) -> str | None:
+    is_promoted = outside.source is not None and bool(outside.source.commit_of(PublishStep.PROMOTION))
+    if record.phase not in _FLEET and not is_promoted:
+        return None
+    passed = {
+        (each.gate, each.node)
+        for each in outside.measurements
+        if each.verdict is Verdict.PASSED and each.round == record.round
+    }
+    asked = [(gate.name, node) for gate in campaign.gates for node in record.canaries]
+    missing = [f"{gate} on {node}" for gate, node in asked if (gate, node) not in passed]
+    if missing:
+        return f"the campaign is {record.phase}, and {missing[0]} has not passed"
+    if record.baked_seconds < campaign.bake.seconds:
+        return f"the campaign is {record.phase} after {record.baked_seconds:g} s of bake"
+    return None
+
+
+def _why_twice(outside: Outside) -> str | None:
+    steps = Counter(step for step, _ in outside.source.steps) if outside.source is not None else Counter()
+    for step, count in steps.items():
+        if count > 1:
+            return f"{count} commits of step {step}"
+    return f"{len(outside.tags)} tags of one rollout" if len(outside.tags) > 1 else None
+
+
+def _why_left(nodes: tuple[NodeSeen, ...], record: CampaignRecord, intent: Intent) -> str | None:
+    if record.phase not in ENDED:
+        return None
+    for node in nodes:
+        if node.facts.canary_of or node.facts.skipped_by:
+            return f"the campaign is {record.phase}, and {node.name} is still marked"
+        is_failed = node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED
+        driver = node.facts.driver
+        if is_failed or driver is None:
+            continue
+        if is_same(driver.version, str(intent.target)) is (record.phase is RolloutPhase.REVERTED):
+            return f"the campaign is {record.phase}, and {node.name} runs {driver.version}"
+    return None
+
+
+def _why_published(record: CampaignRecord, outside: Outside, start: Outside) -> str | None:
+    if record.phase is not RolloutPhase.REVERTED:
+        return None
+    # Where a repository is synced, the cluster follows it in the end.
+    for name, text in _published(outside):
+        if text != dict(_published(start))[name]:
+            return f"the campaign is {record.phase}, and {name} is published with {text}"
+    return None
+
+
+def _published(outside: Outside) -> Versions:
+    return outside.files or tuple((carrier.name, carrier.version) for carrier in outside.operator.carriers)

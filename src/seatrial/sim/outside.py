@@ -1,0 +1,345 @@
+"""The world outside of the nodes: the resources that carry driver versions, the home of the matrix, and what is probed.
+
+    Publish ─ direct ─▶ a resource carries another version ─ DaemonSets follow ─▶ its nodes are wanted to run it
+            └ git ────▶ a commit ─ repository is synced ─▶ the same
+    StartProbe ───────▶ a measurement, pending ─ probe ends ─▶ its verdict
+
+Pure functions, like those of reactions.py: `World` gives each a delay, the explorer tries them in every order. Law of
+this file: a step is found again by its name, as in a real repository, so asking for it twice makes one commit.
+
+Tests: tests/sim/test_outside.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias, assert_never
+
+from seatrial.core.actions import (
+    MakePool,
+    MarkBad,
+    MarkNode,
+    OuterAct,
+    Promote,
+    Publish,
+    RemovePool,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+)
+from seatrial.core.campaign import PublishStep, SourceFacts, Via
+from seatrial.core.gates import Measurement, Verdict
+from seatrial.core.owners import DriverClaim
+from seatrial.core.snapshot import (
+    Carrier,
+    DriverRevision,
+    MachinePool,
+    NodeFacts,
+    NodeSeen,
+    OperatorFacts,
+    Pool,
+    Snapshot,
+)
+from seatrial.core.standing import carried, resource_of
+from seatrial.sim.reactions import Refused, touched
+
+Versions: TypeAlias = tuple[tuple[str, str], ...]
+"""Resources, and the driver version of each."""
+
+CLUSTER_POLICY: Final = "ClusterPolicy/cluster-policy"
+US: Final = "seatrial"
+DEPLOYER: Final = "argocd-application-controller"
+"""Who writes resources when the repository is synced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """Everything a campaign changes or looks at that is no node."""
+
+    operator: OperatorFacts = field(default_factory=OperatorFacts)
+    source: SourceFacts | None = None
+    files: Versions = ()
+    """What the repository says each resource carries; empty where nobody syncs one."""
+    undo: tuple[tuple[str, Versions], ...] = ()
+    """By commit: what the files said before it."""
+    tags: tuple[str, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    machine_pools: tuple[MachinePool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateFate:
+    """What is in store for a gate, unknown to everybody until it is measured."""
+
+    fails_on: str = ""
+    """The driver version with which it fails."""
+    from_round: int = 1
+    """The first round in which that shows."""
+    detail: str = "it exited with 1"
+    unknown_rounds: frozenset[int] = frozenset()
+    """Rounds in which it cannot be measured, however often it is tried."""
+    unknown_tries: int = 0
+    """How many tries of every round come to nothing before one does."""
+
+
+TELLING: Final = GateFate()
+"""A gate that is measured at once, and passes."""
+
+
+def cluster_policy(version: str, *, is_auto_upgrading: bool = False) -> OperatorFacts:
+    """A GPU Operator whose one resource says what every node runs."""
+    return OperatorFacts(
+        kind=CLUSTER_POLICY,
+        is_auto_upgrading=is_auto_upgrading,
+        driver_version=version,
+        carriers=(Carrier(name=CLUSTER_POLICY, version=version),),
+    )
+
+
+def driver_pools(version: str, *names: str, is_auto_upgrading: bool = False) -> OperatorFacts:
+    """A GPU Operator with one NVIDIADriver for each of these pools of nodes."""
+    return OperatorFacts(
+        kind=CLUSTER_POLICY,
+        is_auto_upgrading=is_auto_upgrading,
+        pools=tuple(
+            Pool(
+                name=name,
+                claim=DriverClaim(name=name),
+                is_auto_upgrading=is_auto_upgrading,
+                driver_version=version,
+            )
+            for name in names
+        ),
+        carriers=tuple(Carrier(name=f"NVIDIADriver/{name}", version=version) for name in names),
+    )
+
+
+def with_repository(outside: Outside, target: str) -> Outside:
+    """The same, with a repository whose matrix asks for the target and whose files say what is carried now."""
+    files = tuple((carrier.name, carrier.version) for carrier in outside.operator.carriers)
+    return replace(outside, files=files, source=SourceFacts(head="c0", driver=target))
+
+
+def seen_with(seen: Snapshot, outside: Outside) -> Snapshot:
+    """A snapshot that shows the outside as well."""
+    return replace(
+        seen,
+        operator=outside.operator,
+        source=outside.source,
+        measurements=outside.measurements,
+        machine_pools=outside.machine_pools,
+    )
+
+
+# ── what our acts do ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def mark(node: NodeSeen, act: MarkNode) -> NodeSeen | Refused:
+    """The node with the marks of a campaign set or taken away."""
+    facts = node.facts
+    if act.expect != facts.resource_version:
+        return Refused(is_stale=True, why=f"the node is at {facts.resource_version}, not at {act.expect}")
+    after = touched(facts)
+    if act.canary is not None:
+        after = replace(after, canary_of=act.rollout if act.canary else "")
+    if act.skip is not None:
+        after = replace(after, is_skipped=act.skip, skipped_by=act.rollout if act.skip else "")
+    return replace(node, facts=after)
+
+
+def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
+    """The outside after one of our acts, or why it was turned down."""
+    match act:
+        case Publish(via=Via.GIT, step=step, versions=versions):
+            return commit(outside, step, versions)
+        case Publish(versions=versions):
+            return _write(outside, versions)
+        case RevertCommits(commits=commits):
+            return _revert(outside, commits)
+        case MarkBad(why=why):
+            return _mark_bad(outside, why)
+        case Promote(tag_base=tag_base):
+            return _promote(outside, tag_base)
+        case StartProbe():
+            return _start_probe(outside, act)
+        case SetAutoUpgrade(resource=resource, value=value):
+            return _switch(outside, resource, value)
+        case MakePool(name=name):
+            return _make_pool(outside, name)
+        case RemovePool(name=name):
+            left = tuple(pool for pool in outside.machine_pools if pool.name != name)
+            return replace(outside, machine_pools=left)
+        case _:
+            assert_never(act)
+
+
+def commit(outside: Outside, step: PublishStep, versions: Versions = ()) -> Outside:
+    """The repository with one more commit of ours, unless the step is there already."""
+    if outside.source is None:
+        outside = replace(outside, source=SourceFacts(head="c0"))
+    return outside if _has(outside, step) else commit_anyway(outside, step, versions)
+
+
+def commit_anyway(outside: Outside, step: PublishStep, versions: Versions = ()) -> Outside:
+    """The repository with one more commit of ours, whatever is there."""
+    source = outside.source or SourceFacts()
+    name = f"c{len(source.steps) + 1}"
+    before = dict(outside.files)
+    return replace(
+        outside,
+        source=replace(source, head=name, steps=(*source.steps, (step, name))),
+        files=tuple((before | dict(versions)).items()),
+        undo=(*outside.undo, (name, outside.files)),
+    )
+
+
+def _has(outside: Outside, step: PublishStep) -> bool:
+    return outside.source is not None and bool(outside.source.commit_of(step))
+
+
+def _write(outside: Outside, versions: Versions) -> Outside | Refused:
+    """Write the version into the resources themselves."""
+    known = {carrier.name for carrier in outside.operator.carriers}
+    missing = [name for name, _ in versions if name not in known]
+    if missing:
+        return Refused(is_stale=False, why=f"{missing[0]} not found")
+    return replace(outside, operator=_carrying(outside.operator, versions, US))
+
+
+def _revert(outside: Outside, commits: Iterable[str]) -> Outside | Refused:
+    if _has(outside, PublishStep.REVERT):
+        return outside
+    known = dict(outside.undo)
+    for name in commits:
+        if name not in known:
+            return Refused(is_stale=False, why=f"{name} is no commit of this branch")
+    # Each commit named the files as it found them; the oldest of these knew them before us.
+    before = {name: files for name, files in outside.undo if name in set(commits)}
+    files = next(iter(before.values()), outside.files)
+    return commit(outside, PublishStep.REVERT, files)
+
+
+def _mark_bad(outside: Outside, why: str) -> Outside:
+    after = commit(outside, PublishStep.BAD)
+    return replace(after, source=replace(after.source, bad=why)) if after.source is not None else after
+
+
+def _promote(outside: Outside, tag_base: str) -> Outside:
+    after = commit(outside, PublishStep.PROMOTION)
+    if after.source is None or after.source.tag:
+        return after
+    return replace(after, source=replace(after.source, tag=tag_base), tags=(*after.tags, tag_base))
+
+
+def _start_probe(outside: Outside, act: StartProbe) -> Outside:
+    made = Measurement(gate=act.gate.name, node=act.node, round=act.round, attempt=act.attempt, verdict=Verdict.PENDING)
+    if any(key_of(each) == key_of(made) for each in outside.measurements):
+        return outside
+    return replace(outside, measurements=(*outside.measurements, made))
+
+
+def _switch(outside: Outside, resource: str, value: bool) -> Outside:
+    operator = outside.operator
+    if resource == operator.kind and not operator.pools:
+        return replace(outside, operator=replace(operator, is_auto_upgrading=value))
+    pools = tuple(
+        replace(pool, is_auto_upgrading=value) if f"NVIDIADriver/{pool.name}" == resource else pool
+        for pool in operator.pools
+    )
+    return replace(outside, operator=replace(operator, pools=pools))
+
+
+def _make_pool(outside: Outside, name: str) -> Outside:
+    if any(pool.name == name for pool in outside.machine_pools):
+        return outside
+    made = MachinePool(name=name, resource_version="1", is_ours=True)
+    return replace(outside, machine_pools=(*outside.machine_pools, made))
+
+
+def _carrying(operator: OperatorFacts, versions: Versions, writer: str) -> OperatorFacts:
+    """The operator's resources with these versions in them."""
+    new = dict(versions)
+    carriers = tuple(
+        replace(carrier, version=new[carrier.name], writer=writer) if carrier.name in new else carrier
+        for carrier in operator.carriers
+    )
+    pools = tuple(
+        replace(pool, driver_version=new.get(f"NVIDIADriver/{pool.name}", pool.driver_version))
+        for pool in operator.pools
+    )
+    version = new.get(operator.kind, operator.driver_version)
+    return replace(operator, carriers=carriers, pools=pools, driver_version=version)
+
+
+# ── what the world does by itself ────────────────────────────────────────────────────────────────────────────────────
+
+SYNCED: Final = "repository is synced"
+FOLLOWED: Final = "DaemonSets follow"
+PROBED: Final = "probe ends"
+
+
+def is_synced(outside: Outside) -> Outside | None:
+    """The cluster is made to carry what the repository says; None where it does already."""
+    behind = tuple((name, text) for name, text in outside.files if carried(name, outside.operator) != text)
+    if not behind:
+        return None
+    return replace(outside, operator=_carrying(outside.operator, behind, DEPLOYER))
+
+
+def behind_of(facts: NodeFacts, outside: Outside) -> str:
+    """The resource whose version a node's DaemonSet does not want yet; empty where it does, or where nobody says."""
+    resource = resource_of(facts, outside.operator)
+    text = carried(resource, outside.operator)
+    return resource if text and facts.wanted is not None and facts.wanted.version != text else ""
+
+
+def followed(
+    nodes: Iterable[NodeSeen], resource: str, outside: Outside, revisions: Mapping[str, DriverRevision]
+) -> tuple[NodeSeen, ...]:
+    """The nodes of a resource, wanted to run what it carries; those that are not behind are left out."""
+    text = carried(resource, outside.operator)
+    wanted = revisions.get(text, DriverRevision(hash=text, version=text))
+    return tuple(
+        replace(node, facts=replace(node.facts, wanted=wanted))
+        for node in nodes
+        if behind_of(node.facts, outside) == resource
+    )
+
+
+def revisions_of(nodes: Iterable[NodeSeen]) -> dict[str, DriverRevision]:
+    """The revisions that are known by their version: one that ran before is found again when it is wanted again."""
+    found: dict[str, DriverRevision] = {}
+    for node in nodes:
+        driver, wanted = node.facts.driver, node.facts.wanted
+        if driver is not None:
+            running = DriverRevision(hash=driver.revision, version=driver.version, digest=driver.digest)
+            found.setdefault(driver.version, running)
+        if wanted is not None:
+            found.setdefault(wanted.version, wanted)
+    return found
+
+
+def key_of(measurement: Measurement) -> tuple[str, str, int, int]:
+    """What tells one measurement from every other."""
+    return measurement.gate, measurement.node, measurement.round, measurement.attempt
+
+
+def pending(outside: Outside) -> tuple[Measurement, ...]:
+    """What is being measured."""
+    return tuple(each for each in outside.measurements if each.verdict is Verdict.PENDING)
+
+
+def probe_ends(outside: Outside, measurement: Measurement, version: str, fate: GateFate = TELLING) -> Outside:
+    """The measurement with its verdict, on a node that runs this driver version."""
+    ended = _judged(measurement, version, fate)
+    after = tuple(ended if key_of(each) == key_of(ended) else each for each in outside.measurements)
+    return replace(outside, measurements=after)
+
+
+def _judged(measurement: Measurement, version: str, fate: GateFate) -> Measurement:
+    if measurement.round in fate.unknown_rounds or measurement.attempt <= fate.unknown_tries:
+        return replace(measurement, verdict=Verdict.UNKNOWN, detail="its pod was never scheduled")
+    if fate.fails_on == version and measurement.round >= fate.from_round:
+        return replace(measurement, verdict=Verdict.FAILED, detail=fate.detail)
+    return replace(measurement, verdict=Verdict.PASSED)

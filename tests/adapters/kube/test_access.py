@@ -1,0 +1,115 @@
+"""Which rights a campaign needs, and the API server's own word on whether we have them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from seatrial.adapters.kube import access
+from seatrial.adapters.kube import config as configs
+from seatrial.adapters.kube.client import Client
+from seatrial.core.campaign import Campaign, Mode, Via
+from seatrial.core.gates import Gate
+from seatrial.core.snapshot import Carrier, OperatorFacts
+from seatrial.testbed import controller_process
+from seatrial.testbed.control_plane import ControlPlane
+from tests.adapters.kube import standin
+
+POLICY = OperatorFacts(
+    kind="ClusterPolicy/cluster-policy", carriers=(Carrier(name="ClusterPolicy/cluster-policy", version="580.105.08"),)
+)
+POOLS = OperatorFacts(
+    kind="ClusterPolicy/cluster-policy", carriers=(Carrier(name="NVIDIADriver/a"), Carrier(name="NVIDIADriver/b"))
+)
+ALWAYS = {"patch nodes", "patch gpurollouts/status.seatrial.dev"}
+MOVING = {"create pods/eviction", "delete pods in namespace gpu-operator"}
+WRITING = {"patch clusterpolicies.nvidia.com"}
+
+
+def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> set[str]:
+    needed = access.rights_of(campaign, mode, operator, home="seatrial", namespace="gpu-operator")
+    return {str(right) for right in needed}
+
+
+@pytest.mark.parametrize(
+    ("campaign", "mode", "more"),
+    [
+        (Campaign(), Mode.DIRECT, MOVING | WRITING),
+        (Campaign(publish=Via.GIT), Mode.DIRECT, MOVING),
+        (Campaign(publish=Via.NOBODY), Mode.DELEGATED, WRITING),
+        (Campaign(), Mode.DELEGATED, WRITING),
+        (
+            Campaign(publish=Via.GIT, gates=(Gate(name="nccl", image="nccl:1"),)),
+            Mode.DIRECT,
+            MOVING | {"create jobs.batch in namespace seatrial"},
+        ),
+        (
+            Campaign(publish=Via.GIT, pool="gpu-canary"),
+            Mode.DIRECT,
+            MOVING
+            | {
+                "create machineconfigpools.machineconfiguration.openshift.io",
+                "delete machineconfigpools.machineconfiguration.openshift.io",
+            },
+        ),
+    ],
+)
+def test_a_campaign_needs_what_it_will_do_and_no_more(campaign: Campaign, mode: Mode, more: set[str]) -> None:
+    assert texts(campaign, mode) == ALWAYS | more
+
+
+def test_drivers_by_pool_are_published_there_and_switched_where_the_policy_is() -> None:
+    assert texts(Campaign(), Mode.DELEGATED, POOLS) == ALWAYS | WRITING | {"patch nvidiadrivers.nvidia.com"}
+
+
+@asynccontextmanager
+async def asking(rights: access.Access) -> AsyncIterator[asyncio.Event]:
+    """Let it ask until the block ends; the event is set with each answer."""
+    answered = asyncio.Event()
+    task = asyncio.create_task(rights.run(answered.set))
+    try:
+        yield answered
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_what_was_not_answered_is_not_known(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.refuses(500, "InternalError"))
+    rights = access.Access(to_server, home="seatrial", namespace="gpu-operator")
+    assert rights.is_known, "nothing is wanted yet"
+    async with asking(rights):
+        rights.want([access.Right(verb="patch", resource="nodes")])
+        await server.until(1)
+        assert (rights.is_known, rights.denied) == (False, ())
+
+
+@pytest.mark.cluster
+async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
+    controller_process.install(plane)
+    campaign = Campaign(gates=(Gate(name="nccl", image="nccl:1"),), pool="gpu-canary")
+    needed = access.rights_of(campaign, Mode.DIRECT, POOLS, home="seatrial", namespace="gpu-operator")
+    denied = {}
+    for has_campaigns in (False, True):
+        account = controller_process.identity(plane, f"asks-{has_campaigns}".lower(), has_campaigns=has_campaigns)
+        config = configs.load_config(kubeconfig=str(account), environ={})
+        async with Client(config, user_agent="test-access") as client:
+            rights = access.Access(client, home="seatrial", namespace="gpu-operator")
+            rights.want(needed)
+            async with asking(rights) as answered, asyncio.timeout(20):
+                await answered.wait()
+                denied[has_campaigns] = rights.denied
+                assert rights.is_known
+    assert denied == {
+        False: (
+            "create jobs.batch in namespace seatrial",
+            "create machineconfigpools.machineconfiguration.openshift.io",
+            "delete machineconfigpools.machineconfiguration.openshift.io",
+            "patch clusterpolicies.nvidia.com",
+            "patch nvidiadrivers.nvidia.com",
+        ),
+        True: (),
+    }

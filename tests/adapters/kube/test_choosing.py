@@ -1,0 +1,66 @@
+"""One rollout at a time: the one under way, else the next in line, else the last that ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.adapters.kube import choosing
+from seatrial.core.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.snapshot import Admission, RolloutRecord, Summary
+
+SPRING, SUMMER, AUTUMN = ("2026-03", "spring"), ("2026-06", "summer"), ("2026-09", "autumn")
+
+
+def campaign(
+    when: tuple[str, str], phase: RolloutPhase | None, paused_in: RolloutPhase | None = None
+) -> tuple[str, RolloutRecord]:
+    record = CampaignRecord(phase=phase, paused_in=paused_in) if phase is not None else None
+    return when[0], RolloutRecord(name=when[1], campaign=record)
+
+
+def plain(when: tuple[str, str], state: str, *admitted: str) -> tuple[str, RolloutRecord]:
+    ledger = tuple(Admission(node=node, attempt=1) for node in admitted)
+    summary = Summary(state=state) if state else None
+    return when[0], RolloutRecord(name=when[1], summary=summary, admitted=ledger)
+
+
+@pytest.mark.parametrize(
+    ("records", "name"),
+    [
+        ([], ""),
+        ([campaign(SUMMER, None), campaign(SPRING, None)], "spring"),
+        ([campaign(SPRING, RolloutPhase.DONE), campaign(SUMMER, None)], "summer"),
+        ([campaign(SPRING, RolloutPhase.REVERTED), campaign(SUMMER, RolloutPhase.PROPOSED)], "summer"),
+        ([campaign(SPRING, RolloutPhase.PROPOSED), campaign(SUMMER, RolloutPhase.BAKING)], "summer"),
+        (
+            [campaign(SPRING, RolloutPhase.PROPOSED), campaign(SUMMER, RolloutPhase.PAUSED, RolloutPhase.CANARY)],
+            "summer",
+        ),
+        (
+            [campaign(SPRING, None), campaign(SUMMER, RolloutPhase.PAUSED, RolloutPhase.PROPOSED)],
+            "spring",
+        ),
+        ([campaign(AUTUMN, RolloutPhase.WAVING), campaign(SPRING, RolloutPhase.REVERTING)], "spring"),
+        ([campaign(AUTUMN, RolloutPhase.DONE), campaign(SPRING, RolloutPhase.DONE)], "autumn"),
+        ([plain(SPRING, "done"), plain(SUMMER, "waiting")], "summer"),
+        ([plain(SPRING, "waiting"), plain(SUMMER, "progressing")], "summer"),
+        ([plain(SPRING, ""), plain(SUMMER, "waiting", "n1")], "summer"),
+        ([plain(SPRING, "progressing"), campaign(SUMMER, RolloutPhase.CANARY)], "spring"),
+    ],
+)
+def test_whose_turn_it_is(records: list[tuple[str, RolloutRecord]], name: str) -> None:
+    assert choosing.whose_turn(records) == name
+
+
+def test_other_campaigns_count_from_their_first_act_to_their_end() -> None:
+    records = [
+        campaign(SPRING, RolloutPhase.BAKING),
+        campaign(SUMMER, RolloutPhase.PAUSED, RolloutPhase.WAVING),
+        campaign(AUTUMN, RolloutPhase.PROPOSED),
+        campaign(("2025", "old"), RolloutPhase.DONE),
+        campaign(("2025", "bad"), RolloutPhase.REVERTED),
+        campaign(("2026", "new"), None),
+        plain(("2026", "plain"), "progressing", "n1"),
+    ]
+    assert choosing.others(records, "autumn") == ("spring", "summer")
+    assert choosing.others(records, "spring") == ("summer",)

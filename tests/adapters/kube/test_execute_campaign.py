@@ -1,0 +1,545 @@
+"""What a campaign does to a cluster, on a real API server: marks, versions, probes, pools; and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube import config as configs
+from seatrial.adapters.kube import errors, keys, models, operator_items, probes
+from seatrial.adapters.kube.campaign_models import Job
+from seatrial.adapters.kube.client import Client, PatchKind
+from seatrial.adapters.kube.execute import KubeExecutor, Outer
+from seatrial.core.actions import (
+    Action,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    Promote,
+    Publish,
+    RemovePool,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+)
+from seatrial.core.campaign import PublishStep, Via
+from seatrial.core.gates import Gate, Measurement, Verdict
+from seatrial.ports import Outcome, Result
+from seatrial.testbed import control_plane, controller_process, operator_drivers
+from seatrial.testbed import errors as testbed_errors
+from seatrial.testbed.control_plane import ControlPlane
+from seatrial.testbed.waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+NAMESPACE = "kube-campaign"
+NODE = "kube-campaign-1"
+ROLLOUT = "kube-campaign"
+POLICY, DRIVER = "kube-campaign-policy", "kube-campaign-driver"
+OLD, NEW = "570.124.06", "580.105.08"
+MARK = MarkNode(node=NODE, rollout=ROLLOUT, expect="")
+PUBLISH = Publish(
+    rollout=ROLLOUT,
+    step=PublishStep.CANARY,
+    versions=((f"ClusterPolicy/{POLICY}", NEW), (f"NVIDIADriver/{DRIVER}", NEW)),
+    via=Via.DIRECT,
+)
+PROBE = StartProbe(
+    rollout=ROLLOUT,
+    gate=Gate(name="nccl", image="example.invalid/nccl:1", command=("all_reduce", "-b", "8"), timeout_seconds=30.5),
+    node=NODE,
+    round=2,
+    attempt=1,
+)
+POOL = MakePool(rollout=ROLLOUT, name="gpu-canary")
+POOLS_CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "machineconfigpools.machineconfiguration.openshift.io"},
+    "spec": {
+        "group": "machineconfiguration.openshift.io",
+        "names": {"kind": "MachineConfigPool", "plural": "machineconfigpools", "singular": "machineconfigpool"},
+        "scope": "Cluster",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "paused": {"type": "boolean"},
+                                    "machineConfigSelector": {
+                                        "type": "object",
+                                        "x-kubernetes-preserve-unknown-fields": True,
+                                    },
+                                    "nodeSelector": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                                },
+                            },
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+"""As much of OpenShift's definition as a pool of ours needs."""
+
+
+class Reader:
+    """Knows one rollout."""
+
+    def __init__(self, uid: str = "") -> None:
+        self._uid = uid
+
+    def wrote_node(self, node: models.Node) -> None: ...
+
+    def wrote_rollout(self, rollout: models.Rollout) -> None: ...
+
+    def stored_rollout(self, name: str) -> models.Rollout | None:
+        if not self._uid:
+            return None
+        return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self._uid))
+
+    def poke(self) -> None: ...
+
+    def is_operator_present(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def place(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with our definition, and with a namespace, a node, a rollout and two owners of drivers."""
+    controller_process.install(plane)
+    plane.apply(
+        [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": {"kept": "yes"}}},
+            {
+                "apiVersion": "seatrial.dev/v1alpha1",
+                "kind": "GPURollout",
+                "metadata": {"name": ROLLOUT},
+                "spec": {"target": {"driver": NEW}, "nodeSelector": {"no": "node"}},
+            },
+        ]
+    )
+    plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", NAMESPACE, "--timeout=30s")
+    yield plane
+    plane.kubectl("delete", "gpurollout", ROLLOUT)
+    plane.kubectl("delete", "node", NODE)
+    plane.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+@pytest.fixture
+def owners(place: ControlPlane) -> Iterator[ControlPlane]:
+    """A ClusterPolicy and an NVIDIADriver of our own."""
+    place.apply([a_policy(), a_driver()])
+    yield place
+    place.kubectl("delete", "clusterpolicy", POLICY)
+    place.kubectl("delete", "nvidiadriver", DRIVER)
+
+
+@pytest.fixture
+async def client(place: ControlPlane) -> AsyncIterator[Client]:
+    config = configs.load_config(kubeconfig=str(place.kubeconfig), environ={})
+    async with Client(config, user_agent="test-execute-campaign") as opened:
+        yield opened
+
+
+def a_policy() -> dict[str, Any]:
+    upgrade = {"autoUpgrade": False, "maxParallelUpgrades": 3}
+    some: dict[str, Any] = {"enabled": True}
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": POLICY},
+        "spec": {
+            "operator": {"defaultRuntime": "containerd"},
+            "daemonsets": {},
+            "driver": {"enabled": True, "version": OLD, "image": "driver", "upgradePolicy": upgrade},
+            "toolkit": some,
+            "devicePlugin": some,
+            "dcgm": some,
+            "dcgmExporter": some,
+            "nodeStatusExporter": {},
+            "gfd": some,
+        },
+    }
+
+
+def a_driver() -> dict[str, Any]:
+    spec = {"driverType": "gpu", "image": "driver", "version": OLD, "nodeSelector": {"no": "node"}}
+    return {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "metadata": {"name": DRIVER}, "spec": spec}
+
+
+async def try_out(client: Client, action: Action, *, uid: str = "", outer: Outer | None = None) -> Outcome:
+    async def post(url: str, body: bytes) -> tuple[int, str]:
+        return 0, "nobody is to be asked"
+
+    executor = KubeExecutor(
+        client,
+        Reader(uid),
+        is_leader=lambda: True,
+        on_outcome=lambda *_: None,
+        post=post,
+        outer=outer,
+        home=NAMESPACE,
+    )
+    executor.submit(action)
+    await executor.drain(20)
+    (outcome,) = executor.collect()
+    return outcome
+
+
+# ── marks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def mark(place: ControlPlane, client: Client, **marks: bool) -> dict[str, Any]:
+    """Mark the node, as it is now; the node's metadata afterwards."""
+    for _ in range(20):  # the cluster's own controllers write on a new node, too
+        version = place.get("node", NODE)["metadata"]["resourceVersion"]
+        action = replace(MARK, expect=version, **marks)
+        outcome = await try_out(client, action)
+        if outcome.result is not Result.STALE:
+            break
+    assert outcome == Outcome(action=action, result=Result.DONE)
+    written: dict[str, Any] = place.get("node", NODE)["metadata"]
+    return {"labels": written["labels"], "annotations": written.get("annotations", {})}
+
+
+async def test_a_node_gets_its_marks_in_one_write_and_loses_them_without_a_trace(
+    place: ControlPlane, client: Client
+) -> None:
+    before = await mark(place, client)
+    marked = await mark(place, client, canary=True, skip=True)
+    assert marked["labels"] == {**before["labels"], keys.CANARY_LABEL: ROLLOUT, keys.SKIP_LABEL: "true"}
+    assert marked["annotations"] == {**before["annotations"], keys.SKIPPED_BY_ANNOTATION: ROLLOUT}
+
+    without_skip = await mark(place, client, skip=False)
+    assert without_skip["labels"] == {**before["labels"], keys.CANARY_LABEL: ROLLOUT}
+    assert await mark(place, client, canary=False) == before
+
+
+async def test_a_mark_is_refused_on_a_node_that_changed_since_it_was_looked_at(
+    place: ControlPlane, client: Client
+) -> None:
+    seen = place.get("node", NODE)["metadata"]["resourceVersion"]
+    place.kubectl("label", "node", NODE, f"{keys.SKIP_LABEL}=true", "--overwrite")
+    outcome = await try_out(client, replace(MARK, expect=seen, skip=False))
+    assert outcome.result is Result.STALE
+    assert place.get("node", NODE)["metadata"]["labels"][keys.SKIP_LABEL] == "true"
+    place.kubectl("label", "node", NODE, f"{keys.SKIP_LABEL}-")
+
+
+# ── versions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_version_is_written_and_nothing_else(owners: ControlPlane, client: Client) -> None:
+    before = [owners.get("clusterpolicy", POLICY)["spec"], owners.get("nvidiadriver", DRIVER)["spec"]]
+    assert await try_out(client, PUBLISH) == Outcome(action=PUBLISH, result=Result.DONE)
+    assert await try_out(client, PUBLISH) == Outcome(action=PUBLISH, result=Result.DONE)
+    policy, driver = owners.get("clusterpolicy", POLICY)["spec"], owners.get("nvidiadriver", DRIVER)["spec"]
+    assert (policy["driver"]["version"], driver["version"]) == (NEW, NEW)
+    policy["driver"]["version"] = driver["version"] = OLD
+    assert [policy, driver] == before
+
+
+async def test_who_wrote_the_version_last_is_seen_and_a_manager_of_other_fields_is_not(
+    owners: ControlPlane, client: Client
+) -> None:
+    async def writer() -> list[str]:
+        policy = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", models.ClusterPolicy)
+        driver = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", models.NvidiaDriver)
+        facts = operator_items.operator_facts([policy], [driver], has_owned_nodes=False, on_fault=pytest.fail)
+        return [carrier.writer for carrier in facts.carriers]
+
+    def apply(by: str, **fields: Any) -> None:
+        body = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": POLICY}}
+        spec = {"spec": {**a_policy()["spec"], "driver": {"enabled": True, **fields}}}
+        how = ("--server-side", "--force-conflicts", f"--field-manager={by}", "-f", "-")
+        owners.kubectl("apply", *how, stdin=json.dumps(body | spec))
+
+    assert await writer() == [control_plane.FIELD_MANAGER] * 2
+    await try_out(client, PUBLISH)
+    assert await writer() == ["seatrial", "seatrial"]
+    apply("argocd-controller", version=OLD)
+    assert (await writer())[0] == "argocd-controller"
+    apply("another", image="driver")  # newer, and none of its business
+    assert (await writer())[0] == "argocd-controller"
+    apply("argocd-controller", version=NEW)
+    await try_out(client, PUBLISH)  # the same value: both stand behind it, and the other one counts
+    assert (await writer())[0] == "argocd-controller"
+
+
+async def test_a_resource_that_owns_no_drivers_or_is_gone_is_not_written(owners: ControlPlane, client: Client) -> None:
+    odd = replace(PUBLISH, versions=(("DaemonSet/driver", NEW),))
+    outcome = await try_out(client, odd)
+    assert (outcome.result, outcome.detail) == (
+        Result.FAILED,
+        "DaemonSet/driver carries no driver version that could be written",
+    )
+    gone = replace(PUBLISH, versions=(("ClusterPolicy/gone", NEW),))
+    assert (await try_out(client, gone)).result is Result.STALE
+
+
+async def test_a_node_selector_in_a_cluster_policy_is_refused_by_name_and_by_default_only_warned_about(
+    owners: ControlPlane, client: Client
+) -> None:
+    """A canary by spec.driver.nodeSelector does not exist: dropped with a warning, it would be the whole fleet."""
+    wanted = {"spec": {"driver": {"version": NEW, "nodeSelector": {keys.CANARY_LABEL: ROLLOUT}}}}
+    path = f"{keys.CLUSTER_POLICIES}/{POLICY}"
+    with pytest.raises(errors.Invalid, match=r'unknown field "spec\.driver\.nodeSelector"'):
+        await client.patch(path, wanted, kind=PatchKind.MERGE)
+    assert owners.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == OLD
+
+    with pytest.raises(testbed_errors.KubectlFailed, match=r'Warning: unknown field "spec\.driver\.nodeSelector"'):
+        owners.kubectl(
+            *("patch", "clusterpolicy", POLICY, "--type=merge", "--warnings-as-errors", "-p", json.dumps(wanted))
+        )
+    stored = owners.get("clusterpolicy", POLICY)["spec"]["driver"]
+    assert stored["version"] == NEW, "the warning kept nothing from being written"
+    assert "nodeSelector" not in stored
+
+
+# ── NVIDIA's own upgrading ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_nvidias_controller_is_switched_on_and_off_and_its_limits_stay(
+    owners: ControlPlane, client: Client
+) -> None:
+    for value in (True, False):
+        action = SetAutoUpgrade(rollout=ROLLOUT, resource=f"ClusterPolicy/{POLICY}", value=value)
+        assert await try_out(client, action) == Outcome(action=action, result=Result.DONE)
+        policy = owners.get("clusterpolicy", POLICY)["spec"]["driver"]["upgradePolicy"]
+        assert (policy["autoUpgrade"], policy["maxParallelUpgrades"]) == (value, 3)
+
+
+async def test_an_nvidia_driver_is_switched_where_its_definition_has_a_policy_and_refused_by_name_elsewhere(
+    owners: ControlPlane, client: Client
+) -> None:
+    action = SetAutoUpgrade(rollout=ROLLOUT, resource=f"NVIDIADriver/{DRIVER}", value=False)
+    refused = await try_out(client, action)
+    assert refused.result is Result.FAILED
+    assert 'unknown field "spec.upgradePolicy"' in refused.detail
+
+    known = [owners.get("crd", name) for name in (operator_drivers.DEFINITION, operator_drivers.POLICY_DEFINITION)]
+    owners.define([operator_drivers.with_upgrade_policy(*known)])
+    try:
+        async with asyncio.timeout(30):  # the server takes a moment to serve a changed definition
+            while (outcome := await try_out(client, action)).result is Result.FAILED:
+                pass
+        assert outcome == Outcome(action=action, result=Result.DONE)
+        assert owners.get("nvidiadriver", DRIVER)["spec"]["upgradePolicy"]["autoUpgrade"] is False
+    finally:
+        owners.load_nvidia_crds()
+
+
+# ── outside of the cluster ───────────────────────────────────────────────────────────────────────────────────────────
+
+OUTSIDE = (
+    replace(PUBLISH, via=Via.GIT),
+    RevertCommits(rollout=ROLLOUT, commits=("abc",), why="gate nccl failed"),
+    MarkBad(rollout=ROLLOUT, why="gate nccl failed"),
+    Promote(rollout=ROLLOUT, date="2026-01-02", tag_base="v2026-01-stable"),
+)
+
+
+@pytest.mark.parametrize("action", OUTSIDE, ids=lambda action: type(action).__name__)
+async def test_what_is_done_elsewhere_is_handed_on_and_without_an_elsewhere_fails(
+    client: Client, action: Action
+) -> None:
+    outcome = await try_out(client, action)
+    assert outcome.result is Result.FAILED
+    assert outcome.detail.endswith("give the rollout a matrix in Git, or publish directly")
+
+    async def outer(asked: Action) -> Outcome:
+        return Outcome(action=asked, result=Result.DONE, detail="elsewhere")
+
+    assert await try_out(client, action, outer=outer) == Outcome(action=action, result=Result.DONE, detail="elsewhere")
+
+
+# ── probes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rollout_uid(place: ControlPlane) -> str:
+    return str(place.get("gpurollout", ROLLOUT)["metadata"]["uid"])
+
+
+async def test_a_probe_is_a_job_of_its_rollout_on_its_node_once(place: ControlPlane, client: Client) -> None:
+    uid = rollout_uid(place)
+    assert await try_out(client, PROBE, uid=uid) == Outcome(action=PROBE, result=Result.DONE)
+    assert await try_out(client, PROBE, uid=uid) == Outcome(action=PROBE, result=Result.DONE)
+    (job,) = place.get("jobs", "-n", NAMESPACE, "-l", keys.GATE_KEY)["items"]
+    assert job["metadata"]["name"] == probes.name_of(PROBE, uid)
+    assert job["metadata"]["ownerReferences"][0]["uid"] == uid
+    spec, pod = job["spec"], job["spec"]["template"]["spec"]
+    limits = (spec["activeDeadlineSeconds"], pod["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"])
+    assert limits == (31 + probes.START_SECONDS, 31, 86_400)
+    assert (spec["backoffLimit"], pod["restartPolicy"]) == (0, "Never")
+    assert pod["containers"][0]["command"] == ["all_reduce", "-b", "8"]
+    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    place.kubectl("delete", "job", job["metadata"]["name"], "-n", NAMESPACE)
+
+
+async def test_names_and_labels_of_any_length_make_a_job_the_server_takes(place: ControlPlane, client: Client) -> None:
+    gate = Gate(name="Long_gate." * 12, image="example.invalid/x", gpus=0)
+    long = replace(PROBE, gate=gate, node="node." * 50 + "end", round=12345, attempt=3)
+    uid = rollout_uid(place)
+    assert await try_out(client, long, uid=uid) == Outcome(action=long, result=Result.DONE)
+    (job,) = place.get("jobs", "-n", NAMESPACE, "-l", keys.GATE_KEY)["items"]
+    assert job["metadata"]["annotations"][keys.NODE_KEY] == long.node
+    assert job["spec"]["template"]["spec"]["containers"][0]["resources"] == {}
+    place.kubectl("delete", "job", job["metadata"]["name"], "-n", NAMESPACE)
+
+
+async def test_a_probe_without_its_rollout_is_not_started(client: Client) -> None:
+    outcome = await try_out(client, PROBE)
+    assert outcome.result is Result.STALE
+    assert ROLLOUT in outcome.detail
+
+
+async def test_a_probe_goes_with_its_rollout(place: ControlPlane, client: Client) -> None:
+    passing = f"{ROLLOUT}-passing"
+    place.apply(
+        [
+            {
+                "apiVersion": "seatrial.dev/v1alpha1",
+                "kind": "GPURollout",
+                "metadata": {"name": passing},
+                "spec": {"target": {"driver": NEW}, "nodeSelector": {"no": "node"}},
+            }
+        ]
+    )
+    uid = str(place.get("gpurollout", passing)["metadata"]["uid"])
+    assert (await try_out(client, replace(PROBE, rollout=passing), uid=uid)).result is Result.DONE
+    place.kubectl("delete", "gpurollout", passing)
+    selector = f"{keys.ROLLOUT_LABEL}={passing}"
+    wait_for(
+        lambda: not place.get("jobs", "-n", NAMESPACE, "-l", selector)["items"],
+        what="the probe to go with its owner",
+        timeout_seconds=60,
+    )
+
+
+async def measured(client: Client, probe: StartProbe, uid: str) -> Measurement | None:
+    """What one look at the Jobs and their pods tells of a probe."""
+    jobs = await client.list(keys.jobs_path(NAMESPACE), Job, label_selector=probes.SELECTOR)
+    pods = await client.list(keys.pods_path(NAMESPACE), models.Pod, label_selector=probes.SELECTOR)
+    name = probes.name_of(probe, uid)
+    item = next(item for item in map(probes.probe_item, jobs.items) if item and item.metadata.name == name)
+    told = [pod for pod in map(probes.probe_pod_item, pods.items) if pod.job_uid == item.metadata.uid]
+    return probes.measurement_of(item, told)
+
+
+async def end_of(client: Client, probe: StartProbe, uid: str) -> tuple[Verdict, str]:
+    """The verdict on a probe, once there is one."""
+    async with asyncio.timeout(60):
+        while (found := await measured(client, probe, uid)) is None or found.verdict is Verdict.PENDING:
+            await asyncio.sleep(0.1)
+    return found.verdict, found.detail
+
+
+def pod_of(place: ControlPlane, probe: StartProbe, uid: str) -> str:
+    """The name of the probe's pod, once the scheduler has put it on the node."""
+    selector = f"batch.kubernetes.io/job-name={probes.name_of(probe, uid)}"
+
+    def placed() -> str | None:
+        found = place.get("pods", "-n", NAMESPACE, "-l", selector)["items"]
+        return next((each["metadata"]["name"] for each in found if each["spec"].get("nodeName") == NODE), None)
+
+    return wait_for(placed, what="the scheduler to place the probe", timeout_seconds=60)
+
+
+def play(place: ControlPlane, kind: str, name: str, status: dict[str, Any], *where: str) -> None:
+    """Be the kubelet: write a status."""
+    body = json.dumps({"status": status})
+    place.kubectl("patch", kind, name, *where, "--subresource=status", "--type=merge", "-p", body)
+
+
+def lend_gpus(place: ControlPlane) -> None:
+    """The node as a kubelet with two GPUs reports it; tainted and cordoned, which keeps no probe out."""
+    room = {"pods": "10", "cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "2"}
+    play(place, "node", NODE, {"capacity": room, "allocatable": room})
+    place.kubectl("taint", "node", NODE, "dedicated=training:NoSchedule", "--overwrite")
+    place.kubectl("cordon", NODE)
+
+
+async def test_a_probe_is_measured_by_the_end_of_its_container(place: ControlPlane, client: Client) -> None:
+    uid = rollout_uid(place)
+    lend_gpus(place)
+    good, bad = replace(PROBE, round=10), replace(PROBE, round=11)
+    for probe in (good, bad):
+        assert (await try_out(client, probe, uid=uid)).result is Result.DONE
+    passed = await measured(client, good, uid)
+    assert passed is not None
+    assert passed.verdict is Verdict.PENDING
+    ended = {"name": "probe", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+    for probe, phase, code in ((good, "Succeeded", 0), (bad, "Failed", 1)):
+        state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "message": "slow: 12"}}
+        status = {"phase": phase, "containerStatuses": [{**ended, "state": state}]}
+        pod = await asyncio.to_thread(pod_of, place, probe, uid)
+        play(place, "pod", pod, status, "-n", NAMESPACE)
+    assert await end_of(client, good, uid) == (Verdict.PASSED, "")
+    assert await end_of(client, bad, uid) == (Verdict.FAILED, "exit code 1: slow: 12")
+
+
+async def test_a_probe_that_is_evicted_or_never_placed_has_measured_nothing(
+    place: ControlPlane, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = rollout_uid(place)
+    lend_gpus(place)
+    evicted = replace(PROBE, round=20)
+    await try_out(client, evicted, uid=uid)
+    pod = await asyncio.to_thread(pod_of, place, evicted, uid)
+    running = {"name": "probe", "image": "x", "imageID": "", "ready": True, "restartCount": 0}
+    began = {"startedAt": "2026-01-02T03:04:05Z"}
+    status = {"phase": "Running", "containerStatuses": [{**running, "state": {"running": began}}]}
+    play(place, "pod", pod, status, "-n", NAMESPACE)
+    await client.evict(NAMESPACE, pod)
+    play(place, "pod", pod, {"phase": "Failed"}, "-n", NAMESPACE)  # as a kubelet ends a pod that is leaving
+    assert await end_of(client, evicted, uid) == (Verdict.UNKNOWN, "its pod was moved away before it ended")
+
+    monkeypatch.setattr(probes, "START_SECONDS", 1)
+    nowhere = replace(PROBE, node="no-such-node", gate=replace(PROBE.gate, timeout_seconds=1.0))
+    await try_out(client, nowhere, uid=uid)
+    verdict, detail = await end_of(client, nowhere, uid)
+    assert verdict is Verdict.UNKNOWN
+    assert detail.startswith("it was not run to its end in time")
+
+
+# ── pools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_pool_without_openshift_fails_and_says_what_is_missing(client: Client) -> None:
+    outcome = await try_out(client, POOL)
+    assert outcome.result is Result.FAILED
+    assert "check that the kind is installed" in outcome.detail
+
+
+async def test_a_pool_is_made_once_and_removed_only_as_it_was_seen(place: ControlPlane, client: Client) -> None:
+    place.define([POOLS_CRD])
+    try:
+        assert await try_out(client, POOL) == Outcome(action=POOL, result=Result.DONE)
+        assert (await try_out(client, POOL)).result is Result.STALE
+        made = place.get("machineconfigpool", POOL.name)
+        assert made["metadata"]["labels"] == {keys.ROLLOUT_LABEL: ROLLOUT}
+        assert made["spec"]["nodeSelector"] == {"matchLabels": {keys.CANARY_LABEL: ROLLOUT}}
+        (roles,) = made["spec"]["machineConfigSelector"]["matchExpressions"]
+        assert roles["values"] == ["worker", POOL.name]
+
+        remove = RemovePool(rollout=ROLLOUT, name=POOL.name, expect=made["metadata"]["resourceVersion"])
+        place.kubectl("annotate", "machineconfigpool", POOL.name, "seen=later")
+        assert (await try_out(client, remove)).result is Result.STALE
+        now = place.get("machineconfigpool", POOL.name)["metadata"]["resourceVersion"]
+        assert (await try_out(client, replace(remove, expect=now))).result is Result.DONE
+    finally:
+        place.kubectl("delete", "crd", POOLS_CRD["metadata"]["name"])  # type: ignore[index]

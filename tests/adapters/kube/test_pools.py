@@ -1,0 +1,32 @@
+"""MachineConfigPools as a rollout sees them: whose, paused or not, and how long a pause may last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from seatrial.adapters.kube import keys, pools
+from seatrial.adapters.kube.campaign_models import MachineConfigPool
+from seatrial.core.actions import MakePool
+from seatrial.core.snapshot import MachinePool
+
+
+def seen(body: dict[str, Any], rollout: str = "spring") -> MachinePool:
+    return pools.facts_of(pools.pool_item(msgspec.convert(body, MachineConfigPool)), rollout)
+
+
+def test_a_pool_we_made_is_ours_and_nobody_elses() -> None:
+    body = pools.pool_of(MakePool(rollout="spring", name="gpu-canary"))
+    body["metadata"]["resourceVersion"] = "7"
+    assert seen(body) == MachinePool(name="gpu-canary", resource_version="7", is_ours=True)
+    assert not seen(body, "autumn").is_ours
+    assert not seen({"metadata": {"name": "worker"}}).is_ours
+
+
+def test_a_pause_lasts_at_most_until_the_first_certificate_ends() -> None:
+    ends = [{"expiry": "2026-03-02T00:00:00Z"}, {"expiry": "2026-03-01T00:00:00Z"}, {"expiry": "soon"}, {}]
+    body = {"metadata": {"name": "worker"}, "spec": {"paused": True}, "status": {"certExpirys": ends}}
+    found = seen(body)
+    assert (found.is_paused, found.certificate_at) == (True, 1_772_323_200.0)
+    assert keys.CANARY_LABEL not in body["metadata"]

@@ -1,0 +1,240 @@
+"""A rollout's status as JSON and back: nothing is lost on the way, and nothing that cannot be read is guessed at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.adapters.kube import models, rollout_records
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.snapshot import Admission, Rebuff, RolloutRecord, Summary
+
+AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
+LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"
+
+INSTANTS = st.integers(0, 4_000_000_000_000).map(lambda count: count / 1000)
+"""To the millisecond, which is how they are written."""
+GATES = st.builds(
+    GateResult,
+    gate=st.text(),
+    node=st.text(),
+    round=st.integers(0, 10**6),
+    verdict=st.sampled_from(Verdict),
+    detail=st.text(),
+    at=INSTANTS,
+)
+CAMPAIGNS = st.builds(
+    CampaignRecord,
+    phase=st.sampled_from(RolloutPhase),
+    entered_at=INSTANTS,
+    paused_in=st.none() | st.sampled_from(RolloutPhase),
+    mode=st.none() | st.sampled_from(Mode),
+    canaries=st.lists(st.text()).map(tuple),
+    baseline=st.lists(st.tuples(st.text(), st.text())).map(tuple),
+    wave=st.integers(0, 10**6),
+    settled_at=INSTANTS,
+    is_forgetting=st.booleans(),
+    gates=st.lists(GATES, max_size=4).map(tuple),
+    round=st.integers(0, 10**6),
+    round_at=INSTANTS,
+    baked_seconds=st.floats(0, 1e9),
+    baked_until=INSTANTS,
+    tag_base=st.text(),
+    date=st.text(),
+    why=st.text(),
+    history=st.lists(st.builds(Turn, phase=st.sampled_from(RolloutPhase), at=INSTANTS, why=st.text()), max_size=4).map(
+        tuple
+    ),
+)
+
+
+def a_rollout(**fields: Any) -> models.Rollout:
+    """A rollout as the API server stores it."""
+    metadata = {"name": "spring", "resourceVersion": "40", "generation": 3}
+    return msgspec.convert(
+        {"metadata": metadata, "spec": {"target": {"driver": "580.105.08"}}, **fields}, models.Rollout
+    )
+
+
+def status_of(record: RolloutRecord, before: models.Rollout | None = None) -> dict[str, Any]:
+    """The status that is written, as the API server gets it."""
+    _, put = json.loads(json.dumps(rollout_records.rollout_patch(record, before)))
+    found: dict[str, Any] = put["value"]
+    return found
+
+
+def test_a_rollout_without_a_status_has_admitted_nobody() -> None:
+    assert rollout_records.read_rollout(a_rollout()) == RolloutRecord(name="spring", resource_version="40")
+
+
+def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
+    record = RolloutRecord(
+        name="spring",
+        resource_version="40",
+        admitted=(Admission(node="gpu-01", attempt=1), Admission(node="gpu-02", attempt=3)),
+        summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),)),
+        summarised_at=AT,
+        rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
+        attentive_since=AT,
+    )
+    bind, put = rollout_records.rollout_patch(record)
+    assert bind == {"op": "replace", "path": "/metadata/resourceVersion", "value": "40"}
+    conditions = put["value"].pop("conditions")
+    assert put == {
+        "op": "add",
+        "path": "/status",
+        "value": {
+            "state": "progressing",
+            "admitted": [{"node": "gpu-01", "attempt": 1}, {"node": "gpu-02", "attempt": 3}],
+            "counts": {"upgrade-done": 2},
+            "holds": {"skipped": 1},
+            "summarisedAt": AT_TEXT,
+            "attentiveSince": AT_TEXT,
+            "turnedDown": [
+                {
+                    "subject": "pod-1",
+                    "at": AT_TEXT,
+                    "count": 2,
+                    "code": "blocked",
+                    "detail": "the budget needs every pod",
+                }
+            ],
+        },
+    }
+    assert [each["type"] for each in conditions] == ["Progressing", "Healthy", "Ended"]
+    assert rollout_records.read_rollout(a_rollout(status=put["value"])) == record
+
+
+def test_a_summary_of_an_unreadable_time_is_due_again() -> None:
+    rollout = a_rollout(status={"state": "done", "summarisedAt": "soon"})
+    assert rollout_records.read_rollout(rollout).summarised_at == 0.0
+
+
+# ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(CAMPAIGNS)
+def test_a_campaign_written_and_read_again_is_the_same(campaign: CampaignRecord) -> None:
+    record = RolloutRecord(name="spring", resource_version="40", campaign=campaign)
+    assert rollout_records.read_rollout(a_rollout(status=status_of(record))) == record
+
+
+def test_a_campaign_is_written_without_what_it_does_not_say() -> None:
+    campaign = CampaignRecord(entered_at=AT, history=(Turn(phase=RolloutPhase.PROPOSED, at=AT),))
+    status = status_of(RolloutRecord(name="spring", resource_version="40", campaign=campaign))
+    assert status["phase"] == "Proposed"
+    assert status["campaign"] == {
+        "phase": "Proposed",
+        "enteredAt": AT_TEXT,
+        "bakedSeconds": 0.0,
+        "history": [{"phase": "Proposed", "at": AT_TEXT}],
+    }
+    assert "wave" not in status
+
+
+def test_everything_a_campaign_says_is_written_by_its_name() -> None:
+    campaign = CampaignRecord(
+        phase=RolloutPhase.PAUSED,
+        entered_at=AT,
+        paused_in=RolloutPhase.WAVING,
+        mode=Mode.DELEGATED,
+        canaries=("gpu-01",),
+        baseline=(("*", "570.124.06"),),
+        wave=2,
+        settled_at=AT,
+        is_forgetting=True,
+        gates=(GateResult(gate="nccl", node="gpu-01", round=7, verdict=Verdict.FAILED, detail="slow", at=AT),),
+        round=7,
+        round_at=AT,
+        baked_seconds=3600.5,
+        baked_until=AT,
+        tag_base="v2026-01-stable",
+        date="2026-01-02",
+        why="it smokes",
+        history=(Turn(phase=RolloutPhase.PAUSED, at=AT, why="lunch"),),
+    )
+    status = status_of(RolloutRecord(name="spring", resource_version="40", campaign=campaign))
+    assert (status["phase"], status["wave"]) == ("Paused", 3)
+    assert status["campaign"] == {
+        "phase": "Paused",
+        "enteredAt": AT_TEXT,
+        "pausedIn": "Waving",
+        "mode": "delegated",
+        "canaries": ["gpu-01"],
+        "baseline": [{"resource": "*", "version": "570.124.06"}],
+        "wave": 2,
+        "settledAt": AT_TEXT,
+        "forgetting": True,
+        "gates": [{"gate": "nccl", "node": "gpu-01", "round": 7, "verdict": "failed", "detail": "slow", "at": AT_TEXT}],
+        "round": 7,
+        "roundAt": AT_TEXT,
+        "bakedSeconds": 3600.5,
+        "bakedUntil": AT_TEXT,
+        "tagBase": "v2026-01-stable",
+        "date": "2026-01-02",
+        "why": "it smokes",
+        "history": [{"phase": "Paused", "at": AT_TEXT, "why": "lunch"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("campaign", "sentence"),
+    [
+        ({"phase": "Resting"}, "status.campaign.phase: 'Resting' is none of Proposed, Canary, Gating, Baking"),
+        ({"pausedIn": "Bed"}, "status.campaign.pausedIn: 'Bed' is none of Proposed"),
+        ({"mode": "both"}, "status.campaign.mode: 'both' is none of direct, delegated."),
+        ({"bakedUntil": "soon"}, "status.campaign.bakedUntil: "),
+        ({"enteredAt": "2026-01-02T03:04:05"}, "status.campaign.enteredAt: the time '2026-01-02T03:04:05' lacks"),
+        (
+            {"gates": [{"gate": "nccl", "node": "n", "round": 1, "verdict": "perhaps"}]},
+            "status.campaign.gates[0].verdict: 'perhaps' is none of passed, pending, unknown, failed.",
+        ),
+        ({"history": [{"phase": "Proposed", "at": "x"}]}, "status.campaign.history[0].at: "),
+    ],
+)
+def test_a_campaign_that_cannot_be_read_is_told_where(campaign: dict[str, Any], sentence: str) -> None:
+    rollout = a_rollout(status={"campaign": {"phase": "Baking"} | campaign})
+    with pytest.raises(ValueError) as caught:
+        rollout_records.read_rollout(rollout)
+    assert str(caught.value).startswith(sentence)
+
+
+# ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+BAKING = RolloutRecord(
+    name="spring",
+    resource_version="40",
+    summary=Summary(state="waiting", holds=(("baking", 1),)),
+    summarised_at=AT,
+    campaign=CampaignRecord(phase=RolloutPhase.BAKING),
+)
+
+
+def test_a_condition_keeps_the_time_of_its_last_change() -> None:
+    first = status_of(BAKING, a_rollout())["conditions"]
+    assert [(each["type"], each["status"], each["lastTransitionTime"]) for each in first] == [
+        ("Progressing", "True", AT_TEXT),
+        ("Healthy", "True", AT_TEXT),
+        ("Ended", "False", AT_TEXT),
+    ]
+    reverted = replace(
+        BAKING, summarised_at=LATER, campaign=CampaignRecord(phase=RolloutPhase.REVERTING, why="it smokes")
+    )
+    then = status_of(reverted, a_rollout(status={"conditions": first}))["conditions"]
+    assert [(each["type"], each["status"], each["lastTransitionTime"]) for each in then] == [
+        ("Progressing", "True", AT_TEXT),
+        ("Healthy", "False", LATER_TEXT),
+        ("Ended", "False", AT_TEXT),
+    ]
+
+
+def test_a_condition_says_which_spec_it_is_about() -> None:
+    assert {each["observedGeneration"] for each in status_of(BAKING, a_rollout())["conditions"]} == {3}
+    assert all("observedGeneration" not in each for each in status_of(BAKING)["conditions"])

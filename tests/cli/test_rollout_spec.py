@@ -1,0 +1,113 @@
+"""Which GPURollout the options of `seatrial rollout start` make, and which options cannot be meant."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+
+import pytest
+
+from seatrial.cli import rollout_spec
+from seatrial.cli.rollout_spec import CalledWrongly
+
+TARGET = "580.105.08"
+
+
+def options(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    rollout_spec.add_options(parser)
+    return parser.parse_args(given)
+
+
+def test_the_least_that_can_be_said_is_a_target_and_one_canary() -> None:
+    assert rollout_spec.spec_of(options("--driver", TARGET), TARGET) == {
+        "target": {"driver": TARGET},
+        "canary": {"count": 1},
+    }
+
+
+def test_everything_that_is_said_is_in_the_spec_and_nothing_else() -> None:
+    args = options(
+        *("--git", "https://git.example.com/gpu.git", "--mode", "direct", "--selector", "pool=train"),
+        *("--publish", "git", "--publish-path", "clusters/a/policy.yaml", "--publish-branch", "live"),
+        *("--canary", "2", "--canary-selector", "zone=a", "--bake", "24h", "--bake-every", "30m"),
+        *("--gate", "smoke=example.com/smoke:1", "--wave", "3", "--growth", "fixed", "--wave-pause", "10m"),
+        *("--window", "Sat 22:00-04:00", "--time-zone", "Europe/Berlin", "--manual", "waves,promotion"),
+        *("--max-unavailable", "10%", "--max-parallel", "0", "--max-failed", "0"),
+        *("--no-prepull", "--notify", "https://hooks.example.com/x", "--paused", "--pull-requests"),
+    )
+    rollout_spec.check_options(args)
+    matrix = {"git": {"url": "https://git.example.com/gpu.git"}, "entry": "canary"}
+    more = [{"name": "nccl", "image": "example.com/nccl:1"}]
+    assert rollout_spec.spec_of(args, TARGET, matrix=matrix, gates=more, canary_node="gpu-9") == {
+        "target": {"driver": TARGET},
+        "mode": "direct",
+        "matrix": matrix,
+        "publish": {
+            "via": "git",
+            "git": {"path": "clusters/a/policy.yaml", "branch": "live", "pullRequests": True},
+        },
+        "nodeSelector": {"pool": "train"},
+        "canary": {"count": 2, "selector": {"zone": "a"}},
+        "gates": [*more, {"name": "smoke", "image": "example.com/smoke:1"}],
+        "bake": {"durationSeconds": 86_400, "everySeconds": 1_800},
+        "waves": {"growth": "fixed", "first": "3", "pauseSeconds": 600},
+        "windows": {"timeZone": "Europe/Berlin", "open": [{"days": ["Sat"], "start": "22:00", "minutes": 360}]},
+        "approvals": {"manual": ["waves", "promotion"]},
+        "limits": {"maxUnavailable": "10%", "maxParallelUpgrades": 0, "maxFailed": 0},
+        "prepull": False,
+        "notifications": {"webhook": "https://hooks.example.com/x"},
+        "paused": True,
+    }
+
+
+def test_several_waves_are_how_much_is_upgraded_after_each() -> None:
+    spec = rollout_spec.spec_of(options("--driver", TARGET, "--wave", "5%", "25%", "100%"), TARGET)
+    assert spec["waves"] == {"growth": "percentages", "percentages": [5, 25, 100]}
+
+
+def test_the_canary_of_the_matrix_goes_first_unless_a_person_says_otherwise() -> None:
+    def canary(*given: str) -> object:
+        return rollout_spec.spec_of(options("--driver", TARGET, *given), TARGET, canary_node="gpu-7")["canary"]
+
+    assert canary() == {"count": 1, "nodes": ["gpu-7"]}
+    assert canary("--canary-node", "gpu-1", "--canary-node", "gpu-2") == {"count": 2, "nodes": ["gpu-1", "gpu-2"]}
+    assert canary("--canary", "3") == {"count": 3}
+    assert canary("--canary-selector", "zone=a") == {"count": 1, "selector": {"zone": "a"}}
+
+
+def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
+    day = date(2026, 3, 1)
+    assert rollout_spec.name_of(TARGET, day, frozenset()) == "driver-580-105-08-20260301"
+    taken = frozenset({"driver-580-105-08-20260301", "driver-580-105-08-20260301-2"})
+    assert rollout_spec.name_of(TARGET, day, taken) == "driver-580-105-08-20260301-3"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ((), "not said what to upgrade to"),
+        (("--driver", TARGET, "--matrix", "m.yaml"), "--matrix and --driver both"),
+        (("--driver", TARGET, "--entry", "canary"), "--entry names an entry"),
+        (("--driver", TARGET, "--branch", "main"), "--branch says something about --git"),
+        (("-f", "r.yaml", "--bake", "1h"), "--bake would say nothing"),
+        (("--driver", TARGET, "--publish", "git"), "needs --publish-path"),
+        (("--driver", TARGET, "--publish", "git", "--publish-path", "x.yaml"), "needs a repository"),
+        (("--driver", TARGET, "--publish-path", "x.yaml"), "add --publish git"),
+        (("--driver", TARGET, "--pull-requests"), "add --publish git"),
+        (("--driver", TARGET, "--wave", "5%", "3"), "several --wave"),
+        (("--driver", TARGET, "--wave", "5%", "10%", "--growth", "fixed"), "several --wave"),
+        (("--driver", TARGET, "--time-zone", "UTC"), "about --window"),
+        (("--driver", TARGET, "--canary-node", "a", "--canary-selector", "k=v"), "give one of them"),
+        (("--driver", TARGET, "--name", "Spring"), "is no name"),
+    ],
+)
+def test_options_that_cannot_be_meant_together_are_refused(given: tuple[str, ...], says: str) -> None:
+    with pytest.raises(CalledWrongly, match=says):
+        rollout_spec.check_options(options(*given))
+
+
+def test_a_point_that_nobody_asks_at_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options("--driver", TARGET, "--manual", "canary,lunch")
+    assert "'lunch' is no point to ask at" in capsys.readouterr().err

@@ -1,0 +1,129 @@
+"""A rollout's conditions say what its record says: who has to act, what failed, and whether it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seatrial.core import conditions, explain
+from seatrial.core.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.conditions import Condition, Status, conditions_of
+from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.holds import HoldCode
+from seatrial.core.snapshot import RolloutRecord, Summary
+
+
+def a_record(phase: RolloutPhase | None = None, state: str = "waiting", **fields: Any) -> RolloutRecord:
+    """A rollout's record; a campaign in this phase, or none."""
+    counts, holds = fields.pop("counts", {}), fields.pop("holds", {})
+    return RolloutRecord(
+        name="spring",
+        summary=Summary(state=state, counts=tuple(counts.items()), holds=tuple(holds.items())),
+        campaign=CampaignRecord(phase=phase, **fields) if phase is not None else None,
+    )
+
+
+def told(record: RolloutRecord) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status.value, each.reason) for each in conditions_of(record)}
+
+
+def a_gate(verdict: Verdict, detail: str = "") -> GateResult:
+    return GateResult(gate="nccl", node="gpu-01", round=1, verdict=verdict, detail=detail)
+
+
+def test_a_record_that_says_nothing_has_no_conditions() -> None:
+    assert conditions_of(RolloutRecord(name="spring")) == ()
+
+
+def test_a_campaign_that_has_just_begun_goes_on_by_itself() -> None:
+    record = RolloutRecord(name="spring", campaign=CampaignRecord())
+    assert told(record) == {
+        "Progressing": ("True", "Proposed"),
+        "Healthy": ("True", "NothingFailed"),
+        "Ended": ("False", "Proposed"),
+    }
+
+
+def test_waiting_for_time_is_progress_and_names_what_concerns_all_first() -> None:
+    record = a_record(RolloutPhase.BAKING, holds={"not-its-turn": 7, "baking": 1})
+    assert conditions_of(record)[0] == Condition(
+        type="Progressing",
+        status=Status.TRUE,
+        reason="Baking",
+        message="waiting: baking (1), not-its-turn (7); `seatrial status` explains",
+    )
+
+
+@pytest.mark.parametrize("code", sorted(conditions.NEEDS_SOMEBODY))
+def test_what_only_somebody_can_end_is_no_progress_and_names_itself(code: HoldCode) -> None:
+    record = a_record(RolloutPhase.WAVING, holds={"wave-at-work": 1, code.value: 1, "not-its-turn": 7})
+    reason = code.value.title().replace("-", "")
+    assert told(record)["Progressing"] == ("False", reason)
+
+
+def test_whoever_needs_somebody_says_what_to_do() -> None:
+    for code in conditions.NEEDS_SOMEBODY:
+        assert "by itself" not in explain.EXPLANATIONS[code].next_step, code
+
+
+def test_a_paused_campaign_is_paused_whatever_else_it_waits_for() -> None:
+    assert told(a_record(RolloutPhase.PAUSED, holds={"approval-pending": 1}))["Progressing"] == ("False", "Paused")
+
+
+def test_a_hold_of_another_release_is_told_last() -> None:
+    record = a_record(RolloutPhase.BAKING, holds={"a-new-one": 1, "not-its-turn": 2})
+    assert told(record)["Progressing"] == ("True", "NotItsTurn")
+
+
+@pytest.mark.parametrize(
+    ("record", "healthy", "message"),
+    [
+        (a_record(RolloutPhase.REVERTING, why="gate nccl failed"), ("False", "Undone"), "gate nccl failed"),
+        (a_record(RolloutPhase.REVERTED, why="it smokes"), ("False", "Undone"), "it smokes"),
+        (
+            a_record(RolloutPhase.GATING, gates=(a_gate(Verdict.UNKNOWN), a_gate(Verdict.FAILED, "too slow"))),
+            ("False", "GateFailed"),
+            "nccl on gpu-01: too slow",
+        ),
+        (a_record(RolloutPhase.BAKING, gates=(a_gate(Verdict.UNKNOWN),)), ("Unknown", "GateUnknown"), "nccl on gpu-01"),
+        (a_record(RolloutPhase.BAKING, gates=(a_gate(Verdict.PENDING),)), ("True", "NothingFailed"), ""),
+        (
+            a_record(RolloutPhase.WAVING, counts={"upgrade-failed": 1}, gates=(a_gate(Verdict.UNKNOWN),)),
+            ("False", "NodesFailed"),
+            "1 node failed; `seatrial why NODE` explains",
+        ),
+        (
+            a_record(counts={"upgrade-failed": 2}),
+            ("False", "NodesFailed"),
+            "2 nodes failed; `seatrial why NODE` explains",
+        ),
+        (a_record(counts={"upgrade-done": 2}), ("True", "NothingFailed"), ""),
+    ],
+)
+def test_what_failed_is_named(record: RolloutRecord, healthy: tuple[str, str], message: str) -> None:
+    condition = conditions_of(record)[1]
+    assert ((condition.status.value, condition.reason), condition.message) == (healthy, message)
+
+
+@pytest.mark.parametrize("phase", RolloutPhase)
+def test_a_campaign_has_ended_when_it_is_done_or_undone(phase: RolloutPhase) -> None:
+    found = told(a_record(phase, state="done"))
+    is_over = phase in (RolloutPhase.DONE, RolloutPhase.REVERTED)
+    assert found["Ended"] == ("True" if is_over else "False", phase.value)
+    assert found["Progressing"][0] == ("False" if is_over or phase is RolloutPhase.PAUSED else "True")
+
+
+@pytest.mark.parametrize(
+    ("state", "progressing", "ended"),
+    [
+        ("progressing", ("True", "Progressing"), ("False", "Progressing")),
+        ("waiting", ("True", "Waiting"), ("False", "Waiting")),
+        ("done", ("False", "Done"), ("True", "Done")),
+    ],
+)
+def test_a_rollout_without_a_campaign_is_told_by_its_state(
+    state: str, progressing: tuple[str, str], ended: tuple[str, str]
+) -> None:
+    found = told(a_record(state=state))
+    assert (found["Progressing"], found["Ended"]) == (progressing, ended)

@@ -1,0 +1,847 @@
+"""The campaign, phase by phase: what it does next, what it waits for, and that it never writes and acts in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core.actions import (
+    MarkBad,
+    MarkNode,
+    Promote,
+    Publish,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+)
+from seatrial.core.baking import READINESS
+from seatrial.core.campaign import (
+    Bake,
+    CampaignRecord,
+    Canary,
+    Growth,
+    Mode,
+    Point,
+    PublishStep,
+    RolloutPhase,
+    Turn,
+    Via,
+    Waves,
+)
+from seatrial.core.decide import decide
+from seatrial.core.errors import CoreBug
+from seatrial.core.gates import TRIES_MAX, GateResult, Verdict
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.intent import Domain, Intent, Order, Retries
+from seatrial.core.invariants import broken
+from seatrial.core.policy import Share
+from seatrial.core.rollout import ENDED, HISTORY_MAX, TRANSITIONS, Course, step_rollout
+from seatrial.core.snapshot import Carrier, Freshness, MachinePool, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from tests.builders import (
+    NEW,
+    NOW,
+    OLD,
+    POLICY,
+    SMOKE,
+    a_campaign,
+    a_campaign_record,
+    a_done_node,
+    a_measurement,
+    a_new_driver,
+    a_node,
+    a_rebuff,
+    a_snapshot,
+    a_source,
+    a_well_node,
+    an_intent,
+    an_old_node,
+    an_operator,
+)
+
+FORWARD = an_operator(NEW.version)
+BACK = an_operator(OLD.version)
+NVIDIA_FORWARD = an_operator(NEW.version, is_auto_upgrading=True)
+NVIDIA_BACK = an_operator(OLD.version, is_auto_upgrading=True)
+RACK = "nvidia.com/gpu.clique"
+FAILURE = {"reason": "driver-timeout", "failed_revision": NEW.hash, "failures": 1}
+UNDER_WAY = frozenset(RolloutPhase) - ENDED - {RolloutPhase.PROPOSED, RolloutPhase.PAUSED}
+IN_GIT = a_source(steps=((PublishStep.CANARY, "c1"), (PublishStep.FLEET, "c2")))
+
+
+def careful(**changes: Any) -> Intent:
+    return an_intent(campaign=a_campaign(**changes))
+
+
+def canary(name: str = "n1", **changes: Any) -> NodeSeen:
+    """The canary with its mark, done."""
+    return a_done_node(name, **({"canary_of": "spring"} | changes))
+
+
+def waiting(name: str = "n2", **changes: Any) -> NodeSeen:
+    """A node that runs the old driver and is wanted to run the new one."""
+    return a_node(name, **changes)
+
+
+def two_drivers(first: str, second: str) -> tuple[Carrier, ...]:
+    """NVIDIADrivers a and b, and the versions they carry."""
+    return (Carrier(name="NVIDIADriver/a", version=first), Carrier(name="NVIDIADriver/b", version=second))
+
+
+def at(
+    phase: RolloutPhase,
+    *nodes: NodeSeen,
+    record: dict[str, Any] | None = None,
+    operator: OperatorFacts = FORWARD,
+    **changes: Any,
+) -> Snapshot:
+    """A campaign in a phase; without nodes its canary is done, and n2 waits."""
+    written = a_campaign_record(phase, **(record or {}))
+    return a_snapshot(*(nodes or (canary(), waiting())), campaign=written, operator=operator, **changes)
+
+
+def proposed(*nodes: NodeSeen, **changes: Any) -> Snapshot:
+    return at(RolloutPhase.PROPOSED, *(nodes or (an_old_node(), an_old_node("n2"))), operator=BACK, **changes)
+
+
+def course_of(seen: Snapshot, intent: Intent | None = None, now: float = NOW) -> Course:
+    """The next step, which must keep every promise."""
+    intent = intent or careful()
+    assert broken(seen, intent, decide(seen, intent, now)) == ()
+    return step_rollout(seen, intent, now)
+
+
+def codes(course: Course) -> list[HoldCode]:
+    return [held.code for held in course.holds]
+
+
+def phase_after(seen: Snapshot, intent: Intent | None = None, now: float = NOW) -> RolloutPhase:
+    """The phase that is opened; a pass that opens one does nothing else."""
+    course = course_of(seen, intent, now)
+    assert (course.acts, course.open) == ((), frozenset())
+    return course.record.phase
+
+
+# ── beginning ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_rollout_without_a_campaign_is_not_ours_to_step() -> None:
+    with pytest.raises(CoreBug, match="spring is no campaign"):
+        step_rollout(a_snapshot(), an_intent(), NOW)
+
+
+def test_a_campaign_is_written_down_before_anything_else() -> None:
+    course = course_of(a_snapshot(an_old_node(), operator=BACK))
+    assert course == Course(record=CampaignRecord(entered_at=NOW, history=(Turn(phase=RolloutPhase.PROPOSED, at=NOW),)))
+
+
+def test_a_campaign_that_may_begin_writes_down_its_canaries_its_way_back_and_who_moves_the_nodes() -> None:
+    course = course_of(proposed())
+    assert course.record == a_campaign_record(
+        RolloutPhase.CANARY,
+        entered_at=NOW,
+        history=(Turn(phase=RolloutPhase.PROPOSED, at=500.0), Turn(phase=RolloutPhase.CANARY, at=NOW)),
+    )
+    assert course.acts == ()
+
+
+def test_a_campaign_that_may_not_begin_says_every_reason_at_once() -> None:
+    seen = proposed(an_old_node(is_ready=False), others=("winter",), denied=("patch nodes",))
+    course = course_of(seen, careful(manual=(Point.CANARY,), openings=((NOW + 60, NOW + 90),)))
+    assert codes(course) == [
+        HoldCode.OTHER_ROLLOUT,
+        HoldCode.ACCESS_DENIED,
+        HoldCode.NO_CANARY,
+        HoldCode.APPROVAL_PENDING,
+        HoldCode.OUTSIDE_WINDOW,
+    ]
+    assert course.wake_at == NOW + 60
+    assert course.record == seen.rollout.campaign
+
+
+def test_nothing_is_decided_on_a_view_that_is_not_to_be_trusted() -> None:
+    seen = proposed(freshness=(Freshness(source="nodes", is_synced=False, heard_at=NOW),))
+    decision = decide(seen, careful(), NOW)
+    assert decision.stop == hold("spring", HoldCode.STALE_VIEW, source="nodes", since=NOW)
+    assert [action.record.campaign for action in decision.actions if hasattr(action, "record")] == [
+        seen.rollout.campaign
+    ]
+
+
+# ── the canary ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_canary_is_marked_before_its_version_is_published() -> None:
+    course = course_of(at(RolloutPhase.CANARY, an_old_node(), operator=BACK))
+    assert course.acts == (MarkNode(node="n1", rollout="spring", expect="7", canary=True),)
+    assert codes(course) == [HoldCode.MARKS_PENDING]
+    assert course.open == frozenset()
+
+
+def test_the_version_is_published_once_the_canary_is_marked() -> None:
+    course = course_of(at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=BACK))
+    versions = ((POLICY, NEW.version),)
+    assert course.acts == (Publish(rollout="spring", step=PublishStep.CANARY, versions=versions, via=Via.DIRECT),)
+    assert codes(course) == [HoldCode.PUBLISH_PENDING]
+
+
+def test_the_canary_moves_once_its_version_is_published_and_nobody_else_does() -> None:
+    course = course_of(at(RolloutPhase.CANARY, a_node(canary_of="spring"), waiting()))
+    assert (course.open, course.acts) == (frozenset({"n1"}), ())
+    assert codes(course) == [HoldCode.CANARY_AT_WORK]
+
+
+def test_those_that_are_upgraded_as_one_with_the_canary_move_with_it() -> None:
+    labels = {RACK: "c1"}
+    seen = at(
+        RolloutPhase.CANARY, a_node(canary_of="spring", labels=labels), waiting(labels=labels), waiting("n3", labels={})
+    )
+    intent = replace(careful(), domains=(Domain(label=RACK, is_unit=True),))
+    assert course_of(seen, intent).open == frozenset({"n1", "n2"})
+
+
+def test_the_canary_does_not_start_outside_of_a_window() -> None:
+    seen = at(RolloutPhase.CANARY, a_node(canary_of="spring"))
+    course = course_of(seen, careful(openings=((NOW - 60, NOW), (NOW + 60, NOW + 120))))
+    assert (course.open, codes(course), course.wake_at) == (frozenset(), [HoldCode.OUTSIDE_WINDOW], NOW + 60)
+
+
+def test_nothing_is_published_for_a_canary_while_the_matrix_does_not_stand_behind_it() -> None:
+    seen = at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=BACK, source=a_source(bad="Xid 79"))
+    course = course_of(seen, careful(has_source=True))
+    assert (course.acts, codes(course)) == ((), [HoldCode.ENTRY_BAD])
+
+
+def test_a_done_canary_has_its_gates_asked_in_a_round_that_was_never_asked_before() -> None:
+    course = course_of(at(RolloutPhase.CANARY, canary(), record={"round": 4, "baked_seconds": 60.0}))
+    record = course.record
+    assert (record.phase, record.round, record.round_at) == (RolloutPhase.GATING, 5, NOW)
+    assert (record.gates, record.baked_seconds) == ((), 0.0)
+
+
+def test_a_canary_that_left_the_cluster_is_replaced_by_one_that_runs_what_is_published() -> None:
+    carriers = (
+        Carrier(name="NVIDIADriver/a", version=OLD.version),
+        Carrier(name="NVIDIADriver/b", version=NEW.version),
+    )
+    seen = at(
+        RolloutPhase.CANARY,
+        an_old_node("n2", owner="a"),
+        waiting("n3", owner="b"),
+        operator=OperatorFacts(carriers=carriers),
+    )
+    record = course_of(seen).record
+    assert (record.phase, record.canaries) == (RolloutPhase.CANARY, ("n3",))
+    assert record.history[-1] == Turn(phase=RolloutPhase.CANARY, at=NOW, why="canary n1 is gone; n3 goes first instead")
+
+
+def test_a_canary_that_left_is_not_replaced_while_others_are_left_and_nobody_will_do() -> None:
+    seen = at(RolloutPhase.CANARY, canary("n2"), waiting("n3", is_ready=False), record={"canaries": ("n1", "n2")})
+    record = course_of(seen).record
+    assert (record.canaries, record.history[-1].why) == (("n2",), "canary n1 is gone")
+
+
+def test_a_campaign_without_any_node_fit_to_go_first_waits() -> None:
+    course = course_of(at(RolloutPhase.CANARY, waiting("n2", is_ready=False)))
+    assert codes(course) == [HoldCode.NO_CANARY]
+
+
+def test_a_failed_canary_is_the_end_of_the_way_forward() -> None:
+    seen = at(RolloutPhase.CANARY, a_node(phase=NodePhase.UPGRADE_FAILED, record=FAILURE))
+    record = course_of(seen).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTING, "canary n1 failed: driver-timeout")
+
+
+def test_a_failed_canary_of_nvidias_controller_has_no_reason_to_tell() -> None:
+    seen = at(
+        RolloutPhase.CANARY,
+        a_node(nvidia_state="upgrade-failed"),
+        record={"mode": Mode.DELEGATED},
+        operator=NVIDIA_FORWARD,
+    )
+    assert course_of(seen).record.why == "canary n1 failed: its upgrade failed"
+
+
+def test_a_failed_canary_waits_for_a_person_where_one_decides_about_going_back() -> None:
+    seen = at(RolloutPhase.CANARY, a_node(phase=NodePhase.UPGRADE_FAILED, record=FAILURE))
+    intent = careful(manual=(Point.ROLLBACK,))
+    course = course_of(seen, intent)
+    assert (course.record, codes(course)) == (seen.rollout.campaign, [HoldCode.ROLLBACK_PENDING])
+    approved = careful(manual=(Point.ROLLBACK,), approved=(Point.ROLLBACK,))
+    assert phase_after(seen, approved) is RolloutPhase.REVERTING
+
+
+@pytest.mark.parametrize(
+    ("changes", "retries"),
+    [({"is_retry_asked": True}, Retries()), ({}, Retries(count_max=1))],
+    ids=["somebody asks", "the rollout does"],
+)
+def test_a_failed_canary_that_is_tried_again_has_not_failed_yet(changes: dict[str, Any], retries: Retries) -> None:
+    node = a_node(phase=NodePhase.UPGRADE_FAILED, record=FAILURE, canary_of="spring", **changes)
+    course = course_of(at(RolloutPhase.CANARY, node), replace(careful(), retries=retries))
+    assert codes(course) == [HoldCode.CANARY_AT_WORK]
+
+
+# ── gates and bake ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+GATING: dict[str, Any] = {"round": 1, "round_at": 900.0}
+WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=900.0)
+ASKED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PENDING, at=900.0)
+PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
+
+
+def test_a_gate_is_asked_once_the_round_is_written_down() -> None:
+    first = course_of(at(RolloutPhase.GATING, record=GATING))
+    assert (first.acts, codes(first)) == ((), [HoldCode.GATES_RUNNING])
+    assert first.record.gates == (replace(WELL, at=NOW), replace(ASKED, at=NOW))
+    then = course_of(at(RolloutPhase.GATING, record=GATING | {"gates": (WELL, ASKED)}))
+    assert then.acts == (PROBE,)
+    assert then.record.gates == (WELL, ASKED)
+
+
+def test_a_gate_under_way_is_not_asked_again() -> None:
+    seen = at(RolloutPhase.GATING, record=GATING | {"gates": (WELL, ASKED)}, busy={PROBE.subject: None})
+    assert course_of(seen).acts == ()
+
+
+def test_a_gate_that_passes_opens_the_bake() -> None:
+    record = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(a_measurement(),))).record
+    assert (record.phase, record.baked_until) == (RolloutPhase.BAKING, NOW)
+    assert {each.verdict for each in record.gates} == {Verdict.PASSED}
+
+
+def test_a_gate_that_fails_is_the_end_of_the_way_forward() -> None:
+    failed = a_measurement(Verdict.FAILED, detail="2 of 8 GPUs are gone")
+    record = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(failed,))).record
+    assert (record.phase, record.why) == (
+        RolloutPhase.REVERTING,
+        "gate smoke failed on n1: 2 of 8 GPUs are gone",
+    )
+
+
+def test_a_gate_that_cannot_be_measured_is_asked_anew_in_the_next_round() -> None:
+    tries = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="no image") for number in range(TRIES_MAX))
+    gates = (WELL, replace(ASKED, verdict=Verdict.UNKNOWN, detail="no image"))
+    seen = at(RolloutPhase.GATING, record=GATING | {"gates": gates}, measurements=tries)
+    course = course_of(seen)
+    assert (codes(course), course.wake_at) == ([HoldCode.GATE_UNKNOWN], 900.0 + 3600)
+    assert dict(course.holds[0].params)["why"] == "no image"
+    later = course_of(seen, now=900.0 + 3600)
+    assert (later.record.round, later.record.round_at, later.record.gates) == (2, 4500.0, ())
+
+
+def test_a_canary_that_is_not_well_has_as_long_as_a_validation_may_take() -> None:
+    seen = at(
+        RolloutPhase.GATING, canary(driver=a_new_driver(is_ready=False)), record=GATING, measurements=(a_measurement(),)
+    )
+    course = course_of(seen)
+    assert (codes(course), course.acts) == ([HoldCode.GATES_RUNNING], ())
+    assert phase_after(seen, now=900.0 + 600) is RolloutPhase.REVERTING
+
+
+def test_a_canary_whose_validator_complains_is_not_well() -> None:
+    node = canary(validator=replace(canary().facts.validator, is_ready=False))  # type: ignore[type-var]
+    seen = at(RolloutPhase.GATING, node, record=GATING, measurements=(a_measurement(),))
+    assert codes(course_of(seen)) == [HoldCode.GATES_RUNNING]
+
+
+def test_an_outage_of_ours_fails_no_canary() -> None:
+    node = canary(driver=a_new_driver(is_ready=False))
+    seen = at(RolloutPhase.GATING, node, record=GATING, attentive_since=5000.0)
+    course = course_of(seen, now=5001.0)
+    assert codes(course) == [HoldCode.GATES_RUNNING]
+    assert course.wake_at == 5000.0 + TRIES_MAX * 600
+
+
+def test_a_round_that_takes_longer_than_it_may_is_not_looked_at_without_a_pause() -> None:
+    course = course_of(at(RolloutPhase.GATING, record=GATING), now=900.0 + TRIES_MAX * 600)
+    assert (codes(course), course.wake_at) == ([HoldCode.GATES_RUNNING], None)
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.GATING, RolloutPhase.BAKING])
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        ((waiting(),), "canary n1 is gone"),
+        ((canary(is_requested=True),), "canary n1 is asked to be upgraded again"),
+        ((a_node(phase=NodePhase.UPGRADE_REQUIRED),), "canary n1 is at work again"),
+        ((an_old_node(phase=NodePhase.UPGRADE_DONE),), "canary n1 does not run 580.105.08 any more"),
+    ],
+)
+def test_a_canary_that_is_another_than_it_was_begins_anew(
+    phase: RolloutPhase, nodes: tuple[NodeSeen, ...], why: str
+) -> None:
+    record = course_of(at(phase, *nodes, record=GATING | {"gates": (WELL,)})).record
+    assert (record.phase, record.gates, record.round) == (RolloutPhase.CANARY, (), 1)
+    assert record.history[-1].why == why
+
+
+BAKING: dict[str, Any] = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "gates": (WELL,)}
+
+
+def test_the_bake_tells_how_much_evidence_there_is() -> None:
+    course = course_of(at(RolloutPhase.BAKING, record=BAKING | {"baked_seconds": 24 * 3600.0}))
+    assert course.holds[0] == hold(
+        "spring", HoldCode.BAKING, hours="24.0", asked="48.0", left="24.0", since=900.0, until=900.0 + 3600
+    )
+    assert course.wake_at == 900.0 + 3600
+
+
+def test_a_round_is_asked_when_its_time_has_come() -> None:
+    record = course_of(at(RolloutPhase.BAKING, record=BAKING), now=900.0 + 3600).record
+    assert (record.phase, record.round, record.round_at, record.gates) == (RolloutPhase.BAKING, 2, 4500.0, ())
+
+
+def baking(*measurements: Any, now: float, **changes: Any) -> CampaignRecord:
+    """The second round of a bake, asked at 4500."""
+    record = BAKING | {"round": 2, "round_at": 4500.0, "gates": (), **changes}
+    return course_of(at(RolloutPhase.BAKING, record=record, measurements=measurements), now=now).record
+
+
+def test_a_round_that_passes_counts_the_time_since_the_one_before() -> None:
+    record = baking(a_measurement(round=2), now=4600.0)
+    assert (record.baked_seconds, record.baked_until) == (3700.0, 4600.0)
+
+
+def test_a_round_without_a_verdict_counts_nothing() -> None:
+    tries = tuple(a_measurement(Verdict.UNKNOWN, round=2, attempt=number + 1) for number in range(TRIES_MAX))
+    record = baking(*tries, now=4600.0)
+    assert (record.baked_seconds, record.baked_until) == (0.0, 4600.0)
+    course = course_of(a_snapshot(canary(), waiting(), campaign=record, operator=FORWARD), now=4601.0)
+    assert (codes(course), course.wake_at) == ([HoldCode.GATE_UNKNOWN], 4600.0 + 3600)
+
+
+def test_a_round_that_fails_is_the_end_of_the_way_forward() -> None:
+    record = baking(a_measurement(Verdict.FAILED, round=2), now=4600.0)
+    assert (record.phase, record.why) == (RolloutPhase.REVERTING, "gate smoke failed on n1")
+
+
+def test_a_round_under_way_is_waited_for() -> None:
+    course = course_of(at(RolloutPhase.BAKING, record=BAKING | {"round": 2, "round_at": 950.0, "gates": ()}))
+    assert codes(course) == [HoldCode.GATES_RUNNING]
+
+
+def test_a_pause_is_no_evidence() -> None:
+    paused = at(RolloutPhase.PAUSED, record=BAKING | {"paused_in": RolloutPhase.BAKING})
+    record = course_of(paused, now=90_000.0).record
+    assert (record.phase, record.paused_in, record.baked_until) == (RolloutPhase.BAKING, None, 90_000.0)
+    assert record.baked_seconds == 0.0
+
+
+BAKED = BAKING | {"baked_seconds": 48 * 3600.0}
+
+
+def test_the_fleet_follows_when_there_is_evidence_for_as_long_as_was_asked() -> None:
+    assert phase_after(at(RolloutPhase.BAKING, record=BAKED)) is RolloutPhase.WAVING
+
+
+def test_the_fleet_waits_for_a_person_where_one_has_to_say_yes_and_the_gates_are_asked_meanwhile() -> None:
+    intent = careful(manual=(Point.WAVES,))
+    course = course_of(at(RolloutPhase.BAKING, record=BAKED), intent)
+    assert (codes(course), course.wake_at) == ([HoldCode.APPROVAL_PENDING], 900.0 + 3600)
+    assert course_of(at(RolloutPhase.BAKING, record=BAKED), intent, now=4500.0).record.round == 2
+    approved = careful(manual=(Point.WAVES,), approved=(Point.WAVES,))
+    assert phase_after(at(RolloutPhase.BAKING, record=BAKED), approved) is RolloutPhase.WAVING
+
+
+def test_a_canary_is_kept_marked_while_it_bakes() -> None:
+    course = course_of(at(RolloutPhase.BAKING, a_done_node(), record=BAKING))
+    assert course.acts == (MarkNode(node="n1", rollout="spring", expect="7", canary=True),)
+    assert codes(course) == [HoldCode.BAKING, HoldCode.MARKS_PENDING]
+
+
+def test_a_paused_pool_of_machines_is_told_of_with_its_clock() -> None:
+    pools = (MachinePool(name="gpu", is_paused=True, certificate_at=NOW + 60), MachinePool(name="x", is_paused=True))
+    course = course_of(at(RolloutPhase.BAKING, record=BAKING, machine_pools=pools))
+    assert (codes(course), course.wake_at) == ([HoldCode.BAKING, HoldCode.POOL_PAUSED], NOW + 60)
+
+
+# ── waves ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PROVEN: dict[str, Any] = {"gates": (WELL,), "baked_seconds": 48 * 3600.0, "round": 2}
+ONE_BY_ONE = Waves(growth=Growth.FIXED, first=Share(amount=1))
+
+
+def waving(*nodes: NodeSeen, record: dict[str, Any] | None = None, **changes: Any) -> Snapshot:
+    return at(RolloutPhase.WAVING, canary(), *nodes, record=PROVEN | (record or {}), **changes)
+
+
+def one_by_one(**changes: Any) -> Intent:
+    return careful(waves=ONE_BY_ONE, **changes)
+
+
+def test_a_wave_opens_as_many_nodes_as_it_has_and_those_before_it() -> None:
+    seen = waving(waiting("n2"), waiting("n3"), waiting("n4"))
+    course = course_of(seen, one_by_one())
+    assert course.open == frozenset({"n1", "n2"})
+    assert course.holds == (hold("spring", HoldCode.WAVE_AT_WORK, wave=1, waves=3, left=1, since=900.0),)
+    second = waving(a_done_node("n2"), waiting("n3"), waiting("n4"), record={"wave": 1})
+    assert course_of(second, one_by_one()).open == frozenset({"n1", "n2", "n3"})
+
+
+def test_a_wave_follows_the_order_that_was_asked_for() -> None:
+    last = waiting("n2", labels={"seatrial.dev/upgrade-priority": "1"})
+    seen = waving(last, waiting("n3", labels={"seatrial.dev/upgrade-priority": "9"}))
+    assert course_of(seen, replace(one_by_one(), order=Order.PRIORITY)).open == frozenset({"n1", "n3"})
+
+
+def test_a_wave_takes_in_whole_units() -> None:
+    clique = {RACK: "c1"}
+    seen = waving(waiting("n2", labels=clique), waiting("n3"), waiting("n4", labels=clique))
+    intent = replace(one_by_one(), domains=(Domain(label=RACK, is_unit=True),))
+    assert course_of(seen, intent).open == frozenset({"n1", "n2", "n4"})
+
+
+def test_a_canary_that_left_the_cluster_does_not_stop_the_waves() -> None:
+    seen = at(RolloutPhase.WAVING, waiting("n2"), waiting("n3"), record=PROVEN)
+    assert course_of(seen, one_by_one()).open == frozenset({"n2"})
+
+
+def test_what_other_resources_own_is_published_with_the_first_wave() -> None:
+    carriers = (
+        Carrier(name="NVIDIADriver/a", version=NEW.version),
+        Carrier(name="NVIDIADriver/b", version=OLD.version),
+    )
+    baseline = (("NVIDIADriver/a", OLD.version), ("NVIDIADriver/b", OLD.version))
+    seen = at(
+        RolloutPhase.WAVING,
+        canary(owner="a"),
+        an_old_node("n2", owner="b"),
+        record=PROVEN | {"baseline": baseline},
+        operator=OperatorFacts(carriers=carriers),
+    )
+    course = course_of(seen)
+    versions = (("NVIDIADriver/b", NEW.version),)
+    assert course.acts == (Publish(rollout="spring", step=PublishStep.FLEET, versions=versions, via=Via.DIRECT),)
+    assert (course.open, codes(course)) == (frozenset(), [HoldCode.PUBLISH_PENDING])
+
+
+def test_a_wave_waits_while_the_matrix_does_not_stand_behind_it() -> None:
+    course = course_of(waving(waiting(), source=a_source(driver="550.54.15")), careful(has_source=True))
+    assert (course.open, codes(course)) == (frozenset(), [HoldCode.MATRIX_CHANGED])
+
+
+def test_a_window_that_closes_in_a_wave_lets_those_under_way_end_and_nobody_start() -> None:
+    at_work = a_node("n2", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True)
+    seen = waving(at_work, waiting("n3"))
+    course = course_of(seen, careful(waves=Waves(first=Share.parse("100%")), openings=((NOW - 9, NOW),)))
+    assert (course.open, codes(course)) == (frozenset(), [HoldCode.OUTSIDE_WINDOW])
+    assert course.wake_at is None
+
+
+def test_more_failures_than_are_tolerated_stop_the_waves_and_a_retry_goes_on() -> None:
+    broken_node = a_node("n2", NodePhase.UPGRADE_FAILED, record=FAILURE)
+    intent = replace(one_by_one(), failed_max=0)
+    course = course_of(waving(broken_node, waiting("n3")), intent)
+    assert course.holds == (hold("spring", HoldCode.FAILURE_BUDGET, failed=1, limit=0, nodes="n2", since=900.0),)
+    retried = decide(waving(replace(broken_node, is_retry_asked=True), waiting("n3")), intent, NOW)
+    assert [action.id for action in retried.actions if action.subject == "n2"] == ["n2/upgrade-required/2@7"]
+
+
+def test_failures_that_are_tolerated_and_nodes_to_be_left_alone_do_not_keep_a_wave_open() -> None:
+    failed = a_node("n2", NodePhase.UPGRADE_FAILED, record=FAILURE)
+    record = course_of(waving(failed, waiting("n3", is_skipped=True), waiting("n4")), one_by_one()).record
+    assert record.wave == 1
+    assert record.history[-1] == Turn(phase=RolloutPhase.WAVING, at=NOW, why="wave 2 of 3")
+
+
+def test_a_wave_that_is_over_is_watched_before_the_next_begins() -> None:
+    intent = careful(waves=replace(ONE_BY_ONE, pause_seconds=600.0))
+    nodes = (a_done_node("n2"), waiting("n3"))
+    assert course_of(waving(*nodes), intent).record.settled_at == NOW
+    settled = waving(*nodes, record={"settled_at": NOW})
+    course = course_of(settled, intent, now=NOW + 599)
+    assert (codes(course), course.wake_at) == ([HoldCode.WAVE_PAUSE], NOW + 600)
+    assert course_of(settled, intent, now=NOW + 600).record.wave == 1
+
+
+def test_the_last_wave_leads_to_promotion_under_a_name_that_is_written_down() -> None:
+    record = course_of(waving(a_done_node("n2")), one_by_one(), now=1_794_700_800.0).record
+    assert (record.phase, record.date, record.tag_base) == (
+        RolloutPhase.PROMOTING,
+        "2026-11-15",
+        "v2026-11-stable",
+    )
+
+
+def test_a_fleet_of_canaries_has_no_waves() -> None:
+    assert phase_after(waving()) is RolloutPhase.PROMOTING
+
+
+def test_promotion_waits_for_a_person_where_one_has_to_say_yes() -> None:
+    seen = waving(a_done_node("n2"))
+    assert codes(course_of(seen, one_by_one(manual=(Point.PROMOTION,)))) == [HoldCode.APPROVAL_PENDING]
+
+
+# ── promotion ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NAMED: dict[str, Any] = PROVEN | {"date": "2026-11-15", "tag_base": "v2026-11-stable"}
+PROMOTION = Promote(rollout="spring", date="2026-11-15", tag_base="v2026-11-stable")
+PROMOTED = a_source(steps=((PublishStep.PROMOTION, "c3"),), tag="v2026-11-stable")
+
+
+def promoting(*nodes: NodeSeen, **changes: Any) -> Snapshot:
+    return at(RolloutPhase.PROMOTING, *(nodes or (canary(), a_done_node("n2"))), record=NAMED, **changes)
+
+
+def test_the_matrix_is_promoted_and_tagged() -> None:
+    course = course_of(promoting(source=a_source()), careful(has_source=True))
+    assert (course.acts, codes(course)) == ((PROMOTION,), [HoldCode.PROMOTION_PENDING])
+
+
+def test_a_promotion_without_its_tag_is_asked_for_again() -> None:
+    course = course_of(promoting(source=replace(PROMOTED, tag="", driver="")), careful(has_source=True))
+    assert course.acts == (PROMOTION,)
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        (None, HoldCode.SOURCE_UNREACHABLE),
+        (a_source(trouble="no route to host"), HoldCode.SOURCE_UNREACHABLE),
+        (a_source(bad="Xid 79"), HoldCode.ENTRY_BAD),
+        (a_source(is_rewritten=True), HoldCode.HISTORY_REWRITTEN),
+    ],
+)
+def test_an_entry_that_the_matrix_does_not_stand_behind_is_not_promoted(source: Any, code: HoldCode) -> None:
+    course = course_of(promoting(source=source), careful(has_source=True))
+    assert (course.acts, codes(course)) == ((), [code])
+
+
+def test_a_promotion_that_a_person_has_to_merge_is_waited_for() -> None:
+    source = a_source(proposals=((PublishStep.PROMOTION, "https://git.example.com/pulls/7"),))
+    course = course_of(promoting(source=source), careful(has_source=True))
+    assert (course.acts, codes(course)) == ((), [HoldCode.MERGE_PENDING])
+
+
+def test_a_promotion_that_was_turned_down_is_tried_again_after_a_while() -> None:
+    rebuffs = {PROMOTION.subject: a_rebuff(detail="push rejected")}
+    seen = promoting(source=a_source(), rebuffs=rebuffs)
+    course = course_of(seen, careful(has_source=True))
+    assert (course.acts, codes(course), course.wake_at) == ((), [HoldCode.WRITE_REFUSED], NOW + 5)
+    assert course_of(seen, careful(has_source=True), now=NOW + 5).acts == (PROMOTION,)
+
+
+def test_the_marks_are_taken_away_before_a_campaign_is_done() -> None:
+    seen = promoting(source=PROMOTED)
+    course = course_of(seen, careful(has_source=True))
+    assert course.acts == (MarkNode(node="n1", rollout="spring", expect="7", canary=False),)
+    assert course.open == frozenset({"n1", "n2"})
+    clean = promoting(a_done_node(), a_done_node("n2"), source=PROMOTED)
+    assert phase_after(clean, careful(has_source=True)) is RolloutPhase.DONE
+
+
+def test_a_campaign_does_not_end_while_a_write_of_ours_is_not_seen() -> None:
+    seen = promoting(a_done_node(), a_done_node("n2"), busy={"n1": NOW + 5})
+    course = course_of(seen)
+    assert (course.record, codes(course)) == (seen.rollout.campaign, [HoldCode.WRITE_IN_FLIGHT])
+
+
+def test_a_node_that_failed_or_came_late_may_follow_after_the_end() -> None:
+    seen = at(RolloutPhase.DONE, a_done_node(), waiting(), an_old_node("n3"), record=NAMED)
+    assert course_of(seen).open == frozenset({"n1", "n2"})
+
+
+# ── back ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+UNDONE: dict[str, Any] = PROVEN | {"why": "Xid 79"}
+
+
+def reverting(*nodes: NodeSeen, record: dict[str, Any] | None = None, **changes: Any) -> Snapshot:
+    changes = {"operator": BACK} | changes
+    return at(RolloutPhase.REVERTING, *nodes, record=UNDONE | (record or {}), **changes)
+
+
+@pytest.mark.parametrize("phase", [*sorted(UNDER_WAY - {RolloutPhase.REVERTING}), RolloutPhase.DONE])
+def test_a_campaign_is_undone_from_every_phase(phase: RolloutPhase) -> None:
+    record = course_of(at(phase, record=NAMED | GATING), careful(abort="Xid 79")).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTING, "Xid 79")
+    assert record.history[-1] == Turn(phase=RolloutPhase.REVERTING, at=NOW, why="Xid 79")
+
+
+def test_a_campaign_that_has_not_begun_is_undone_at_once() -> None:
+    record = course_of(proposed(), careful(abort="not now")).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTED, "not now")
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.REVERTING, RolloutPhase.REVERTED])
+def test_a_campaign_is_undone_once(phase: RolloutPhase) -> None:
+    seen = at(phase, canary(wanted=OLD), record=UNDONE, operator=BACK)
+    assert course_of(seen, careful(abort="again")).record == seen.rollout.campaign
+
+
+def test_what_was_published_goes_back_first() -> None:
+    course = course_of(reverting(canary(), waiting(), operator=FORWARD))
+    versions = ((POLICY, OLD.version),)
+    assert course.acts == (Publish(rollout="spring", step=PublishStep.REVERT, versions=versions, via=Via.DIRECT),)
+    assert (course.open, codes(course)) == (frozenset(), [HoldCode.PUBLISH_PENDING, HoldCode.NODES_GOING_BACK])
+
+
+def test_nodes_go_back_once_the_old_version_is_wanted_again_and_the_others_stay() -> None:
+    upgraded = canary(wanted=OLD)
+    course = course_of(reverting(upgraded, an_old_node("n2", NodePhase.UPGRADE_DONE), an_old_node("n3")))
+    assert (course.open, codes(course)) == (frozenset({"n1"}), [HoldCode.NODES_GOING_BACK])
+
+
+def test_a_campaign_is_reverted_when_everybody_is_back_and_nothing_of_ours_is_left() -> None:
+    back = an_old_node(phase=NodePhase.UPGRADE_DONE, canary_of="spring")
+    course = course_of(reverting(back, an_old_node("n2")))
+    assert course.acts == (MarkNode(node="n1", rollout="spring", expect="7", canary=False),)
+    clean = reverting(an_old_node(phase=NodePhase.UPGRADE_DONE), an_old_node("n2"))
+    record = course_of(clean).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTED, "Xid 79")
+
+
+def test_a_node_whose_resource_ran_the_target_before_us_stays_on_it() -> None:
+    seen = reverting(a_done_node(owner="b"), record={"baseline": ()}, operator=OperatorFacts(kind=POLICY))
+    assert phase_after(seen) is RolloutPhase.REVERTED
+
+
+def test_many_nodes_on_their_way_back_are_counted() -> None:
+    nodes = [canary(f"n{number}", wanted=OLD) for number in range(7)]
+    told = dict(course_of(reverting(*nodes)).holds[0].params)["nodes"]
+    assert told == "n0, n1, n2, n3, n4 and 2 more"
+
+
+def test_an_entry_is_marked_bad_with_the_reason() -> None:
+    course = course_of(reverting(an_old_node(), source=a_source()), careful(has_source=True))
+    assert (course.acts, codes(course)) == ((MarkBad(rollout="spring", why="Xid 79"),), [HoldCode.REVERT_PENDING])
+    marked = reverting(an_old_node(), source=a_source(bad="Xid 79"))
+    assert phase_after(marked, careful(has_source=True)) is RolloutPhase.REVERTED
+
+
+def test_nodes_go_back_while_the_matrix_cannot_be_reached() -> None:
+    seen = reverting(canary(wanted=OLD), source=a_source(trouble="no route to host"))
+    course = course_of(seen, careful(has_source=True))
+    assert course.open == frozenset({"n1"})
+    assert codes(course) == [HoldCode.SOURCE_UNREACHABLE, HoldCode.NODES_GOING_BACK]
+
+
+def test_our_commits_are_reverted_the_newest_first() -> None:
+    seen = reverting(canary(), source=IN_GIT, operator=FORWARD)
+    course = course_of(seen, careful(publish=Via.GIT))
+    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"),)
+    assert codes(course) == [HoldCode.REVERT_PENDING, HoldCode.NODES_GOING_BACK]
+
+
+def test_reverted_commits_are_waited_for_in_the_cluster() -> None:
+    reverted = replace(IN_GIT, steps=(*IN_GIT.steps, (PublishStep.REVERT, "c4")))
+    course = course_of(reverting(canary(), source=reverted, operator=FORWARD), careful(publish=Via.GIT))
+    assert (course.acts, codes(course)) == ((), [HoldCode.PUBLISH_PENDING, HoldCode.NODES_GOING_BACK])
+
+
+def test_commits_that_conflict_with_those_of_others_wait_for_a_person() -> None:
+    source = replace(IN_GIT, conflict="values.yaml was changed by 1234abc")
+    course = course_of(reverting(canary(), source=source, operator=FORWARD), careful(publish=Via.GIT))
+    assert (course.acts, codes(course)) == ((), [HoldCode.REVERT_CONFLICT, HoldCode.NODES_GOING_BACK])
+
+
+def test_a_repository_out_of_reach_is_told_of_once() -> None:
+    seen = reverting(canary(), source=None, operator=FORWARD)
+    course = course_of(seen, careful(publish=Via.GIT, has_source=True))
+    assert codes(course) == [HoldCode.SOURCE_UNREACHABLE, HoldCode.NODES_GOING_BACK]
+
+
+def test_a_promotion_is_taken_back_after_what_we_wrote_ourselves() -> None:
+    promoted = replace(PROMOTED, bad="Xid 79")
+    first = course_of(reverting(canary(), source=promoted, operator=FORWARD), careful(has_source=True))
+    assert [type(act) for act in first.acts] == [Publish]
+    then = course_of(reverting(canary(wanted=OLD), source=promoted), careful(has_source=True))
+    assert then.acts == (RevertCommits(rollout="spring", commits=("c3",), why="Xid 79"),)
+    assert then.open == frozenset({"n1"})
+
+
+# ── NVIDIA's controller moves the nodes ──────────────────────────────────────────────────────────────────────────────
+
+DELEGATED: dict[str, Any] = {"mode": Mode.DELEGATED}
+
+
+def test_everybody_but_the_canary_is_kept_out_before_nvidias_controller_sees_the_version() -> None:
+    nodes = (an_old_node(canary_of="spring"), an_old_node("n2"), an_old_node("n3", is_skipped=True))
+    course = course_of(at(RolloutPhase.CANARY, *nodes, record=DELEGATED, operator=NVIDIA_BACK))
+    assert course.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=True),)
+
+
+def test_a_wave_is_let_in_by_taking_our_skip_labels_away_and_a_persons_stay() -> None:
+    kept_out = {"is_skipped": True, "skipped_by": "spring", "nvidia_state": "upgrade-required"}
+    nodes = (
+        a_well_node(canary_of="spring", nvidia_state="upgrade-done"),
+        waiting("n2", **kept_out),
+        waiting("n3", **kept_out),
+        waiting("n4", is_skipped=True, nvidia_state="upgrade-required"),
+    )
+    seen = at(RolloutPhase.WAVING, *nodes, record=PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
+    course = course_of(seen, one_by_one())
+    assert course.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=False),)
+
+
+def test_a_node_kept_out_that_got_the_new_driver_anyhow_is_let_back() -> None:
+    leaked = a_well_node("n2", wanted=OLD, is_skipped=True, skipped_by="spring", nvidia_state="upgrade-required")
+    course = course_of(reverting(an_old_node(), leaked, record=DELEGATED, operator=NVIDIA_BACK))
+    assert course.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=False),)
+    assert codes(course) == [HoldCode.NODES_GOING_BACK]
+
+
+def test_states_that_would_empty_nodes_in_vain_are_forgotten_before_the_skip_labels_go() -> None:
+    waits = an_old_node("n2", is_skipped=True, skipped_by="spring", nvidia_state="upgrade-required")
+    begun = course_of(reverting(an_old_node(), waits, record=DELEGATED, operator=NVIDIA_BACK))
+    assert (begun.record.is_forgetting, begun.acts) == (True, ())
+    forgetting = DELEGATED | {"is_forgetting": True}
+    off = course_of(reverting(an_old_node(), waits, record=forgetting, operator=NVIDIA_BACK))
+    assert off.acts == (SetAutoUpgrade(rollout="spring", resource=POLICY, value=False),)
+    stripped = an_old_node("n2", is_skipped=True, skipped_by="spring")
+    on = course_of(reverting(an_old_node(), stripped, record=forgetting, operator=BACK))
+    assert on.acts == (SetAutoUpgrade(rollout="spring", resource=POLICY, value=True),)
+    again = reverting(an_old_node(), stripped, record=forgetting, operator=NVIDIA_BACK)
+    assert course_of(again).record.is_forgetting is False
+    clear = course_of(reverting(an_old_node(), stripped, record=DELEGATED, operator=NVIDIA_BACK))
+    assert clear.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=False),)
+
+
+# ── pauses, and the table ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("phase", sorted(frozenset(RolloutPhase) - ENDED - {RolloutPhase.PAUSED}))
+def test_a_campaign_is_paused_and_resumed_in_every_phase(phase: RolloutPhase) -> None:
+    seen = at(phase, record=GATING)
+    paused = course_of(seen, replace(careful(), is_paused=True)).record
+    assert (paused.phase, paused.paused_in) == (RolloutPhase.PAUSED, phase)
+    stays = a_snapshot(*seen.nodes.values(), campaign=paused, operator=FORWARD)
+    assert course_of(stays, replace(careful(), is_paused=True)) == Course(record=paused)
+    resumed = course_of(stays).record
+    assert (resumed.phase, resumed.paused_in) == (phase, None)
+
+
+@pytest.mark.parametrize("phase", sorted(ENDED))
+def test_what_has_ended_is_not_paused(phase: RolloutPhase) -> None:
+    seen = at(phase, record=NAMED)
+    assert course_of(seen, replace(careful(), is_paused=True)).record == seen.rollout.campaign
+
+
+def test_what_was_reverted_stays_so() -> None:
+    seen = at(RolloutPhase.REVERTED, an_old_node(), record=UNDONE, operator=BACK)
+    assert course_of(seen) == Course(record=seen.rollout.campaign)  # type: ignore[arg-type]
+
+
+def test_an_abort_is_heard_after_the_pause() -> None:
+    seen = at(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.WAVING})
+    assert phase_after(seen, careful(abort="Xid 79")) is RolloutPhase.WAVING
+
+
+def test_the_status_remembers_the_last_changes_of_phase() -> None:
+    turns = tuple(Turn(phase=RolloutPhase.CANARY, at=float(number)) for number in range(HISTORY_MAX))
+    record = course_of(at(RolloutPhase.CANARY, canary(), record={"history": turns})).record
+    assert len(record.history) == HISTORY_MAX
+    assert record.history[-2:] == (turns[-1], Turn(phase=RolloutPhase.GATING, at=NOW))
+
+
+def test_every_phase_is_in_the_table_and_only_the_end_is_final() -> None:
+    assert set(TRANSITIONS) == set(RolloutPhase)
+    assert [phase for phase, following in TRANSITIONS.items() if not following] == [RolloutPhase.REVERTED]
+    assert all(phase not in following for phase, following in TRANSITIONS.items())
+
+
+def test_whatever_is_asked_to_go_first_is_asked_by_name() -> None:
+    record = course_of(proposed(), careful(canary=Canary(nodes=("n2",)), bake=Bake(seconds=0))).record
+    assert record.canaries == ("n2",)

@@ -1,0 +1,240 @@
+"""Every reachable state of small campaigns: each comes to its end, and nobody is touched before their turn.
+
+Canary, gates, waves, promotion and the way back, with acts in any order, lost answers, crashes after any write, and old
+views of nodes, rollout, operator, repository and gates, each by itself. Time stands still, so the bake asked for is 0 s;
+how it counts its hours is in tests/properties/test_campaign_properties.py. The mutations take one protection away each,
+and the explorer answers with the story of the harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core import decide as deciding
+from seatrial.core import rollout
+from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
+from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, Via, Waves
+from seatrial.core.decide import Decision, decide
+from seatrial.core.gates import Gate, Verdict
+from seatrial.core.intent import Intent
+from seatrial.core.policy import Share
+from seatrial.core.snapshot import NodeSeen, Snapshot
+from seatrial.sim import outside as outer
+from seatrial.sim.explore import AT_ONCE, LISTING, Exploration, explore
+from seatrial.sim.outside import GateFate, Outside
+from seatrial.sim.reactions import Fate, Refused, new_node
+from tests.builders import NEW, OLD, an_intent
+
+pytestmark = pytest.mark.slow
+
+POOLS = ("canary", "fleet")
+FAILING = {"smoke": GateFate(fails_on=NEW.version)}
+MUTE = {"smoke": GateFate(unknown_rounds=frozenset({1}))}
+
+
+def some_nodes(count: int, *, has_pools: bool = False, canaries: int = 1) -> tuple[NodeSeen, ...]:
+    nodes = (new_node(f"n{number}", running=OLD, wanted=OLD) for number in range(1, count + 1))
+    if not has_pools:
+        return tuple(nodes)
+    return tuple(
+        replace(node, facts=replace(node.facts, owner=POOLS[number >= canaries])) for number, node in enumerate(nodes)
+    )
+
+
+def a_wish(via: Via = Via.DIRECT, *, unavailable_max: int = 2, canaries: int = 1, **changes: Any) -> Intent:
+    campaign = Campaign(
+        canary=Canary(count=canaries),
+        gates=(Gate(name="smoke", image="smoke:1"),),
+        bake=Bake(seconds=0.0),
+        waves=Waves(growth=Growth.FIXED, first=Share(amount=5)),
+        publish=via,
+        has_source=via is Via.GIT,
+    )
+    return an_intent(parallel_max=0, unavailable_max=unavailable_max, campaign=replace(campaign, **changes))
+
+
+def an_outside(via: Via = Via.DIRECT, *, has_pools: bool = False) -> Outside:
+    operator = outer.driver_pools(OLD.version, *POOLS) if has_pools else outer.cluster_policy(OLD.version)
+    plain = Outside(operator=operator)
+    return outer.with_repository(plain, NEW.version) if via is Via.GIT else plain
+
+
+def walk(count: int, via: Via = Via.DIRECT, *, has_pools: bool = False, **settings: Any) -> Exploration:
+    """A controller that lists everything when it starts again, as the live one does."""
+    wish = settings.pop("wish", a_wish(via))
+    defaults: dict[str, Any] = {"outside": an_outside(via, has_pools=has_pools), "restarts": frozenset({LISTING})}
+    canaries = wish.campaign.canary.count
+    return explore(some_nodes(count, has_pools=has_pools, canaries=canaries), wish, **(defaults | settings))
+
+
+def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
+    assert found.counterexample is None, f"\n{found.counterexample}"
+    assert found.end_count > 0
+    assert found.state_count >= states_min
+
+
+# ── worlds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+VIAS = [Via.DIRECT, Via.GIT]
+
+
+@pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
+@pytest.mark.parametrize("via", VIAS)
+def test_a_canary_and_two_more_nodes(via: Via, has_pools: bool) -> None:
+    assert_all_is_well(walk(3, via, has_pools=has_pools), states_min=12_000)
+
+
+@pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
+@pytest.mark.parametrize("via", VIAS)
+def test_a_gate_that_fails_brings_everything_back(via: Via, has_pools: bool) -> None:
+    assert_all_is_well(walk(3, via, has_pools=has_pools, gate_fates=FAILING), states_min=600)
+
+
+@pytest.mark.parametrize("via", VIAS)
+def test_a_canary_whose_driver_fails_goes_back(via: Via) -> None:
+    found = walk(2, via, fates={"n1": Fate(driver_fails_on=NEW.version)})
+    assert_all_is_well(found, states_min=500)
+
+
+def test_a_gate_that_cannot_be_measured_is_waited_for() -> None:
+    assert_all_is_well(walk(2, gate_fates=MUTE), states_min=200)
+
+
+@pytest.mark.parametrize("via", VIAS)
+@pytest.mark.parametrize("fates", [{}, FAILING], ids=["passing", "failing"])
+def test_somebody_wants_it_undone_at_any_moment(via: Via, fates: dict[str, GateFate]) -> None:
+    undone = ("somebody wants it undone", a_wish(via, abort="not today"))
+    found = walk(2, via, gate_fates=fates, changes=(undone,), world=AT_ONCE, restarts_max=0)
+    assert_all_is_well(found, states_min=300)
+
+
+def test_every_yes_is_waited_for_and_may_come_at_any_moment() -> None:
+    points = (Point.CANARY, Point.WAVES, Point.PROMOTION)
+    changes = tuple(
+        (f"somebody approves {points[count - 1]}", a_wish(Via.GIT, manual=points, approved=points[:count]))
+        for count in range(1, 4)
+    )
+    found = walk(2, Via.GIT, wish=a_wish(Via.GIT, manual=points), changes=changes, world=AT_ONCE)
+    assert_all_is_well(found, states_min=1_000)
+
+
+def test_a_way_back_that_a_person_has_to_allow() -> None:
+    asked = {"manual": (Point.ROLLBACK,)}
+    allowed = ("somebody approves the way back", a_wish(Via.GIT, **asked, approved=(Point.ROLLBACK,)))
+    found = walk(2, Via.GIT, wish=a_wish(Via.GIT, **asked), changes=(allowed,), gate_fates=FAILING)
+    assert_all_is_well(found, states_min=1_000)
+
+
+def test_two_canaries_of_which_one_fails() -> None:
+    fates = {"n2": Fate(driver_fails_on=NEW.version)}
+    found = walk(2, wish=a_wish(canaries=2), fates=fates, world=AT_ONCE, restarts_max=0)
+    assert_all_is_well(found, states_min=1_000)
+
+
+def test_waves_of_one_node_each_and_a_node_of_the_fleet_that_fails() -> None:
+    small = Waves(growth=Growth.FIXED, first=Share(amount=1))
+    found = walk(3, wish=a_wish(waves=small), fates={"n2": Fate(driver_fails_on=NEW.version)})
+    assert_all_is_well(found, states_min=500)
+
+
+# ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told(found: Exploration) -> str:
+    assert found.counterexample is not None
+    print(f"\n{found.counterexample}")
+    return str(found.counterexample)
+
+
+def acting_at_once(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Acts upon the record it is about to write, as if it had been seen."""
+    decision = decide(seen, intent, now)
+    written = next((act.record for act in decision.actions if isinstance(act, WriteRolloutRecord)), None)
+    if written is None:
+        return decision
+    further = acting_at_once(replace(seen, rollout=written), intent, now)
+    acts = tuple(act for act in further.actions if isinstance(act, CampaignAct))
+    return replace(decision, actions=(*decision.actions, *acts))
+
+
+def test_without_the_record_first_a_version_is_published_that_nobody_knows_the_way_back_from() -> None:
+    found = walk(1, decider=acting_at_once, promises=())
+    assert told(found) == (
+        "  1. n1 is marked: canary\n"
+        "  2. the view of n1 catches up\n"
+        "  3. published for the canary (direct): ClusterPolicy/cluster-policy 580.105.08\n"
+        "  => a version is published, and the record does not say so"
+    )
+
+
+def committing_anew(outside: Outside, act: OuterAct) -> Outside | Refused:
+    """A repository in which nobody looks for what is there already."""
+    if isinstance(act, Publish) and act.via is Via.GIT:
+        return outer.commit_anyway(outside, act.step, act.versions)
+    return outer.apply(outside, act)
+
+
+def test_a_repository_in_which_steps_are_not_found_again_has_two_commits_after_a_lost_answer() -> None:
+    found = walk(1, Via.GIT, outer_answerer=committing_anew)
+    assert told(found).endswith(
+        "  7. published for the canary (git): ClusterPolicy/cluster-policy 580.105.08\n"
+        "  8. published for the canary (git): ClusterPolicy/cluster-policy 580.105.08\n"
+        "  => 2 commits of step canary"
+    )
+
+
+def tagging_anew(outside: Outside, act: OuterAct) -> Outside | Refused:
+    if isinstance(act, Promote):
+        return replace(outer.commit_anyway(outside, PublishStep.PROMOTION), tags=(*outside.tags, act.tag_base))
+    return outer.apply(outside, act)
+
+
+def test_a_promotion_that_is_not_found_again_is_made_twice() -> None:
+    found = walk(1, Via.GIT, outer_answerer=tagging_anew)
+    assert told(found).endswith("=> 2 commits of step promotion")
+
+
+def blind_to_steps(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Does not look at what its repository has of it already."""
+    source = replace(seen.source, steps=()) if seen.source is not None else None
+    return decide(replace(seen, source=source), intent, now)
+
+
+def test_a_controller_that_does_not_look_for_its_commits_never_ends() -> None:
+    found = walk(1, Via.GIT, decider=blind_to_steps)
+    assert "no end can be reached" in told(found)
+
+
+def believing(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Takes every measurement for a pass."""
+    passed = tuple(replace(each, verdict=Verdict.PASSED) for each in seen.measurements)
+    return decide(replace(seen, measurements=passed), intent, now)
+
+
+@pytest.mark.parametrize("fates", [FAILING, MUTE], ids=["failed", "unknown"])
+def test_a_gate_that_did_not_pass_and_is_believed_is_found(fates: dict[str, GateFate]) -> None:
+    found = walk(1, gate_fates=fates, decider=believing)
+    assert told(found).endswith("=> the campaign is Waving, and smoke on n1 has not passed")
+
+
+def test_a_node_that_moves_before_its_turn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deciding, "may_move", lambda _node, _course: True)
+    found = walk(2)
+    assert "and its turn has not come (Proposed)" in told(found)
+
+
+def test_a_way_back_that_waits_for_nobody_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout, "_is_back", lambda _view, _name: True)
+    found = walk(2, gate_fates=FAILING)
+    assert told(found).endswith("=> the campaign is Reverted, and n1 runs 580.105.08")
+
+
+def test_a_controller_that_started_with_an_old_list_would_end_too_early() -> None:
+    """Why the live one lists consistently, and not from the watch cache: absence in an old view proves nothing."""
+    found = walk(2, gate_fates=FAILING, restarts=None)
+    story = told(found)
+    assert "the controller crashes and starts again with the oldest view there is" in story
+    assert story.endswith("=> the campaign is Reverted, and n1 is still marked")
