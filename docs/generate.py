@@ -26,7 +26,7 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from docs import rules_page
+from docs import drawing, phases_page, rules_page
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.cli import demo
@@ -58,6 +58,7 @@ def pages() -> dict[str, str]:
     """Every generated file: its path in the repository, and its text."""
     return {
         "docs/reference/node-states.md": node_states(),
+        "docs/reference/rollout-phases.md": NOTE.format(source="core/rollout.py") + phases_page.text(),
         "docs/reference/holds.md": holds(),
         "docs/reference/promises.md": promises(),
         "docs/reference/gpurollout.md": gpurollout(),
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "docs/reference/matrix.schema.json": matrix_schema.matrix_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
         "docs/pictures/node-states.svg": node_states_picture(),
+        "docs/pictures/rollout-phases.svg": phases_page.picture(),
     }
 
 
@@ -231,7 +233,15 @@ def holds() -> str:
 
 def _as_written(text: str) -> str:
     return text.format_map(
-        _AsWritten(trouble_text=" ({trouble})", why_text="{reason}", scope_text="", cure="Mend the cause.")
+        _AsWritten(
+            trouble_text=" ({trouble})",
+            why_text="{reason}",
+            reason_text=": {reason}",
+            point_text="the next step ({point})",
+            publish_step=" ".join(f"`publish.via: {via}`: {said}" for via, said in explain.PUBLISHING.items()),
+            scope_text="",
+            cure="Mend the cause.",
+        )
     )
 
 
@@ -452,17 +462,12 @@ UNDER_TOP, OVER_MIDDLE, UNDER_MIDDLE = TOP + TALL, MIDDLE - TALL, MIDDLE + TALL
 ABOVE, LEFT, RIGHT, LOW = TOP - TALL, COLUMNS[0] - HALF, COLUMNS[4] + HALF, BOTTOM + 46
 
 
-def _arch(start: float, end: float, y: float, height: float) -> tuple[Point, ...]:
-    """Out of a row of boxes, along it, and back into it."""
-    return ((start, y), (start, y + height), (end, y + height), (end, y))
-
-
 DETOURS: Final[Mapping[tuple[NodePhase | None, NodePhase], tuple[Point, ...]]] = {
     # The edges that a straight line would draw through something; any other edge is a straight line.
     (None, R): (START, (START[0], TOP), (LEFT, TOP)),
     (None, D): (START, (START[0], MIDDLE), (LEFT, MIDDLE)),
-    (R, R): _arch(COLUMNS[0] - 50, COLUMNS[0] - 10, ABOVE, -30),
-    (C, R): _arch(COLUMNS[1] - 60, COLUMNS[0] + 80, ABOVE, -30),
+    (R, R): drawing.arch(COLUMNS[0] - 50, COLUMNS[0] - 10, ABOVE, -30),
+    (C, R): drawing.arch(COLUMNS[1] - 60, COLUMNS[0] + 80, ABOVE, -30),
     (R, M): ((COLUMNS[0] + 20, ABOVE), (COLUMNS[0] + 20, LANE + 12), (COLUMNS[2] - HALF, LANE + 12)),
     (M, R): ((COLUMNS[2] - HALF, LANE - 12), (COLUMNS[0] + 50, LANE - 12), (COLUMNS[0] + 50, ABOVE)),
     (M, S): (
@@ -503,8 +508,8 @@ DETOURS: Final[Mapping[tuple[NodePhase | None, NodePhase], tuple[Point, ...]]] =
     ),
     (P, G): ((COLUMNS[3] + HALF, TOP), (COLUMNS[4], TOP), (COLUMNS[4], BETWEEN - TALL)),
     (G, S): ((COLUMNS[4] - 40, BETWEEN + TALL), (COLUMNS[4] - 40, MIDDLE - 10), (COLUMNS[3] + HALF, MIDDLE - 10)),
-    (V, S): _arch(COLUMNS[2] + 50, COLUMNS[3] - 50, UNDER_MIDDLE, 32),
-    (U, V): _arch(COLUMNS[1] + 30, COLUMNS[2] - 50, UNDER_MIDDLE, 32),
+    (V, S): drawing.arch(COLUMNS[2] + 50, COLUMNS[3] - 50, UNDER_MIDDLE, 32),
+    (U, V): drawing.arch(COLUMNS[1] + 30, COLUMNS[2] - 50, UNDER_MIDDLE, 32),
     (S, F): ((COLUMNS[3], UNDER_MIDDLE), (COLUMNS[3], BOTTOM - 10), (COLUMNS[2] + HALF, BOTTOM - 10)),
     (G, F): ((COLUMNS[4] + 40, BETWEEN + TALL), (COLUMNS[4] + 40, BOTTOM + 10), (COLUMNS[2] + HALF, BOTTOM + 10)),
     (P, F): (
@@ -526,15 +531,6 @@ DETOURS: Final[Mapping[tuple[NodePhase | None, NodePhase], tuple[Point, ...]]] =
     ),
 }
 LEGEND: Final = "Blue: a node that goes well. Dashed: everything else. The dot: a node that has no record yet."
-STYLE: Final = """\
-text { font: 15px ui-sans-serif, "DejaVu Sans", system-ui, sans-serif; fill: #1b2430; }
-.small { font-size: 13px; fill: #51606f; }
-.box { fill: #eef3f8; stroke: #51606f; stroke-width: 1.2; }
-.end { fill: #e3f4e7; stroke: #2f8f4e; }
-.bad { fill: #fbe6e4; stroke: #c0392b; }
-.way { fill: none; stroke: #2f6fb0; stroke-width: 2.4; }
-.side { fill: none; stroke: #7b8794; stroke-width: 1.3; stroke-dasharray: 5 4; }
-"""
 
 
 def node_states_picture() -> str:
@@ -545,75 +541,28 @@ def node_states_picture() -> str:
     main = set(pairwise(MAIN))
     ordered = sorted(edges, key=lambda edge: edge in main)  # the main way on top
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="node states">',
-        f"<style>\n{STYLE}</style>",
-        "<defs>",
-        _head("way", "#2f6fb0"),
-        _head("side", "#7b8794"),
-        "</defs>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         *(_edge(edge, "way" if edge in main else "side") for edge in ordered),
         f'<circle cx="{START[0]:g}" cy="{START[1]:g}" r="7" fill="#1b2430"/>',
         *(_box(phase) for phase in NodePhase),
-        f'<text class="small" x="20" y="{HEIGHT - 18}">{LEGEND}</text>',
-        "</svg>",
     ]
-    return "\n".join(parts) + "\n"
+    return drawing.picture("node states", WIDTH, HEIGHT, parts, LEGEND)
 
 
 def _box(phase: NodePhase) -> str:
-    x, y = PLACES[phase]
     kind = {D: "box end", F: "box bad"}.get(phase, "box")
-    return (
-        f'<rect class="{kind}" x="{x - BOX_WIDTH / 2:g}" y="{y - BOX_HEIGHT / 2:g}" width="{BOX_WIDTH}" '
-        f'height="{BOX_HEIGHT}" rx="8"/><text x="{x:g}" y="{y + 5:g}" text-anchor="middle">{phase.value}</text>'
-    )
+    return drawing.box(phase.value, PLACES[phase], kind, BOX_WIDTH, BOX_HEIGHT)
 
 
 def _edge(edge: tuple[NodePhase | None, NodePhase], kind: str) -> str:
-    points = DETOURS.get(edge) or _straight(edge)
-    return f'<path class="{kind}" marker-end="url(#{kind})" d="{_rounded(points)}"/>'
+    return drawing.arrow(DETOURS.get(edge) or _straight(edge), kind)
 
 
 def _straight(edge: tuple[NodePhase | None, NodePhase]) -> tuple[Point, ...]:
     """From border to border, along the line between the middles."""
     before, after = edge
     start, end = PLACES[before] if before else START, PLACES[after]
-    return (_border(start, end) if before else start, _border(end, start))
-
-
-def _border(middle: Point, towards: Point) -> Point:
-    across, down = towards[0] - middle[0], towards[1] - middle[1]
-    reach = min(
-        BOX_WIDTH / 2 / abs(across) if across else float("inf"), BOX_HEIGHT / 2 / abs(down) if down else float("inf")
-    )
-    return (middle[0] + across * reach, middle[1] + down * reach)
-
-
-def _rounded(points: Iterable[Point], radius: float = 10) -> str:
-    """A path along the points, its corners rounded."""
-    first, *rest = points
-    path = [f"M{first[0]:g} {first[1]:g}"]
-    before = first
-    for corner, after in pairwise(rest):
-        near, far = _towards(corner, before, radius), _towards(corner, after, radius)
-        path.append(f"L{near[0]:g} {near[1]:g}Q{corner[0]:g} {corner[1]:g} {far[0]:g} {far[1]:g}")
-        before = corner
-    return " ".join([*path, f"L{rest[-1][0]:g} {rest[-1][1]:g}"])
-
-
-def _towards(start: Point, end: Point, length: float) -> Point:
-    across, down = end[0] - start[0], end[1] - start[1]
-    distance = (across**2 + down**2) ** 0.5 or 1.0
-    share = min(length / distance, 0.5)
-    return (round(start[0] + across * share, 2), round(start[1] + down * share, 2))
-
-
-def _head(name: str, colour: str) -> str:
-    return (
-        f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" markerHeight="9" '
-        f'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>'
-    )
+    first = drawing.border(start, end, BOX_WIDTH, BOX_HEIGHT) if before else start
+    return (first, drawing.border(end, start, BOX_WIDTH, BOX_HEIGHT))
 
 
 # ── underneath ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -41,6 +41,7 @@ from seatrial.core.snapshot import (
 )
 from seatrial.core.steps import Orders, Step
 from seatrial.core.versions import DriverVersion
+from seatrial.core.views import View
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06")
 NEW: Final = DriverRevision(hash="new", version="580.105.08")
@@ -305,6 +306,14 @@ def a_snapshot(
         denied=denied,
         machine_pools=machine_pools,
     )
+
+
+def a_view(seen: Snapshot, intent: Intent | None = None, now: Instant = NOW) -> View:
+    """One pass of a campaign over a snapshot that has its record."""
+    intent = intent or an_intent(campaign=a_campaign())
+    if intent.campaign is None or seen.rollout.campaign is None:
+        raise ValueError("a view is of a campaign that was written down")
+    return View(seen=seen, intent=intent, campaign=intent.campaign, record=seen.rollout.campaign, now=now)
 
 
 def a_rebuff(*, at: Instant = NOW, count: int = 1, code: str = "failed", detail: str = "denied") -> Rebuff:

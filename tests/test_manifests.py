@@ -38,7 +38,7 @@ def namespaces(found: list[dict[str, Any]]) -> set[str]:
 
 
 def test_every_role_is_bound_to_the_controller_and_to_nobody_else() -> None:
-    found = objects(dra_namespaces=["dra"])
+    found = objects(dra_namespaces=["dra"], has_campaigns=True)
     roles = {
         (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"])
         for item in found
@@ -78,8 +78,22 @@ def test_only_the_checkpoint_role_may_change_pods() -> None:
     assert patching == ["seatrial-controller-checkpoint"]
 
 
+def test_only_where_there_are_canaries_may_the_operators_resources_be_written() -> None:
+    def writing(**options: Any) -> list[tuple[str, str]]:
+        return [
+            (item["metadata"]["name"], verb)
+            for item in objects(**options)
+            for rule in item.get("rules", ())
+            for verb in rule["verbs"]
+            if "clusterpolicies" in rule["resources"] and verb not in ("list", "watch")
+        ]
+
+    assert writing() == []
+    assert writing(has_campaigns=True) == [("seatrial-controller-campaign", "patch")]
+
+
 def test_no_rule_has_a_wildcard() -> None:
-    for item in objects(dra_namespaces=["dra"]):
+    for item in objects(dra_namespaces=["dra"], has_campaigns=True):
         for rule in item.get("rules", ()):
             assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
 
@@ -96,6 +110,8 @@ def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str
     asked = ("--operator-namespace", "nvidia", "--dra-namespace", "dra-a", "--dra-namespace", "dra-b")
     assert cli.main(["manifests", "rbac", *asked]) == 0
     assert capsys.readouterr().out == manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"])
+    assert cli.main(["manifests", "rbac", "--canary"]) == 0
+    assert capsys.readouterr().out == manifests.rbac(has_campaigns=True)
     assert cli.main(["manifests"]) == 0
     assert capsys.readouterr().out == f"{manifests.crd()}---\n{manifests.rbac()}"
 
@@ -261,7 +277,7 @@ def test_what_cannot_be_meant_is_refused_where_it_is_written(
 
 @pytest.mark.cluster
 def test_the_shipped_rights_can_be_applied(cluster: ControlPlane) -> None:
-    cluster.apply(objects(dra_namespaces=[manifests.DRA_NAMESPACE]))
+    cluster.apply(objects(dra_namespaces=[manifests.DRA_NAMESPACE], has_campaigns=True))
     who = "--as=system:serviceaccount:seatrial:seatrial-controller"
     for verb, resource, namespace in (
         ("delete", "pods", "gpu-operator"),
@@ -270,6 +286,8 @@ def test_the_shipped_rights_can_be_applied(cluster: ControlPlane) -> None:
         ("create", "events", "gpu-operator"),
         ("patch", "pods", "jobs"),
         ("watch", "resourceslices.resource.k8s.io", "default"),
+        ("create", "jobs.batch", "seatrial"),
+        ("patch", "clusterpolicies.nvidia.com", "default"),
     ):
         assert cluster.kubectl("auth", "can-i", verb, resource, "-n", namespace, who).strip() == "yes"
     with pytest.raises(errors.KubectlFailed):

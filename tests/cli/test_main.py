@@ -83,7 +83,7 @@ def test_every_exit_code_has_a_meaning() -> None:
         (["stauts"], "there is no command 'stauts'; did you mean status?"),
         (["--kubeconfig", "why", "status"], "unrecognized arguments: --kubeconfig why status."),
         (["status", "--frob"], "unrecognized arguments: --frob."),
-        (["why"], "the following arguments are required: node."),
+        (["why"], "the following arguments are required: NODE|ROLLOUT."),
         (["controller"], "one of the arguments --once --forever is required."),
         (["controller", "--once", "--forever"], "not allowed with"),
         (["controller", "--once", "--lease-seconds", "1"], "'1' is not a number of seconds, 2 or more."),
@@ -151,21 +151,6 @@ def test_a_reader_who_had_enough_is_no_error(command: str) -> None:
 
 
 # ── commands without a cluster ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_demo_with_a_seed_ends_with_the_same_report() -> None:
-    def report(seed: str) -> str:
-        answer = run("demo", "--seed", seed)
-        assert (answer.returncode, answer.stderr) == (ExitCode.OK, "")
-        return re.sub(r" in \d+\.\d s\)", ")", answer.stdout)
-
-    first = report("7")
-    assert report("7") == first
-    assert report("8") != first
-    assert "23 of 24 nodes run driver 580.105.08; 1 failed and stays cordoned." in first
-    assert "0 promises broken" in first
-    assert "gpu-05: the upgrade of this node failed" in first
-    assert "gpu-17: upgraded, and still cordoned" in first
 
 
 @pytest.mark.parametrize(

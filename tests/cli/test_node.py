@@ -41,6 +41,15 @@ def change(found: NodeSeen, what: str, operator: Any = None, **options: Any) -> 
     return node.change_of(a_look(seen), found, args)
 
 
+def test_a_person_takes_over_the_skip_label_of_a_rollout_and_it_stays() -> None:
+    kept_out = builders.a_node("n1", is_skipped=True, skipped_by="spring")
+    made = change(kept_out, "skip")
+    assert made.labels == {keys.SKIP_LABEL: "true"}
+    assert made.annotations == {keys.SKIPPED_BY_ANNOTATION: None}
+    with pytest.raises(node.NodeRefused, match="kept out by rollout spring until its wave"):
+        change(kept_out, "unskip")
+
+
 def some_nodes() -> look.Look:
     return a_look(
         builders.a_snapshot(

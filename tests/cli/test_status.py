@@ -42,7 +42,7 @@ def show(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     def run(found: look.Look, output: str = "table") -> tuple[ExitCode, str]:
         monkeypatch.setattr(look, "look", lambda _: found)
-        code = status.run(argparse.Namespace(output=output))
+        code = status.run(argparse.Namespace(output=output, watch=False))
         return ExitCode(code), capsys.readouterr().out
 
     return run
@@ -119,7 +119,7 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
     assert code is ExitCode.OK
     assert text.splitlines() == [
         "Mode      delegated, ClusterPolicy/cluster-policy is ready",
-        "Rollout   none; create a GPURollout to begin (`seatrial manifests crd` defines it)",
+        "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)",
         "Drivers   570.124.06 on 1 nodes, an unknown driver on 1 nodes, no driver pod on 1 nodes",
     ]
 
@@ -129,6 +129,23 @@ def test_a_rollout_that_cannot_be_read_is_an_error(show: Show, capsys: pytest.Ca
     code, text = show(found)
     assert code is ExitCode.ERROR
     assert "Rollout   none" not in text
+
+
+def test_a_campaign_is_shown_before_its_nodes_and_its_exit_code_counts(show: Show) -> None:
+    from seatrial.core.campaign import RolloutPhase
+
+    seen = builders.a_snapshot(
+        builders.a_done_node("n1"),
+        builders.an_old_node("n2"),
+        operator=builders.an_operator(),
+        campaign=builders.a_campaign_record(RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING),
+    )
+    intent = builders.an_intent(campaign=builders.a_campaign(), is_paused=True)
+    code, text = show(a_look(seen, intent))
+    assert code is ExitCode.HELD
+    assert text.index("Paused in Baking") < text.index("Limits ")
+    data = json.loads(show(a_look(seen, intent), "json")[1])
+    assert (data["campaign"]["phase"], data["campaign"]["pausedIn"]) == ("Paused", "Baking")
 
 
 def test_scripts_get_everything_as_json(show: Show) -> None:

@@ -100,4 +100,22 @@ def test_an_unknown_node_is_answered_with_one_that_is_alike(
     found = a_look(builders.a_snapshot(builders.a_node("gpu-01")))
     monkeypatch.setattr(look, "look", lambda *_, **__: found)
     assert why.run(argparse.Namespace(node=name)) == ExitCode.ERROR
-    assert capsys.readouterr().err == f"seatrial: there is no node {name}. {hint}\n"
+    assert capsys.readouterr().err == f"seatrial: there is no node or rollout {name}. {hint}\n"
+
+
+def test_a_rollout_is_answered_for_as_a_node_is() -> None:
+    from seatrial.core.campaign import RolloutPhase
+    from tests.cli.test_rollout_tree import a_look as a_campaign_look
+
+    found = a_campaign_look(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
+    lines = why.describe_rollout(found)
+    assert lines[:2] == ["Rollout   spring to driver 580.105.08", "Phase     Paused for 1 min 40 s (direct)"]
+    assert any(line.startswith("Answer    spring: the rollout is paused") for line in lines)
+
+
+def test_a_rollout_that_has_ended_waits_for_nothing() -> None:
+    from seatrial.core.campaign import RolloutPhase
+    from tests.cli.test_rollout_tree import a_look as a_campaign_look
+
+    done = (builders.a_done_node("n1"),)
+    assert why.describe_rollout(a_campaign_look(RolloutPhase.DONE, nodes=done))[-1] == "Answer    it has ended."

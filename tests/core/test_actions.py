@@ -11,20 +11,30 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    MakePool,
+    MarkBad,
+    MarkNode,
     Operand,
     PauseClients,
+    Promote,
+    Publish,
     ReleaseMaintenance,
+    RemovePool,
     RequestMaintenance,
     RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
     Uncordon,
     WriteNodeRecord,
     WriteRolloutRecord,
     is_disruptive,
     rollout_subject,
 )
+from seatrial.core.campaign import PublishStep, Via
 from seatrial.core.policy import Policy
 from seatrial.core.snapshot import NodePhase
-from tests.builders import a_gpu_pod, a_node, a_snapshot, written
+from tests.builders import NEW, POLICY, SMOKE, a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)
 EVICT = EvictPods(node="n1", attempt=2, pods=(a_gpu_pod(1), a_gpu_pod(0)))
@@ -58,6 +68,11 @@ def request(joins: str = "") -> RequestMaintenance:
     )
 
 
+PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.DIRECT)
+PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=2, attempt=1)
+REMOVE = RemovePool(rollout="spring", name="gpu", expect="3")
+SWITCH = SetAutoUpgrade(rollout="spring", resource=POLICY, value=False)
+
 ACTS: list[tuple[Action, str, str, bool]] = [
     (written(NODE, NodePhase.CORDON_REQUIRED), "n1/cordon-required/1@7", "n1", False),
     (written(NODE, NodePhase.WAIT_FOR_JOBS_REQUIRED, Cordon), "n1/wait-for-jobs-required/1@7", "n1", True),
@@ -72,6 +87,20 @@ ACTS: list[tuple[Action, str, str, bool]] = [
     (request(joins="9"), "n1/request-maintenance/2@9", "n1", True),
     (RELEASE, "n1/release-maintenance/2/m-1@9", "n1", False),
     (LEDGER, "spring/ledger/40", "rollout/spring", False),
+    (MarkNode(node="n1", rollout="spring", expect="7", canary=True), "n1/mark@7", "n1", False),
+    (PUBLISH, "spring/publish-canary/ClusterPolicy/gpu=580.105.08", "rollout/spring/canary", False),
+    (RevertCommits(rollout="spring", commits=("b", "a"), why=""), "spring/revert/b+a", "rollout/spring/revert", False),
+    (MarkBad(rollout="spring", why="Xid 79"), "spring/bad", "rollout/spring/bad", False),
+    (Promote(rollout="spring", date="", tag_base="v1"), "spring/promotion/v1", "rollout/spring/promotion", False),
+    (PROBE, "spring/gate/smoke/n1/2.1", "rollout/spring/gate/smoke/n1", False),
+    (SWITCH, "spring/auto-upgrade/ClusterPolicy/gpu=False", "rollout/spring/auto-upgrade/ClusterPolicy/gpu", False),
+    (MakePool(rollout="spring", name="gpu"), "spring/make-pool/gpu", "rollout/spring/pool/gpu", False),
+    (
+        RemovePool(rollout="spring", name="gpu", expect="3"),
+        "spring/remove-pool/gpu@3",
+        "rollout/spring/pool/gpu",
+        False,
+    ),
 ]
 
 

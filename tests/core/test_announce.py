@@ -23,11 +23,13 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.announce import About, Announcement, Tone, announce
+from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase
+from seatrial.core.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.phases import TRANSITIONS, FailureCode
 from seatrial.core.policy import Policy
 from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod
+from tests.builders import a_campaign_record
 
 KEYS = {Request.UPGRADE: "asked", Request.SAFE_LOAD: "safe", Request.ACCEPT_LOSS: "loss"}
 PATH = (
@@ -239,3 +241,52 @@ OTHERS: list[tuple[NodeAct, str]] = [
 def test_any_other_act_is_told_only_when_it_failed(action: NodeAct, text: str) -> None:
     assert told(None, action) == []
     assert told(None, action, "no") == [("warning", text)]
+
+
+# ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def turned(record: CampaignRecord, phase: RolloutPhase, why: str = "", **changes: Any) -> CampaignRecord:
+    turn = Turn(phase=phase, at=1000.0, why=why)
+    return replace(record, phase=phase, history=(*record.history, turn), **changes)
+
+
+def news(before: CampaignRecord | None, after: CampaignRecord) -> tuple[str, Tone]:
+    (said,) = announce_phase(before, after)
+    assert said.about is About.ROLLOUT
+    return said.text, said.tone
+
+
+BAKING = a_campaign_record(RolloutPhase.BAKING)
+PAUSED = turned(BAKING, RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "tone"),
+    [
+        (None, a_campaign_record(), "Proposed: it is checked whether it can begin", Tone.NORMAL),
+        (BAKING, turned(BAKING, RolloutPhase.WAVING), "Waving: n1 held, and the fleet follows in waves", Tone.NORMAL),
+        (BAKING, turned(BAKING, RolloutPhase.WAVING, "wave 2 of 5"), "Waving: wave 2 of 5", Tone.NORMAL),
+        (BAKING, PAUSED, "Paused: while it was at Baking; every node keeps its place", Tone.NORMAL),
+        (PAUSED, turned(PAUSED, RolloutPhase.BAKING), "Baking: resumed after a pause", Tone.NORMAL),
+        (BAKING, turned(BAKING, RolloutPhase.CANARY, "canary n1 is gone"), "Canary: canary n1 is gone", Tone.WARNING),
+        (BAKING, turned(BAKING, RolloutPhase.REVERTING, "Xid 79"), "Reverting: Xid 79", Tone.WARNING),
+    ],
+)
+def test_a_turn_of_a_campaign_is_told(
+    before: CampaignRecord | None, after: CampaignRecord, text: str, tone: Tone
+) -> None:
+    assert news(before, after) == (text, tone)
+
+
+@pytest.mark.parametrize("phase", RolloutPhase)
+def test_every_phase_has_words_of_its_own(phase: RolloutPhase) -> None:
+    text, _ = news(None, turned(a_campaign_record(), phase))
+    assert text.startswith(f"{phase}: ")
+    assert not set("{}") & set(text)
+
+
+def test_a_record_that_took_no_turn_is_not_told_of() -> None:
+    assert announce_phase(BAKING, replace(BAKING, round=7)) == ()
+    assert announce_phase(None, CampaignRecord()) == ()
+    assert PHASE_REASON == "GPURolloutPhase"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,6 +99,8 @@ CANARY_DONE = (a_done_node(), an_old_node("n2", wanted=NEW))
 FORWARD = an_operator(NEW.version)
 DELEGATED = {"mode": Mode.DELEGATED}
 ASKED_OFTEN = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX))
+NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
+PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)
 PAUSING = an_intent(campaign=a_campaign(waves=Waves(first=Share(amount=1), pause_seconds=600.0)))
 
 
@@ -106,14 +109,14 @@ def careful(**changes: Any) -> Intent:
 
 
 def proposed(*nodes: NodeSeen, **changes: Any) -> Snapshot:
-    changes = {"operator": an_operator(), "campaign": a_campaign_record()} | changes
-    return a_snapshot(*(nodes or (an_old_node(),)), **changes)
+    fields: dict[str, Any] = {"operator": an_operator(), "campaign": a_campaign_record()}
+    return a_snapshot(*(nodes or (an_old_node(),)), **(fields | changes))
 
 
 def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = None, **changes: Any) -> Snapshot:
     """A campaign in a phase, its target published."""
-    changes = {"operator": FORWARD, "campaign": a_campaign_record(phase, **(record or {}))} | changes
-    return a_snapshot(*(nodes or CANARY_DONE), **changes)
+    fields: dict[str, Any] = {"operator": FORWARD, "campaign": a_campaign_record(phase, **(record or {}))}
+    return a_snapshot(*(nodes or CANARY_DONE), **(fields | changes))
 
 
 SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
@@ -165,6 +168,11 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.WRITTEN_BY_ANOTHER: (
         at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator(writer="argocd-controller")),
+        CAREFUL,
+    ),
+    HoldCode.PREPULLING: (at(RolloutPhase.CANARY, waiting(canary_of="spring", wanted=NAMED)), CAREFUL),
+    HoldCode.IMAGE_NOT_PULLED: (
+        at(RolloutPhase.CANARY, waiting(canary_of="spring", wanted=NAMED), measurements=PULLED_OFTEN),
         CAREFUL,
     ),
     HoldCode.CANARY_AT_WORK: (at(RolloutPhase.CANARY, waiting(canary_of="spring")), CAREFUL),

@@ -90,7 +90,7 @@ def test_a_driver_that_becomes_ready_wakes_the_controller_by_a_label_on_a_node_a
     story = a_ready_story()
     gathering = story.look(T + 10)
     assert (gathering.act, gathering.wake_at) == (None, T + 10 + pace.GATHER_SECONDS)
-    woken = story.look(T + 10.1)
+    woken = story.look(T + 10.5)
     assert woken.act == Raise(node="n2", resource_version="7")
     assert woken.woken_for == ("n1",)
 
@@ -100,7 +100,7 @@ def test_a_validator_that_becomes_ready_wakes_it_too() -> None:
     story.look(T)
     story.change(validating("n1", is_ready=True))
     story.look(T + 5)
-    assert story.look(T + 5.1).woken_for == ("n1",)
+    assert story.look(T + 5.5).woken_for == ("n1",)
 
 
 @pytest.mark.parametrize("owner", ["", "pool"])
@@ -113,7 +113,7 @@ def test_the_end_of_the_last_job_wakes_it_too(owner: str) -> None:
     assert story.look(T).waits[0].code is WaitCode.JOBS
     story.change(a_node("n1", "wait-for-jobs-required", pods=(builders.a_gpu_pod(),), owner=owner))
     story.look(T + 5)
-    assert story.look(T + 5.1).woken_for == ("n1",)
+    assert story.look(T + 5.5).woken_for == ("n1",)
 
 
 @pytest.mark.parametrize("selector", [None, "", "a ==== b"])
@@ -130,7 +130,7 @@ def test_pods_that_become_ready_together_are_served_by_one_wake() -> None:
     for number in range(1, 9):
         story.change(restarting(f"n{number}", is_ready=True))
         story.look(T + 10 + number / 100)
-    woken = story.look(T + 10.11)
+    woken = story.look(T + 10.52)
     assert len(woken.woken_for) == 8
     assert story.memory.wake_count == 1
 
@@ -138,28 +138,28 @@ def test_pods_that_become_ready_together_are_served_by_one_wake() -> None:
 def test_two_wakes_are_never_closer_than_the_gap() -> None:
     story = a_ready_story(restarting("n2", is_ready=False), done("n3"))
     story.look(T + 10)
-    assert story.look(T + 10.1).act is not None
+    assert story.look(T + 10.5).act is not None
     story.change(validating("n1", is_ready=False), restarting("n2", is_ready=True))
-    assert story.look(T + 10.2).wake_at == T + 10.1 + pace.GAP_SECONDS
-    assert story.look(T + 11.0).act is None
-    assert story.look(T + 11.1).woken_for == ("n2",)
+    assert story.look(T + 10.6).wake_at == T + 10.5 + pace.GAP_SECONDS
+    assert story.look(T + 11.4).act is None
+    assert story.look(T + 11.5).woken_for == ("n2",)
 
 
 def test_a_node_that_lacks_nothing_from_the_start_is_left_to_the_controllers_own_look() -> None:
     story = a_ready_story()
     story.look(T + 10)
-    story.look(T + 10.1)
+    story.look(T + 10.5)
     story.change(validating("n1", is_ready=True))
-    assert story.look(T + 10.4).wake_at == T + 10.1 + pace.RAISED_SECONDS  # only to take the label away
-    story.look(T + 12.1)
-    assert story.look(T + 15.3).act is None
-    assert story.look(T + 15.4).woken_for == ("n1",)
+    assert story.look(T + 10.8).wake_at == T + 10.5 + pace.RAISED_SECONDS  # only to take the label away
+    story.look(T + 12.5)
+    assert story.look(T + 15.7).act is None
+    assert story.look(T + 15.81).woken_for == ("n1",)
 
 
 def test_what_is_ready_when_we_begin_is_woken_for_at_once() -> None:
     story = Story(restarting("n1", is_ready=True), done("n2"))
     story.look(T)
-    assert story.look(T + 0.1).woken_for == ("n1",)
+    assert story.look(T + 0.5).woken_for == ("n1",)
 
 
 def test_a_wake_that_moves_nobody_is_repeated_later_each_time() -> None:
@@ -172,7 +172,7 @@ def test_a_driver_that_is_lost_again_is_not_woken_for() -> None:
     story = a_ready_story()
     story.look(T + 10)
     story.change(restarting("n1", is_ready=False))
-    assert story.look(T + 10.1).act is None
+    assert story.look(T + 10.5).act is None
 
 
 @pytest.mark.parametrize(
@@ -202,12 +202,12 @@ def test_a_wake_waits_a_little_for_a_deleted_driver_pod_to_have_a_successor() ->
     gone = restarting("n2", is_ready=False, driver=None)
     story = a_ready_story(gone, done("n3"))
     story.look(T + 10)
-    assert story.look(T + 10.5).wake_at == pytest.approx(T + 10.1 + pace.SETTLE_SECONDS)
+    assert story.look(T + 10.6).wake_at == pytest.approx(T + 10.5 + pace.SETTLE_SECONDS)
     story.change(restarting("n2", is_ready=False))
-    assert story.look(T + 10.6).woken_for == ("n1",)
+    assert story.look(T + 10.7).woken_for == ("n1",)
     story = a_ready_story(gone, done("n3"))
     story.look(T + 10)
-    assert story.look(T + 12.1).woken_for == ("n1",)  # but not for ever
+    assert story.look(T + 12.5).woken_for == ("n1",)  # but not for ever
 
 
 # ── what is written, and what is left ────────────────────────────────────────────────────────────────────────────────
@@ -216,10 +216,10 @@ def test_a_wake_waits_a_little_for_a_deleted_driver_pod_to_have_a_successor() ->
 def test_the_next_wake_takes_the_label_away_again() -> None:
     story = a_ready_story(restarting("n2", is_ready=False), done("n3"))
     story.look(T + 10)
-    story.look(T + 10.1)
+    story.look(T + 10.5)
     story.change(validating("n1", is_ready=False), restarting("n2", is_ready=True))
     story.look(T + 11)
-    woken = story.look(T + 11.2)
+    woken = story.look(T + 11.6)
     assert (woken.act, woken.woken_for) == (Lower(node="n3"), ("n2",))
     assert not any(pace_ways.is_trace(node.labels) for node in story.nodes.values())
 
@@ -227,10 +227,10 @@ def test_the_next_wake_takes_the_label_away_again() -> None:
 def test_a_label_that_no_wake_takes_away_is_gone_after_two_seconds() -> None:
     story = a_ready_story()
     story.look(T + 10)
-    story.look(T + 10.1)
+    story.look(T + 10.5)
     story.change(done("n1"))
-    assert story.look(T + 11).wake_at == T + 10.1 + pace.RAISED_SECONDS
-    lowered = story.look(T + 12.1)
+    assert story.look(T + 11).wake_at == T + 10.5 + pace.RAISED_SECONDS
+    lowered = story.look(T + 12.5)
     assert (lowered.act, lowered.woken_for) == (Lower(node="n2"), ())
     assert story.look(T + 20).wake_at is None
 
@@ -249,7 +249,7 @@ def test_a_node_that_a_person_labelled_carries_no_wake(value: str) -> None:
     labels = {WAKE_LABEL: value}
     story = a_ready_story(done("n2", labels=labels), done("n3"))
     story.look(T + 10)
-    assert story.look(T + 10.1).act == Raise(node="n3", resource_version="7")
+    assert story.look(T + 10.5).act == Raise(node="n3", resource_version="7")
     story = Story(restarting("n1", is_ready=True, labels=labels), done("n2", labels=labels))
     story.look(T)
     held = story.look(T + 1)
@@ -260,30 +260,30 @@ def test_a_node_that_a_person_labelled_carries_no_wake(value: str) -> None:
 def test_a_person_who_writes_over_our_label_keeps_theirs() -> None:
     story = a_ready_story()
     story.look(T + 10)
-    story.look(T + 10.1)
+    story.look(T + 10.5)
     story.nodes["n2"] = done("n2", labels={WAKE_LABEL: "true"}, is_skipped=True)
-    assert story.look(T + 12.2).act is None
+    assert story.look(T + 12.6).act is None
     assert story.memory.carrier == ""
 
 
 def test_where_all_are_under_way_one_of_them_carries_the_wake() -> None:
     story = a_ready_story(restarting("n2", is_ready=False))
     story.look(T + 10)
-    assert story.look(T + 10.1).act == Raise(node="n1", resource_version="7")
+    assert story.look(T + 10.5).act == Raise(node="n1", resource_version="7")
 
 
 def test_nodes_that_the_controller_does_not_know_carry_no_wake() -> None:
     story = a_ready_story(a_node("cpu", "", driver=None))
     story.look(T + 10)
-    assert story.look(T + 10.1).act == Raise(node="n1", resource_version="7")
+    assert story.look(T + 10.5).act == Raise(node="n1", resource_version="7")
 
 
 def test_a_write_that_was_turned_down_is_tried_again_soon_and_counts_as_no_wake() -> None:
     story = a_ready_story()
     story.look(T + 10)
-    assert story.look(T + 10.1, is_done=False).act is not None
-    assert story.look(T + 10.2).wake_at == T + 10.1 + pace.RETRY_SECONDS[0]
-    assert story.look(T + 10.31).act == Raise(node="n2", resource_version="7")
+    assert story.look(T + 10.5, is_done=False).act is not None
+    assert story.look(T + 10.6).wake_at == T + 10.5 + pace.RETRY_SECONDS[0]
+    assert story.look(T + 10.71).act == Raise(node="n2", resource_version="7")
     assert story.memory.wake_count == 1
 
 
@@ -298,9 +298,9 @@ def test_a_server_that_does_not_answer_is_asked_less_and_less_often() -> None:
 def test_a_label_of_ours_whose_answer_was_lost_is_taken_away() -> None:
     story = a_ready_story()
     story.look(T + 10)
-    story.look(T + 10.1, is_done=False)
+    story.look(T + 10.5, is_done=False)
     story.change(done("n2", labels=OURS))
-    assert story.look(T + 10.4).act == Lower(node="n2")
+    assert story.look(T + 10.8).act == Lower(node="n2")
 
 
 # ── releases ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -363,22 +363,22 @@ def test_v26_3_is_woken_by_the_state_of_a_done_node_only_when_asked() -> None:
     )
     story = a_ready_story(*others, release="v26.3.0", may_reset=True)
     story.look(T + 10)
-    woken = story.look(T + 10.1)
+    woken = story.look(T + 10.5)
     assert (woken.act, woken.woken_for) == (Reset(node="n4"), ("n1",))
     assert story.memory.carrier == ""
     story = a_ready_story(restarting("n2", is_ready=False), release="v26.3.0", may_reset=True)
     story.look(T + 10)
-    assert story.look(T + 10.1).hold is HoldCode.NO_CARRIER
+    assert story.look(T + 10.5).hold is HoldCode.NO_CARRIER
 
 
 @pytest.mark.parametrize("operator", [OperatorFacts(), replace(ON, is_auto_upgrading=False)])
 def test_a_controller_that_is_off_is_not_woken_and_our_label_is_taken_away(operator: OperatorFacts) -> None:
     story = a_ready_story()
     story.look(T + 10)
-    story.look(T + 10.1)
+    story.look(T + 10.5)
     story.operator = operator
     assert story.look(T + 11).hold is HoldCode.CONTROLLER_OFF
-    assert story.look(T + 12.1).act == Lower(node="n2")
+    assert story.look(T + 12.5).act == Lower(node="n2")
     assert [story.look(T + 13 + second).act for second in range(60)] == [None] * 60
 
 
@@ -432,22 +432,22 @@ def test_it_is_over_when_the_controller_has_nothing_left_to_move() -> None:
 def test_what_polling_would_have_cost_is_the_rest_of_its_two_minutes() -> None:
     story = a_ready_story()
     story.look(T + 10)
-    story.look(T + 10.1)
-    story.change(validating("n1", is_ready=False))
     story.look(T + 10.5)
+    story.change(validating("n1", is_ready=False))
+    story.look(T + 11)
     story.change(validating("n1", is_ready=True))
     story.look(T + 12)
-    story.look(T + 12.1)
+    story.look(T + 12.5)
     story.change(a_node("n1", "uncordon-required"))
     story.look(T + 13)
     first, second = story.gains
-    assert (first.state, first.waited_seconds, first.polled_seconds) == ("pod-restart-required", 0.5, 110.0)
+    assert (first.state, first.waited_seconds, first.polled_seconds) == ("pod-restart-required", 1.0, 110.0)
     # By then the validator would have been Ready, and its own write makes the controller look.
     assert (second.state, second.waited_seconds, second.polled_seconds) == ("validation-required", 1.0, 0.0)
     worth = pace_told.worth(story.memory)
     assert (worth.wake_count, worth.under_way_most) == (2, 1)
-    assert worth.nodes == (pace_told.NodeGain(node="n1", waited_seconds=1.5, polled_seconds=110.0),)
-    assert worth.spared_seconds == pytest.approx(108.5)
+    assert worth.nodes == (pace_told.NodeGain(node="n1", waited_seconds=2.0, polled_seconds=110.0),)
+    assert worth.spared_seconds == pytest.approx(108.0)
 
 
 @pytest.mark.parametrize(

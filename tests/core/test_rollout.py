@@ -15,6 +15,7 @@ from seatrial.core.actions import (
     RevertCommits,
     SetAutoUpgrade,
     StartProbe,
+    WriteRolloutRecord,
 )
 from seatrial.core.baking import READINESS
 from seatrial.core.campaign import (
@@ -164,9 +165,8 @@ def test_nothing_is_decided_on_a_view_that_is_not_to_be_trusted() -> None:
     seen = proposed(freshness=(Freshness(source="nodes", is_synced=False, heard_at=NOW),))
     decision = decide(seen, careful(), NOW)
     assert decision.stop == hold("spring", HoldCode.STALE_VIEW, source="nodes", since=NOW)
-    assert [action.record.campaign for action in decision.actions if hasattr(action, "record")] == [
-        seen.rollout.campaign
-    ]
+    written = [action for action in decision.actions if isinstance(action, WriteRolloutRecord)]
+    assert [action.record.campaign for action in written] == [seen.rollout.campaign]
 
 
 # ── the canary ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -221,10 +221,7 @@ def test_a_done_canary_has_its_gates_asked_in_a_round_that_was_never_asked_befor
 
 
 def test_a_canary_that_left_the_cluster_is_replaced_by_one_that_runs_what_is_published() -> None:
-    carriers = (
-        Carrier(name="NVIDIADriver/a", version=OLD.version),
-        Carrier(name="NVIDIADriver/b", version=NEW.version),
-    )
+    carriers = two_drivers(OLD.version, NEW.version)
     seen = at(
         RolloutPhase.CANARY,
         an_old_node("n2", owner="a"),
@@ -445,6 +442,11 @@ def test_the_fleet_waits_for_a_person_where_one_has_to_say_yes_and_the_gates_are
     assert phase_after(at(RolloutPhase.BAKING, record=BAKED), approved) is RolloutPhase.WAVING
 
 
+def test_a_round_that_a_pause_cut_short_is_no_pass() -> None:
+    course = course_of(at(RolloutPhase.BAKING, record=BAKED | {"gates": ()}))
+    assert (course.record.phase, codes(course)) == (RolloutPhase.BAKING, [HoldCode.BAKING])
+
+
 def test_a_canary_is_kept_marked_while_it_bakes() -> None:
     course = course_of(at(RolloutPhase.BAKING, a_done_node(), record=BAKING))
     assert course.acts == (MarkNode(node="n1", rollout="spring", expect="7", canary=True),)
@@ -499,10 +501,7 @@ def test_a_canary_that_left_the_cluster_does_not_stop_the_waves() -> None:
 
 
 def test_what_other_resources_own_is_published_with_the_first_wave() -> None:
-    carriers = (
-        Carrier(name="NVIDIADriver/a", version=NEW.version),
-        Carrier(name="NVIDIADriver/b", version=OLD.version),
-    )
+    carriers = two_drivers(NEW.version, OLD.version)
     baseline = (("NVIDIADriver/a", OLD.version), ("NVIDIADriver/b", OLD.version))
     seen = at(
         RolloutPhase.WAVING,
@@ -643,6 +642,11 @@ def test_a_node_that_failed_or_came_late_may_follow_after_the_end() -> None:
     assert course_of(seen).open == frozenset({"n1", "n2"})
 
 
+def test_after_the_end_nobody_follows_while_another_campaign_is_under_way() -> None:
+    seen = at(RolloutPhase.DONE, a_done_node(), waiting(), record=NAMED, others=("winter",))
+    assert course_of(seen).open == frozenset()
+
+
 # ── back ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 UNDONE: dict[str, Any] = PROVEN | {"why": "Xid 79"}
@@ -709,6 +713,13 @@ def test_an_entry_is_marked_bad_with_the_reason() -> None:
     assert (course.acts, codes(course)) == ((MarkBad(rollout="spring", why="Xid 79"),), [HoldCode.REVERT_PENDING])
     marked = reverting(an_old_node(), source=a_source(bad="Xid 79"))
     assert phase_after(marked, careful(has_source=True)) is RolloutPhase.REVERTED
+
+
+def test_a_campaign_is_not_reverted_while_a_write_of_ours_is_not_seen() -> None:
+    busy = {"rollout/spring/canary": NOW + 5, "rollout/winter/canary": None}
+    course = course_of(reverting(an_old_node(), busy=busy))
+    assert (course.record.phase, codes(course)) == (RolloutPhase.REVERTING, [HoldCode.WRITE_IN_FLIGHT])
+    assert course.wake_at == NOW + 5
 
 
 def test_nodes_go_back_while_the_matrix_cannot_be_reached() -> None:
@@ -797,6 +808,60 @@ def test_states_that_would_empty_nodes_in_vain_are_forgotten_before_the_skip_lab
     assert course_of(again).record.is_forgetting is False
     clear = course_of(reverting(an_old_node(), stripped, record=DELEGATED, operator=NVIDIA_BACK))
     assert clear.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=False),)
+
+
+# ── what nodes are told ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def told(seen: Snapshot, intent: Intent | None = None) -> dict[str, HoldCode]:
+    """The holds of nodes."""
+    found = decide(seen, intent or careful(), NOW).holds
+    return {held.subject: held.code for held in found if held.subject != "spring"}
+
+
+def test_a_node_waits_for_its_turn_and_says_so_where_it_has_something_to_wait_for() -> None:
+    nodes = (canary(), waiting("n2"), an_old_node("n3"), an_old_node("n4", NodePhase.UPGRADE_REQUIRED))
+    assert told(at(RolloutPhase.BAKING, *nodes, record=BAKING)) == {
+        "n2": HoldCode.NOT_ITS_TURN,
+        "n4": HoldCode.NOT_ITS_TURN,
+    }
+
+
+def test_a_node_that_got_the_new_driver_before_its_turn_is_told_and_one_that_had_its_turn_is_not() -> None:
+    earlier = a_done_node("n3", entered_at=300.0)
+    seen = at(RolloutPhase.BAKING, canary(), a_well_node("n2"), earlier, a_done_node("n4"), record=BAKING)
+    assert told(seen) == {"n2": HoldCode.LEAKED, "n3": HoldCode.LEAKED}
+
+
+def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
+    nodes = (
+        a_well_node(canary_of="spring", nvidia_state="upgrade-done"),
+        waiting("n2", nvidia_state="drain-required"),
+        a_well_node("n3", is_skipped=True, skipped_by="spring", nvidia_state="upgrade-done"),
+        an_old_node("n4"),
+    )
+    seen = at(RolloutPhase.GATING, *nodes, record=GATING | DELEGATED, operator=NVIDIA_FORWARD)
+    assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED}
+
+
+def test_a_node_whose_turn_it_is_waits_for_nvidias_controller_to_see_it() -> None:
+    nodes = (a_well_node(canary_of="spring", nvidia_state="upgrade-done"), waiting("n2"))
+    seen = at(RolloutPhase.WAVING, *nodes, record=PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
+    held = [held for held in decide(seen, careful(), NOW).holds if held.subject != "spring"]
+    assert held == [hold("n2", HoldCode.MOVED_BY_NVIDIA, state="none")]
+
+
+@pytest.mark.parametrize("phase", RolloutPhase)
+def test_nvidias_controller_is_missed_while_it_is_to_move_the_nodes_and_not_after_the_end(phase: RolloutPhase) -> None:
+    seen = at(phase, canary(), record=NAMED | DELEGATED, operator=FORWARD)
+    stop = decide(seen, careful(), NOW).stop
+    is_missed = phase not in {RolloutPhase.REVERTING, *ENDED}
+    assert stop == (hold("spring", HoldCode.NOBODY_MOVES, owner=POLICY) if is_missed else None)
+
+
+def test_a_failed_node_says_why_in_any_phase() -> None:
+    failed = a_well_node("n2", NodePhase.UPGRADE_FAILED, record=FAILURE, validator=None)
+    assert told(at(RolloutPhase.BAKING, canary(), failed, record=BAKING)) == {"n2": HoldCode.FAILED}
 
 
 # ── pauses, and the table ────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,8 +1,8 @@
 """Every reachable state of small campaigns: each comes to its end, and nobody is touched before their turn.
 
 Canary, gates, waves, promotion and the way back, with acts in any order, lost answers, crashes after any write, and old
-views of nodes, rollout, operator, repository and gates, each by itself. Time stands still, so the bake asked for is 0 s;
-how it counts its hours is in tests/properties/test_campaign_properties.py. The mutations take one protection away each,
+views of nodes, rollout, operator, repository and gates, each by itself. Time stands still, so the bake is of 0 s:
+how hours are counted is in tests/properties/test_campaign_properties.py. The mutations take one protection away each,
 and the explorer answers with the story of the harm.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from seatrial.core import decide as deciding
-from seatrial.core import rollout
+from seatrial.core import marks, rollout
 from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
 from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, Via, Waves
 from seatrial.core.decide import Decision, decide
@@ -56,8 +56,11 @@ def a_wish(via: Via = Via.DIRECT, *, unavailable_max: int = 2, canaries: int = 1
     return an_intent(parallel_max=0, unavailable_max=unavailable_max, campaign=replace(campaign, **changes))
 
 
-def an_outside(via: Via = Via.DIRECT, *, has_pools: bool = False) -> Outside:
-    operator = outer.driver_pools(OLD.version, *POOLS) if has_pools else outer.cluster_policy(OLD.version)
+def an_outside(via: Via = Via.DIRECT, *, has_pools: bool = False, is_delegated: bool = False) -> Outside:
+    if has_pools:
+        operator = outer.driver_pools(OLD.version, *POOLS, is_auto_upgrading=is_delegated)
+    else:
+        operator = outer.cluster_policy(OLD.version, is_auto_upgrading=is_delegated)
     plain = Outside(operator=operator)
     return outer.with_repository(plain, NEW.version) if via is Via.GIT else plain
 
@@ -103,12 +106,15 @@ def test_a_gate_that_cannot_be_measured_is_waited_for() -> None:
     assert_all_is_well(walk(2, gate_fates=MUTE), states_min=200)
 
 
-@pytest.mark.parametrize("via", VIAS)
-@pytest.mark.parametrize("fates", [{}, FAILING], ids=["passing", "failing"])
-def test_somebody_wants_it_undone_at_any_moment(via: Via, fates: dict[str, GateFate]) -> None:
+@pytest.mark.parametrize(
+    ("count", "via", "fates"),
+    [(2, Via.DIRECT, {}), (1, Via.GIT, {}), (2, Via.GIT, FAILING)],
+    ids=["direct", "git", "git, failing"],
+)
+def test_somebody_wants_it_undone_at_any_moment(count: int, via: Via, fates: dict[str, GateFate]) -> None:
     undone = ("somebody wants it undone", a_wish(via, abort="not today"))
-    found = walk(2, via, gate_fates=fates, changes=(undone,), world=AT_ONCE, restarts_max=0)
-    assert_all_is_well(found, states_min=300)
+    found = walk(count, via, gate_fates=fates, changes=(undone,), world=AT_ONCE, restarts_max=0)
+    assert_all_is_well(found, states_min=1_000)
 
 
 def test_every_yes_is_waited_for_and_may_come_at_any_moment() -> None:
@@ -137,6 +143,14 @@ def test_two_canaries_of_which_one_fails() -> None:
 def test_waves_of_one_node_each_and_a_node_of_the_fleet_that_fails() -> None:
     small = Waves(growth=Growth.FIXED, first=Share(amount=1))
     found = walk(3, wish=a_wish(waves=small), fates={"n2": Fate(driver_fails_on=NEW.version)})
+    assert_all_is_well(found, states_min=500)
+
+
+@pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
+@pytest.mark.parametrize("fates", [{}, FAILING], ids=["passing", "failing"])
+def test_nodes_that_are_left_to_nvidias_controller(fates: dict[str, GateFate], has_pools: bool) -> None:
+    outside = an_outside(has_pools=has_pools, is_delegated=True)
+    found = walk(2, has_pools=has_pools, outside=outside, gate_fates=fates, world=AT_ONCE)
     assert_all_is_well(found, states_min=500)
 
 
@@ -224,6 +238,14 @@ def test_a_node_that_moves_before_its_turn_is_found(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(deciding, "may_move", lambda _node, _course: True)
     found = walk(2)
     assert "and its turn has not come (Proposed)" in told(found)
+
+
+def test_a_node_that_nobody_keeps_out_is_moved_by_nvidias_controller_before_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(marks, "_kept_out", lambda _view, _open: set())
+    found = walk(2, outside=an_outside(is_delegated=True), world=AT_ONCE)
+    assert "n2 is moved by NVIDIA's controller" in told(found)
 
 
 def test_a_way_back_that_waits_for_nobody_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

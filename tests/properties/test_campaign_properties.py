@@ -1,7 +1,7 @@
 """Random campaigns over small fleets: each ends done, undone or held with a reason, and keeps its word on the way.
 
-The controller is the real loop with its real memory, over the simulated world. Every change of a node and every answer
-is looked at as it happens: nobody moves before their turn, nothing is promoted that was not proven. A controller that is
+The controller is the real loop with its real memory, over the simulated world. Every change of a node and every pass is
+looked at as it happens: nobody moves before their turn, nothing is promoted that was not proven. A controller that is
 killed after any pass and started again comes to the same end.
 """
 
@@ -36,6 +36,7 @@ from seatrial.core.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.behaviours import Kind, gate_fate_of, named
 from seatrial.sim.outside import GateFate, Outside
 from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.world import World
@@ -48,6 +49,8 @@ ENDED = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
 FLEET = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
 TRANSIENT = {HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL, HoldCode.MARKS_PENDING}
 PASSES_MAX = 4000
+LAST_WORD_AT = 200_000.0
+"""Whoever wants it undone has said so by then."""
 
 
 # ── what is drawn ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -60,6 +63,8 @@ class Story:
     node_count: int
     canary_count: int
     has_pools: bool
+    is_delegated: bool
+    """Whether NVIDIA's controller moves the nodes."""
     via: Via
     has_source: bool
     growth: Growth
@@ -78,6 +83,7 @@ class Story:
 gate_fates = st.one_of(
     st.just(GateFate()),
     st.just(GateFate()),
+    st.sampled_from([gate_fate_of(name, NEW.version) for name in named(Kind.VERDICT)]),
     st.builds(GateFate, fails_on=st.just(NEW.version), from_round=st.integers(1, 6)),
     st.builds(GateFate, unknown_rounds=st.frozensets(st.integers(1, 4), max_size=2), unknown_tries=st.integers(0, 2)),
 )
@@ -88,6 +94,7 @@ stories = st.builds(
     node_count=st.integers(1, 5),
     canary_count=st.integers(1, 2),
     has_pools=st.booleans(),
+    is_delegated=st.sampled_from([False, False, True]),
     via=st.sampled_from([Via.DIRECT, Via.GIT]),
     has_source=st.booleans(),
     growth=st.sampled_from([Growth.FIXED, Growth.LINEAR, Growth.EXPONENTIAL]),
@@ -107,9 +114,9 @@ undisturbed = stories.map(lambda story: replace(story, abort_at=None, manual=(),
 def a_world(story: Story) -> World:
     names = [f"n{number}" for number in range(1, story.node_count + 1)]
     nodes = [new_node(name, running=OLD, wanted=OLD, gpu_pod_count=story.pod_count) for name in names]
-    operator = outer.cluster_policy(OLD.version)
+    operator = outer.cluster_policy(OLD.version, is_auto_upgrading=story.is_delegated)
     if story.has_pools:
-        operator = outer.driver_pools(OLD.version, "canary", "fleet")
+        operator = outer.driver_pools(OLD.version, "canary", "fleet", is_auto_upgrading=story.is_delegated)
         nodes = [
             replace(node, facts=replace(node.facts, owner="canary" if number < story.canary_count else "fleet"))
             for number, node in enumerate(nodes)
@@ -121,7 +128,9 @@ def a_world(story: Story) -> World:
         canary=Canary(count=story.canary_count),
         gates=tuple(Gate(name=name, image=f"{name}:1") for name in sorted(story.gates)),
         bake=story.bake,
-        waves=Waves(growth=story.growth, first=Share(amount=1), step=Share(amount=1), pause_seconds=story.pause_seconds),
+        waves=Waves(
+            growth=story.growth, first=Share(amount=1), step=Share(amount=1), pause_seconds=story.pause_seconds
+        ),
         publish=story.via,
         has_source=has_source,
         manual=story.manual,
@@ -195,15 +204,22 @@ def play(world: World, *, dies_after: int | None = None) -> tuple[Watch, Report]
         passes_before = watch.passes
         limit = dies_after if lives < 3 else None
 
-        def is_over(_: Report, limit: int | None = limit, before: int = passes_before) -> bool:
-            return limit is not None and watch.passes - before >= limit
+        def is_over(report: Report, limit: int | None = limit, before: int = passes_before) -> bool:
+            return waits_for_somebody(world, report) or (limit is not None and watch.passes - before >= limit)
 
         report = asyncio.run(
             run_forever(world.ports(watch), Memory(world.time), on_report=watch.on_report, is_over=is_over)
         )
-        if limit is None or watch.passes - passes_before < limit:
+        if limit is None or watch.passes - passes_before < limit or waits_for_somebody(world, report):
             return watch, report
         lives += 1
+
+
+def waits_for_somebody(world: World, report: Report) -> bool:
+    """Whether only a person can end the wait: gates are asked all the while, so such a world never stands still."""
+    holds = report.decision.holds if report.decision is not None else ()
+    is_asked = any(held.code in (HoldCode.APPROVAL_PENDING, HoldCode.ROLLBACK_PENDING) for held in holds)
+    return is_asked and (world.next_at is None or world.time > LAST_WORD_AT)
 
 
 def ending(world: World) -> dict[str, Any]:
@@ -252,7 +268,9 @@ def test_a_campaign_that_is_undone_leaves_every_node_and_every_resource_as_they_
     assert set(found["drivers"].values()) == {OLD.version}
     assert {version for _, version in found["carried"]} == {OLD.version}
     assert found["cordons"] == set()
-    assert PublishStep.PROMOTION not in found["steps"] or PublishStep.REVERT in found["steps"] or story.via is Via.DIRECT
+    assert (
+        PublishStep.PROMOTION not in found["steps"] or PublishStep.REVERT in found["steps"] or story.via is Via.DIRECT
+    )
     has_begun = any(turn.phase is RolloutPhase.CANARY for turn in watch.record.history)
     if has_begun and world.outside.source is not None:
         assert PublishStep.BAD in found["steps"]

@@ -17,11 +17,12 @@ from seatrial.core.actions import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.snapshot import NodePhase, NodeRecord
 from seatrial.ports import Result
-from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, named, table
+from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
 from seatrial.sim.faults import FAULTS, Listing, Seat, Stream, View, Weather
+from seatrial.sim.outside import TELLING
 from seatrial.sim.reactions import HEALTHY, REACTIONS, new_node
 from seatrial.sim.schedules import Judge, run_schedule, why_unsettled
-from seatrial.sim.world import World
+from seatrial.sim.world import OUTSIDE_DELAYS, World
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,7 @@ def test_the_same_seed_is_the_same_schedule() -> None:
 
 
 def test_every_reaction_is_in_the_table_and_the_table_is_printed_with_its_seed() -> None:
-    assert set(named(Kind.REACTION)) == set(REACTIONS)
+    assert set(named(Kind.REACTION)) == {*REACTIONS, *OUTSIDE_DELAYS}
     lines = table(7).splitlines()
     assert lines[0] == "seed 7"
     assert len(lines) == len(BEHAVIOURS) + 1
@@ -57,6 +58,11 @@ def test_every_reaction_is_in_the_table_and_the_table_is_printed_with_its_seed()
 @pytest.mark.parametrize("name", named(Kind.FATE))
 def test_every_fate_by_name_is_a_fate(name: str) -> None:
     assert fate_of(name, NEW.version) != HEALTHY
+
+
+@pytest.mark.parametrize("name", named(Kind.VERDICT))
+def test_every_verdict_by_name_is_in_store_for_a_gate(name: str) -> None:
+    assert gate_fate_of(name, NEW.version) != TELLING
 
 
 # ── an act on a bad day ──────────────────────────────────────────────────────────────────────────────────────────────

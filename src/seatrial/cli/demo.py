@@ -1,224 +1,257 @@
-"""Watch an upgrade of 24 simulated nodes, one of them failing. Needs no cluster, no GPU, no root.
+"""Watch two rollouts over 24 simulated nodes: one is promoted, one is caught in its bake and taken back.
 
-The decisions are those of the real controller: only the cluster is simulated, and its clock, so that an hour takes
-seconds. One node was cordoned by an admin beforehand, and one has a driver module that does not load.
+A matrix in a scratch Git repository is checked and planned; its canary entry is rolled out: canary, gates, 48 hours of
+bake, waves, tag. Then the same with a driver that loses 3 % of throughput. The cluster and its clock are simulated, so
+days take seconds; the rules, the decisions and the commits are real. Needs git; no cluster, no GPU, no root.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import tempfile
 import time
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console
 
-    from seatrial.run.loop import Report
+    from seatrial.cli.demo_stage import Workshop
+    from seatrial.cli.demo_telling import Chapter
+    from seatrial.core.facts import Facts
+    from seatrial.core.intent import Intent
+    from seatrial.core.snapshot import Instant, NodeSeen
+    from seatrial.sim.outside import GateFate, Outside
     from seatrial.sim.world import World
 
 EXITS: tuple[ExitCode, ...] = ()
 NODES = 24
 GPUS_PER_NODE = 8
-FAILING = "gpu-05"
-CORDONED_BY_ADMIN = "gpu-17"
-OLD, NEW = "570.124.06", "580.105.08"
-KERNEL = "6.8.0-60-generic"
+RUNNING, GOOD, SLOW = "580.173.02", "595.91.07", "610.57.04"
+LOSS = "3.1 % less throughput than the nodes beside it, and 2 % are allowed"
+SLOW_FROM_ROUND = 8
+"""A loss this small is told from noise after some hours only: the gate sees it in this round, and not before."""
+LINES = 60
+"""About how many lines are paced on a terminal."""
+REPORT = "report.html"
+
+
+class FolderInUse(SeatrialError):  # noqa: N818
+    """The demo makes a repository, and something is there already."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="repeat exactly this world (1)")
-    parser.add_argument("--seconds", type=float, default=12.0, help="how long to stretch it over on a terminal (12)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to stretch it over on a terminal (20)")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="where to put repository and report (a new one)")
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.live import Live
+    from seatrial.cli import rollout_html, terminal
+    from seatrial.cli.check import known
+    from seatrial.cli.demo_stage import Workshop
 
-    from seatrial.cli import terminal
-    from seatrial.run.loop import run_forever
-    from seatrial.run.memory import Memory
-
-    world, story = _world(args.seed), Story()
-    console = terminal.console()
-    console.print(f"Upgrading {NODES} simulated nodes from driver {OLD} to {NEW}, 4 at a time (seed {args.seed}).\n")
-    started = time.monotonic()
-    if console.is_terminal:
-        seconds_per_hour = args.seconds
-        with Live(console=console, refresh_per_second=15, transient=True) as live:
-
-            def show(report: Report) -> None:
-                story.take(report, world)
-                live.update(_picture(world, story))
-                time.sleep(max(0.0, world.time / 3600 * seconds_per_hour - (time.monotonic() - started)))
-
-            report = asyncio.run(run_forever(world.ports(story), Memory(0.0), on_report=show, is_over=lambda _: False))
-    else:
-        progress = _Lines(story, world)
-        report = asyncio.run(
-            run_forever(world.ports(story), Memory(0.0), on_report=progress.take, is_over=lambda _: False)
-        )
-    console.print(_picture(world, story), soft_wrap=False)
-    for line in _ending(world, story, report, time.monotonic() - started):
-        console.print(line, markup=True)
+    console, started = terminal.console(), time.monotonic()
+    facts, _ = known([])
+    folder = _folder(args.folder)
+    show = Show(
+        console=console,
+        workshop=Workshop(folder, production=RUNNING),
+        facts=facts,
+        seed=args.seed,
+        pause_seconds=args.seconds / LINES if console.is_terminal else 0.0,
+    )
+    console.print(f"{NODES} nodes with {GPUS_PER_NODE} GPUs each run driver {RUNNING}.", style="bold")
+    console.print("The cluster and its clock are simulated; the rules, the decisions and the commits are real.")
+    chapters = list(_chapters(show))
+    log = show.workshop.log()
+    console.print("\nWhat the repository says now", style="bold")
+    for line in log:
+        console.print(f"  {line}")
+    page = folder / REPORT
+    page.write_text(rollout_html.page(chapters, log, NODES), encoding="utf-8")
+    for line in _ending(chapters, time.monotonic() - started, page):
+        console.print(line)
     return ExitCode.OK
 
 
-class Story:
-    """What happened, as the report at the end tells it; also the journal of the demo's loop."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """What both rollouts are played with."""
 
-    def __init__(self) -> None:
-        self.acts: Counter[str] = Counter()
-        self.entries: list[tuple[float, str, dict[str, object]]] = []
-        self.unavailable_max = 0
-        self.lost_node_seconds = 0.0
-        self.curve: list[tuple[float, int]] = []
-        self.breach_count = 0
-
-    def append(self, at: float, kind: str, fields: Mapping[str, object]) -> None:
-        self.entries.append((at, kind, dict(fields)))
-        if kind == "act":
-            self.acts[str(fields["act"])] += 1
-
-    def take(self, report: Report, world: World) -> None:
-        self.breach_count += len(report.breaches)
-        count = sum(node.facts.is_unavailable for node in world.nodes.values())
-        if self.curve:
-            before_at, before = self.curve[-1]
-            self.lost_node_seconds += (world.time - before_at) * before
-        self.curve.append((world.time, count))
-        self.unavailable_max = max(self.unavailable_max, count)
+    console: Console
+    workshop: Workshop
+    facts: Facts
+    seed: int
+    pause_seconds: float
 
 
-class _Lines:
-    """Progress where there is no terminal: one line whenever another quarter is done."""
-
-    def __init__(self, story: Story, world: World) -> None:
-        self._story, self._world, self._told = story, world, -1
-
-    def take(self, report: Report) -> None:
-        self._story.take(report, self._world)
-        done = _counts(self._world)["upgrade-done"]
-        if done * 4 // NODES > self._told:
-            self._told = done * 4 // NODES
-            print(f"  {_clock(self._world.time)}  {done:2} of {NODES} nodes done", flush=True)
+def _folder(asked: Path | None) -> Path:
+    if asked is None:
+        return Path(tempfile.mkdtemp(prefix="seatrial-demo-"))
+    asked.mkdir(parents=True, exist_ok=True)
+    if any(asked.iterdir()):
+        raise FolderInUse(f"{asked} is not empty, and the demo makes a repository there. Name another folder.")
+    return asked
 
 
-def _world(seed: int) -> World:
+# ── the two rollouts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chapters(show: Show) -> Iterator[Chapter]:
+    from seatrial.sim.outside import GateFate, Outside, cluster_policy
+
+    midnight = datetime.combine(show.facts.built_on, datetime.min.time(), UTC).timestamp()
+    world = _world(
+        show,
+        _intent("autumn", GOOD),
+        _fleet(midnight),
+        Outside(operator=cluster_policy(RUNNING)),
+        midnight + 9 * 3600,
+    )
+    yield _play(show, world, RUNNING, GOOD)
+    fate = GateFate(fails_on=SLOW, from_round=SLOW_FROM_ROUND, detail=LOSS)
+    outside = replace(world.outside, measurements=())  # gates are asked for a rollout
+    after = _world(show, _intent("winter", SLOW), world.nodes.values(), outside, world.time + 3600, fate)
+    yield _play(show, after, GOOD, SLOW)
+
+
+def _play(show: Show, world: World, old: str, new: str) -> Chapter:
+    """Propose, check, plan, and roll out to the end."""
+    from seatrial.cli.demo_stage import Stage
+    from seatrial.cli.demo_telling import Chapter, Teller
+    from seatrial.run.loop import Report, run_forever
+    from seatrial.run.memory import Memory
+
+    name = world.intent.rollout
+    show.console.print(f"\nRollout {name}: driver {old} → {new}", style="bold")
+    show.workshop.propose(new)
+    chapter = Chapter(rollout=name, old=old, new=new, started_at=world.time)
+    teller = Teller(show.console, world, chapter, show.pause_seconds)
+    for word, text in _judged(show, world.time):
+        teller.line(world.time, word, text, "bold")
+    stage = Stage(world, show.workshop, teller.on_written)
+
+    async def play() -> Report:
+        await stage.look()
+        return await run_forever(
+            stage.ports(teller), Memory(world.time), on_report=teller.on_report, is_over=lambda _: False
+        )
+
+    asyncio.run(play())
+    chapter.ended_at = world.time
+    return chapter
+
+
+def _judged(show: Show, at: Instant) -> Iterator[tuple[str, str]]:
+    """What the rules say of the matrix, and the way from what runs to what is wanted."""
+    from seatrial.adapters.files.matrix_file import load_matrix
+    from seatrial.cli.check import report_of
+    from seatrial.core import plan as plans
+    from seatrial.core.findings import Verdict
+    from seatrial.core.matrix import Role
+
+    day = datetime.fromtimestamp(at, UTC).date()
+    reading = load_matrix(show.workshop.matrix).reading
+    report = report_of(reading, str(show.workshop.matrix), show.facts, day)
+    counts = ", ".join(f"{report.count(verdict)} {verdict.value}" for verdict in reversed(Verdict))
+    yield "check", f"{show.workshop.matrix.name}: {counts}"
+    for found in report.found:
+        if found.finding.verdict is not Verdict.OK:
+            yield f"  {found.finding.verdict.value}", f"{found.finding.rule}: {found.finding.message}"
+    if reading.matrix is None:
+        return
+    entries = reading.matrix.entries
+    answer = plans.make_plan(entries[Role.PRODUCTION].stack, entries[Role.CANARY].stack, show.facts, day)
+    if isinstance(answer, plans.Refusal):
+        yield "plan", answer.suggestion
+        return
+    for step in answer.steps:
+        changes = ", ".join(f"{each.component.value} {each.before} → {each.after}" for each in step.changes)
+        yield "plan", f"step {step.number} of {len(answer.steps)}: {changes}; way back {step.rollback.way.value}"
+
+
+def _intent(rollout: str, target: str) -> Intent:
+    from seatrial.core.campaign import Bake, Campaign, Via, Waves
+    from seatrial.core.gates import Gate
     from seatrial.core.intent import Intent
     from seatrial.core.policy import Limits, Policy, Share
-    from seatrial.core.snapshot import DriverRevision
     from seatrial.core.versions import DriverVersion
-    from seatrial.sim.reactions import Fate, new_node
-    from seatrial.sim.world import World
 
-    intent = Intent(
-        rollout="demo",
-        target=DriverVersion.parse(NEW),
-        policy=Policy(limits=Limits(parallel_max=4, unavailable_max=Share(amount=25, is_percent=True))),
+    campaign = Campaign(
+        gates=(
+            Gate(name="smoke-train", image="registry.example/smoke-train:1"),
+            Gate(name="throughput", image="registry.example/throughput:1", gpus=GPUS_PER_NODE),
+        ),
+        bake=Bake(seconds=48 * 3600.0),
+        waves=Waves(first=Share(amount=10, is_percent=True), pause_seconds=1800.0),
+        publish=Via.GIT,
+        has_source=True,
     )
-    running, wanted = DriverRevision(hash="old", version=OLD), DriverRevision(hash="new", version=NEW)
-    nodes = [
+    return Intent(
+        rollout=rollout,
+        target=DriverVersion.parse(target),
+        policy=Policy(limits=Limits(parallel_max=4, unavailable_max=Share(amount=25, is_percent=True))),
+        campaign=campaign,
+    )
+
+
+def _fleet(at: Instant) -> list[NodeSeen]:
+    from seatrial.core.snapshot import DriverRevision
+    from seatrial.sim.reactions import new_node
+
+    running = DriverRevision(hash=RUNNING, version=RUNNING)
+    return [
         new_node(
-            name,
+            f"gpu-{number:02}",
             running=running,
-            wanted=wanted,
-            gpu_pod_count=index % 3,
-            is_cordoned=name == CORDONED_BY_ADMIN,
+            wanted=running,
+            gpu_pod_count=number % 3,
             gpu_count=GPUS_PER_NODE,
             has_features=True,
             clients=("dcgm",),
-            labels={"feature.node.kubernetes.io/kernel-version.full": KERNEL},
+            at=at,
         )
-        for index, name in enumerate(f"gpu-{number:02}" for number in range(NODES))
+        for number in range(NODES)
     ]
-    return World(nodes, intent, fates={FAILING: Fate(driver_fails_on=NEW)}, seed=seed)
 
 
-COLOURS = {
-    "upgrade-done": "green",
-    "upgrade-failed": "bold red",
-    "upgrade-required": "dim",
-    "validation-required": "cyan",
-    "uncordon-required": "cyan",
-}
+def _world(
+    show: Show, intent: Intent, nodes: Iterable[NodeSeen], outside: Outside, at: Instant, fate: GateFate | None = None
+) -> World:
+    from seatrial.sim.world import World
+
+    gates = {"throughput": fate} if fate is not None else {}
+    return World(nodes, intent, outside=outside, gate_fates=gates, seed=show.seed, started_at=at)
 
 
-def _picture(world: World, story: Story) -> Group:
-    from rich.columns import Columns
-    from rich.console import Group
-    from rich.text import Text
-
-    cells = []
-    for name, node in sorted(world.nodes.items()):
-        phase = node.record.phase.value if node.record else "unknown"
-        cordon = "▪" if node.facts.is_cordoned else " "
-        cells.append(
-            Text(
-                f"{name}{cordon}{phase.removesuffix('-required').removeprefix('upgrade-'):14}",
-                style=COLOURS.get(phase, "yellow"),
-            )
-        )
-    counts = _counts(world)
-    done, failed = counts["upgrade-done"], counts["upgrade-failed"]
-    width = 32
-    bar = "█" * (done * width // NODES) + "▒" * (failed * width // NODES)
-    head = Text(
-        f"{_clock(world.time)}  {bar:·<{width}} {done} done, {failed} failed, "
-        f"{story.curve[-1][1] if story.curve else 0} unavailable"
-    )
-    return Group(head, Columns(cells, equal=True, padding=(0, 1)))
-
-
-def _ending(world: World, story: Story, report: Report, wall_seconds: float) -> list[str]:
+def _ending(chapters: list[Chapter], wall_seconds: float, page: Path) -> Iterator[str]:
     from seatrial.core import explain
 
-    intent = world.intent
-    limit = intent.limits.unavailable_max.of(NODES)
-    counts = _counts(world)
-    acts = story.acts
-    done, failed = counts["upgrade-done"], counts["upgrade-failed"]
-    unavailable = f"{story.unavailable_max} of {NODES} nodes were unavailable at once (limit {limit})"
-    restarts = f"{acts['RestartPod']} driver restarts"
-    gpu_hours = story.lost_node_seconds / 3600 * GPUS_PER_NODE
-    lines = [
-        "",
-        f"[bold]What happened[/] ({explain.span(world.time)} of simulated time in {wall_seconds:.1f} s)",
-        f"  {done} of {NODES} nodes run driver {NEW}; {failed} failed and stays cordoned.",
-        f"  {acts['EvictPods']} evictions, {restarts}, {acts['Cordon']} cordons, {acts['Uncordon']} uncordons.",
-        f"  At most {unavailable}; {gpu_hours:.0f} GPU-hours were not to be had ({GPUS_PER_NODE} GPUs a node).",
-        f"  Unavailable nodes over time: {_spark(story.curve, world.time)}",
-        f"  {story.breach_count} promises broken in {len(story.curve)} passes.",
-        "",
-        "[bold]What waits, and why[/]",
-    ]
-    if report.decision is not None:
-        lines += [f"  {explain.sentence(held, world.time)}" for held in report.decision.holds] or ["  nothing"]
-    lines += [
-        f"  {CORDONED_BY_ADMIN}: upgraded, and still cordoned, because an admin had cordoned it before us.",
-        "",
-        "Next: `seatrial testbed up` gives you a real API server to try the controller on.",
-    ]
-    return lines
+    simulated = explain.span(sum(chapter.ended_at - chapter.started_at for chapter in chapters))
+    acts = sum((chapter.acts for chapter in chapters), start=type(chapters[0].acts)())
+    most = max(chapter.unavailable_max for chapter in chapters)
+    yield f"\nWhat happened ({simulated} of simulated time in {wall_seconds:.1f} s)"
+    for chapter in chapters:
+        yield f"  {chapter.rollout}: {chapter.record.phase.value}{_because(chapter)}"
+    yield (
+        f"  {acts['EvictPods']} evictions, {acts['RestartPod']} driver restarts, {acts['StartProbe']} gates asked; "
+        f"at most {most} of {NODES} nodes unavailable at once."
+    )
+    breaches = sum(chapter.breach_count for chapter in chapters)
+    yield f"  {breaches} promises broken in {sum(chapter.pass_count for chapter in chapters)} passes."
+    yield ""
+    yield f"Report:     {page}"
+    yield f"Repository: {page.parent / 'remote.git'}"
+    yield "Next: `seatrial testbed up` gives you a real API server to try the controller on."
 
 
-def _spark(curve: list[tuple[float, int]], end: float, width: int = 60) -> str:
-    """The curve as a row of blocks, each the highest value of its slice of time."""
-    blocks = " ▁▂▃▄▅▆▇█"
-    tops = [0] * width
-    for (start, count), (stop, _) in zip(curve, [*curve[1:], (end, 0)], strict=True):
-        for place in range(int(start / max(end, 1) * (width - 1)), int(stop / max(end, 1) * (width - 1)) + 1):
-            tops[place] = max(tops[place], count)
-    highest = max(tops) or 1
-    return "".join(blocks[round(top / highest * 8)] for top in tops) + f" (peak {highest})"
-
-
-def _counts(world: World) -> Counter[str]:
-    return Counter(node.record.phase.value if node.record else "unknown" for node in world.nodes.values())
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 3600:02}:{int(seconds) % 3600 // 60:02}:{int(seconds) % 60:02}"
+def _because(chapter: Chapter) -> str:
+    return f", because {chapter.record.why}" if chapter.record.why else f"; every node runs {chapter.new}"

@@ -63,7 +63,7 @@ def table(rollouts: Iterable[Rollout]) -> Iterable[tuple[str, ...]]:
         if not turns and each.phase:
             yield _when(each.created), each.name, each.target, each.phase, "", ""
         ends = [*(str(turn.get("at", "")) for turn in turns[1:]), ""]
-        for turn, end in zip(turns, ends, strict=True):
+        for turn, end in zip(turns, ends, strict=False):
             at = str(turn.get("at", ""))
             why = str(turn.get("why", ""))
             yield _when(at), each.name, each.target, str(turn.get("phase", "")), _lasted(at, end), why

@@ -233,8 +233,15 @@ def change_of(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     if args.what == "skip":
         begun = _has_begun(node)
         late = "; it has begun and still finishes, the next upgrade leaves it out" if begun else ""
-        return Change(labels={keys.SKIP_LABEL: "true"}, annotations={}, said=f"{node.name} is left out{late}")
+        # A rollout that keeps the node out until its wave would take the label away then; a person's stays.
+        ours: dict[str, str | None] = {keys.SKIPPED_BY_ANNOTATION: None} if node.facts.skipped_by else {}
+        return Change(labels={keys.SKIP_LABEL: "true"}, annotations=ours, said=f"{node.name} is left out{late}")
     if args.what == "unskip":
+        if node.facts.skipped_by:
+            raise NodeRefused(
+                f"{node.name} is kept out by rollout {node.facts.skipped_by} until its wave, which lets it in by "
+                f"itself; `seatrial why {node.facts.skipped_by}` says what that waits for."
+            )
         return Change(labels={keys.SKIP_LABEL: None}, annotations={}, said=f"{node.name} may be upgraded")
     return _retry(found, node, args)
 

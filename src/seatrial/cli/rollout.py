@@ -101,10 +101,9 @@ def _add_nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _add_adopt(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only say it")
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
-    cluster_options.add_cluster_arguments(parser)
+    from seatrial.cli import rollout_adopt
+
+    rollout_adopt.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

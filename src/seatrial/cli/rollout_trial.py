@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.rollout_picture import HELD
 from seatrial.core import explain, waves
 from seatrial.core.actions import (
     Action,
@@ -33,18 +34,20 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.campaign import CampaignRecord, RolloutPhase, Via
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Via
 from seatrial.core.holds import Hold
 
 if TYPE_CHECKING:
     from seatrial.cli.rollout_source import Target
     from seatrial.cli.rollout_start import Around
     from seatrial.core.campaign import Campaign
+    from seatrial.core.snapshot import NodeSeen, RolloutRecord
     from seatrial.ports import Outcome, Sight
     from seatrial.run.loop import Report
     from seatrial.sim.outside import Outside
     from seatrial.sim.world import World
 
+DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."
 PASSES_MAX: Final = 5_000
 BEFORE_VERDICT: Final = frozenset({RolloutPhase.PROPOSED, RolloutPhase.CANARY, RolloutPhase.GATING})
 
@@ -72,6 +75,11 @@ class Trial:
     def is_judged(self) -> bool:
         return self.record.phase not in BEFORE_VERDICT
 
+    @property
+    def is_held(self) -> bool:
+        """Whether it would wait for somebody."""
+        return any(held.code in HELD for held in self.holds)
+
 
 def show(around: Around, target: Target, *, output: str) -> int:
     """Print what would be written; exit code 12 where it would wait for somebody before the first verdict."""
@@ -80,7 +88,7 @@ def show(around: Around, target: Target, *, output: str) -> int:
         print(json.dumps(_as_data(around, trial), indent=2))
     else:
         print("\n".join(_lines(around, trial)))
-    return ExitCode.OK if trial.is_judged else ExitCode.HELD
+    return ExitCode.HELD if trial.is_held else ExitCode.OK
 
 
 def rehearse(around: Around, target: Target) -> Trial:
@@ -89,7 +97,8 @@ def rehearse(around: Around, target: Target) -> Trial:
     from seatrial.run.memory import Memory
     from seatrial.sim.world import World
 
-    world = World(around.members.values(), around.intent, outside=_outside(around, target), started_at=around.at)
+    members = [_playable(node) for node in around.members.values()]
+    world = World(members, around.intent, outside=_outside(around, target), started_at=around.at)
     rehearsal = _Rehearsal(world, around)
     ports = replace(world.ports(rehearsal), observer=rehearsal, executor=rehearsal)
     memory = Memory(around.at)
@@ -99,6 +108,30 @@ def rehearse(around: Around, target: Target) -> Trial:
     is_judged = record.phase not in BEFORE_VERDICT
     mine = () if is_judged else tuple(held for held in holds if held.subject == around.intent.rollout)
     return Trial(writes=tuple(rehearsal.writes), record=record, holds=mine)
+
+
+def _playable(node: NodeSeen) -> NodeSeen:
+    """A live node as the simulated world plays one.
+
+    Pods count their generations in their uid. Which GPUs come back is not simulated, so nothing is remembered of them;
+    and a deploy label whose DaemonSet holds no GPU is none of a trial's business.
+    """
+    facts = node.facts
+    kept = {pod.deploy_label for pod in facts.pods}
+    labels = {key: value for key, value in facts.labels.items() if not key.startswith(DEPLOY_PREFIX) or key in kept}
+    record = node.record
+    return replace(
+        node,
+        facts=replace(
+            facts,
+            labels=labels,
+            offer=replace(facts.offer, resources=()),
+            driver=replace(facts.driver, uid=f"{facts.driver.uid}-0") if facts.driver else None,
+            validator=replace(facts.validator, uid=f"{facts.validator.uid}-0") if facts.validator else None,
+            dra=replace(facts.dra, uid=f"{facts.dra.uid}-0") if facts.dra else None,
+        ),
+        record=replace(record, old_pod=f"{record.old_pod}-0") if record and record.old_pod else record,
+    )
 
 
 def _outside(around: Around, target: Target) -> Outside:
@@ -171,8 +204,7 @@ def told(action: Action) -> tuple[str, str]:
     match action:
         case WriteRolloutRecord(record=record):
             phase = f"phase {record.campaign.phase.value}" if record.campaign is not None else "its record"
-            names = ", ".join(admission.node for admission in record.admitted)
-            return f"gpurollout/{record.name} status", phase + (f", may be disrupted: {names}" if names else "")
+            return f"gpurollout/{record.name} status", phase + _more(record)
         case MarkNode(node=node, rollout=rollout, canary=canary, skip=skip):
             marks = [
                 _label("seatrial.dev/canary", rollout, canary),
@@ -181,7 +213,7 @@ def told(action: Action) -> tuple[str, str]:
             return f"node/{node}", ", ".join(mark for mark in marks if mark)
         case Publish(step=step, versions=versions, via=via):
             carried = ", ".join(f"{name} driver version {version}" for name, version in versions)
-            where = "git commit" if via is Via.GIT else versions[0][0] if versions else "nothing"
+            where = "git commit" if via is Via.GIT else ", ".join(name for name, _ in versions)
             return where, f"{carried} (step {step})"
         case Cordon(node=node, record=record):
             return f"node/{node}", f"cordon, state {record.phase.value}"
@@ -211,6 +243,14 @@ def told(action: Action) -> tuple[str, str]:
             return f"nodemaintenance/{action.name}", f"{type(action).__name__} for node/{action.node}"
 
 
+def _more(record: RolloutRecord) -> str:
+    """What a record says besides its phase."""
+    names = ", ".join(admission.node for admission in record.admitted)
+    gates = record.campaign.gates if record.campaign is not None else ()
+    verdicts = ", ".join(f"{each.gate} on {each.node} {each.verdict.value}" for each in gates)
+    return (f", may be disrupted: {names}" if names else "") + (f", gates: {verdicts}" if verdicts else "")
+
+
 def _label(key: str, value: str, is_set: bool | None) -> str:
     if is_set is None:
         return ""
@@ -225,7 +265,9 @@ def _lines(around: Around, trial: Trial) -> Iterator[str]:
     rows += [(explain.span(each.after_seconds), each.what, each.content) for each in trial.writes]
     yield terminal.columns(rows)
     yield ""
-    if trial.holds:
+    if not trial.is_judged and trial.record.mode is Mode.DELEGATED and not trial.is_held:
+        yield "From here NVIDIA's upgrade controller moves the canary; what it does is not simulated."
+    elif trial.holds:
         yield f"It would wait in {trial.record.phase.value}:"
         for held in trial.holds:
             yield f"  {held.code.value}: {explain.why(held)}. {explain.next_step(held)}"

@@ -1,7 +1,10 @@
 """Keeps an eye on the home of the matrix of the rollout at work, and does there what its campaign decides.
 
-Looks every half minute, and at once after a write of ours. What was seen before a failure stays, with the reason why it
-is old beside it: the rollout waits, says so, and loses nothing. Tests: tests/controller/test_keeper.py, tests/e2e/
+    seen        facts, with the moment of the look in `since`
+    not seen    the facts from before stay, `trouble` says why they are old, `since` says since when
+
+Looks every half minute, and at once after a write of ours. One thing at a time: a look that began before a write never
+hides it. Tests: tests/controller/test_keeper.py, tests/e2e/
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from typing import Final, TypeAlias
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import NothingToChange, Stale
 from seatrial.adapters.git.repository import Author, Repository
-from seatrial.adapters.kube import errors, models
+from seatrial.adapters.kube import errors, models, rollout_intent
 from seatrial.adapters.kube.client import Client
-from seatrial.controller.homes import ConfigMapHome, GitHome, GitPlaces, Home, Standing
+from seatrial.controller.config_map_home import ConfigMapHome
+from seatrial.controller.git_home import GitHome, GitPlaces
+from seatrial.controller.homes import Apart, Home, Standing
 from seatrial.core.actions import HomeAct
 from seatrial.core.campaign import SourceFacts
 from seatrial.core.errors import SeatrialError
@@ -28,6 +33,7 @@ from seatrial.ports import Outcome, Result
 LOOK_SECONDS: Final = 30.0
 AUTHOR: Final = Author(name="seatrial", email="seatrial@localhost")
 """Whose name commits bear where Git was given none."""
+NAME_LENGTH_MAX: Final = 200
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -62,9 +68,11 @@ class Keeper:
         self._on_change = on_change
         self._now = now
         self._key: Key | None = None
+        self._name = ""
         self._home: Home | None = None
         self._facts: SourceFacts | None = None
         self._due = asyncio.Event()
+        self._turn = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Keeper:
@@ -82,55 +90,67 @@ class Keeper:
         return self._facts
 
     async def do(self, act: HomeAct) -> Outcome:
-        """Try an act once."""
+        """Try an act once, and look at what came of it."""
+        async with self._turn:
+            outcome = await self._try(act)
+            await self._look()
+        return outcome
+
+    async def _try(self, act: HomeAct) -> Outcome:
+        self._follow(self._current())
         home, standing = self._home, self._standing()
-        if home is None or standing is None:
-            return Outcome(action=act, result=Result.FAILED, detail="the rollout names no repository to write to")
+        if standing is None or self._name not in (act.rollout, "") or act.rollout != standing.intent.rollout:
+            return Outcome(action=act, result=Result.STALE, detail=f"{act.rollout} is not the rollout at work any more")
+        if home is None:
+            trouble = self._facts.trouble if self._facts is not None else ""
+            detail = trouble or "The rollout names nothing to write to. Set spec.matrix, or spec.publish.git."
+            return Outcome(action=act, result=Result.FAILED, detail=detail)
         try:
             await home.do(act, standing)
         except (Stale, errors.Conflict) as err:
-            outcome = Outcome(action=act, result=Result.STALE, detail=str(err))
+            return Outcome(action=act, result=Result.STALE, detail=str(err))
         except NothingToChange:
-            outcome = Outcome(action=act, result=Result.DONE)  # somebody did it before us; the next look shows it
+            pass  # somebody published it before us; the resource will be seen to carry it
         except SeatrialError as err:
-            outcome = Outcome(action=act, result=Result.FAILED, detail=str(err))
-        else:
-            outcome = Outcome(action=act, result=Result.DONE)
-        await self._look()
-        return outcome
+            return Outcome(action=act, result=Result.FAILED, detail=str(err))
+        return Outcome(action=act, result=Result.DONE)
 
     async def _run(self) -> None:
         while True:
             self._due.clear()
             self._follow(self._current())
-            await self._look()
+            async with self._turn:
+                await self._look()
+            # Not wait_for: Python 3.11's loses a cancellation that comes together with the event.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._due.wait(), self._settings.look_seconds)
+                async with asyncio.timeout(self._settings.look_seconds):
+                    await self._due.wait()
 
     async def _look(self) -> None:
         home = self._home
         if home is None:
             return
-        now = self._now()
         try:
-            facts = await home.look(now)
+            facts = await home.look(self._now())
         except SeatrialError as err:
             before = self._facts or SourceFacts()
-            since = before.since if before.trouble else now
-            facts = replace(before, trouble=str(err), since=since)
-        if home is self._home and facts != self._facts:
-            is_news = self._facts is None or replace(facts, since=0.0) != replace(self._facts, since=0.0)
-            self._facts = facts
-            if is_news:
-                self._on_change()
+            facts = replace(before, trouble=str(err), since=before.since if before.trouble else self._now())
+        if home is not self._home:
+            return  # the rollout at work is another one by now
+        is_news = self._facts is None or replace(facts, since=0.0) != replace(self._facts, since=0.0)
+        self._facts = facts
+        if is_news:
+            self._on_change()
+
+    # ── whose home ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _follow(self, rollout: models.Rollout | None) -> None:
         """Turn to the home of this rollout, if it is another than before."""
         key = _key_of(rollout)
         if key == self._key:
             return
-        self._key, self._facts = key, None
-        self._home = None
+        self._key, self._facts, self._home = key, None, None
+        self._name = rollout.metadata.name if rollout is not None else ""
         if rollout is not None and key is not None:
             try:
                 self._home = self._make(rollout)
@@ -139,41 +159,40 @@ class Keeper:
         self._due.set()
 
     def _make(self, rollout: models.Rollout) -> Home | None:
-        spec = rollout.spec
-        identity = identity_of(rollout)
-        if spec.matrix is not None and spec.matrix.config_map is not None:
-            named = spec.matrix.config_map
-            return ConfigMapHome(
-                self._client,
-                rollout=identity,
-                namespace=named.namespace,
-                name=named.name,
-                key=named.key,
-                entry=spec.matrix.entry,
-            )
+        spec, identity = rollout.spec, identity_of(rollout)
+        place, to = rollout_intent.publish_place(spec), spec.publish.git
+        is_by_request = to.pull_requests if to is not None else False
         git = spec.matrix.git if spec.matrix is not None else None
-        to = spec.publish.git
-        url, branch = (git.url, git.branch) if git is not None else (to.url, to.branch) if to is not None else ("", "")
-        if not url:
-            return None
-        repository = Repository(
-            Remote(url=url, branch=branch or "main", credentials=self._settings.credentials),
-            self._settings.folder / identity,
-            author=AUTHOR,
-        )
-        places = GitPlaces(
-            matrix=git.path if git is not None else "",
-            entry=spec.matrix.entry if spec.matrix is not None else "",
-            published=to.path if to is not None else "",
-            pinned=git.commit if git is not None else "",
-            is_by_request=to.pull_requests if to is not None else False,
-        )
-        return GitHome(repository, rollout=identity, places=places)
+        entry = spec.matrix.entry if spec.matrix is not None else ""
+        is_together = git is not None and place is not None and (git.url, git.branch) == (place.url, place.branch)
+        matrix: Home | None = None
+        if git is not None:
+            places = GitPlaces(
+                matrix=git.path,
+                entry=entry,
+                published=place.path if place is not None and is_together else "",
+                pinned=git.commit,
+                is_by_request=is_by_request,
+            )
+            matrix = GitHome(self._repository(git, identity), rollout=identity, places=places)
+        elif spec.matrix is not None and spec.matrix.config_map is not None:
+            named = spec.matrix.config_map
+            where = {"namespace": named.namespace, "name": named.name, "key": named.key}
+            matrix = ConfigMapHome(self._client, rollout=identity, entry=entry, **where)
+        if place is None or is_together:
+            return matrix
+        places = GitPlaces(published=place.path, is_by_request=is_by_request)
+        files = GitHome(self._repository(place, f"{identity}-published"), rollout=identity, places=places)
+        return Apart(matrix=matrix, files=files) if matrix is not None else files
+
+    def _repository(self, place: models.RolloutGit, folder: str) -> Repository:
+        remote = Remote(url=place.url, branch=place.branch, credentials=self._settings.credentials)
+        return Repository(remote, self._settings.folder / folder, author=AUTHOR)
 
 
 def identity_of(rollout: models.Rollout) -> str:
     """What names a rollout for ever: another one of the same name, made later, is not taken for it."""
-    return f"{rollout.metadata.name}-{rollout.metadata.uid[:8]}"
+    return f"{rollout.metadata.name[:NAME_LENGTH_MAX]}-{rollout.metadata.uid[:8]}"
 
 
 def _key_of(rollout: models.Rollout | None) -> Key | None:

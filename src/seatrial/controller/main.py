@@ -34,6 +34,7 @@ from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
 from seatrial.controller.metrics import Metrics
+from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
 from seatrial.controller.teller import Teller
 from seatrial.ports import Ports
@@ -142,7 +143,8 @@ async def control(settings: Settings, log: Log) -> Report | None:
         if not await leading.lead(election, log, patience_seconds=patience_seconds, is_stopping=stopping.is_set):
             return None
         log.say("leading", lease=f"{settings.lease_namespace}/{LEASE}")
-        teller = Teller(recorder)
+        notifier = Notifier(webhook.post, log)
+        teller = Teller(recorder, rollout=observer.current_rollout, notify=notifier.send)
         executor = KubeExecutor(
             client,
             observer,
@@ -178,6 +180,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         await executor.drain(DRAIN_SECONDS)
         log.outcomes(collect(ports, clock.now()))  # no further pass does it
         await recorder.drain(EVENTS_SECONDS)
+        await notifier.drain(EVENTS_SECONDS)
         if not settings.once and not stopping.is_set():
             raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
         return report

@@ -77,7 +77,8 @@ class Pacer:
             self._memory = pace.noted(paced, time.time(), is_done=True)
         return time.time()
 
-    async def _leave(self) -> None:
+    async def _leave(self) -> float | None:
         if self._has_begun:
             self._has_begun = False
             await pacing.sweep(self._client)
+        return None

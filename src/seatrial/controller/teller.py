@@ -8,10 +8,12 @@ Tests: tests/controller/test_teller.py
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from seatrial.adapters.kube import models, records
+from seatrial.adapters.kube import keys, models, records
 from seatrial.adapters.kube.events import EventRecorder, EventType, Subject
+from seatrial.controller import notices
 from seatrial.core.actions import (
     Action,
     EvictPods,
@@ -19,8 +21,10 @@ from seatrial.core.actions import (
     PauseClients,
     RestartPod,
     WriteNodeRecord,
+    WriteRolloutRecord,
 )
-from seatrial.core.announce import About, Announcement, Tone, announce
+from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase
+from seatrial.core.campaign import CampaignRecord
 from seatrial.core.snapshot import NodePhase, NodeSeen
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
@@ -34,8 +38,17 @@ MOVING: Final = frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQU
 class Teller:
     """Is told of passes and outcomes; tells people."""
 
-    def __init__(self, recorder: EventRecorder) -> None:
+    def __init__(
+        self,
+        recorder: EventRecorder,
+        *,
+        rollout: Callable[[], models.Rollout | None] = lambda: None,
+        notify: Callable[[str, bytes], None] = lambda _url, _body: None,
+    ) -> None:
         self._recorder = recorder
+        self._rollout = rollout
+        self._notify = notify
+        self._campaign: CampaignRecord | None = None
         self._before: dict[str, NodeSeen | None] = {}
         self._moved: set[str] = set()
 
@@ -43,12 +56,15 @@ class Teller:
         """Remember on which nodes a pass has begun to act; right after the pass, before any act can end."""
         if report.decision is None or report.sight is None or report.breaches:
             return
+        self._campaign = report.sight.seen.rollout.campaign
         for action in report.decision.actions:
             if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
 
     def tell(self, action: Action, outcome: Outcome, written: models.Node | None) -> None:
         """Tell how an act ended; a block is a matter of course, and what is stale never happened."""
+        if isinstance(action, WriteRolloutRecord) and outcome.result is Result.DONE:
+            self._tell_phase(action)
         if not isinstance(action, NodeAct):
             return
         before = self._before.pop(action.id, None)
@@ -62,6 +78,22 @@ class Teller:
                 self._record(announcement, _subject(announcement, action, written))
         if isinstance(action, WriteNodeRecord) and action.record.phase not in MOVING and outcome.result is Result.DONE:
             self._moved.discard(action.node)
+
+    def _tell_phase(self, action: WriteRolloutRecord) -> None:
+        """Tell of a turn that a campaign took, as an Event and to whoever wants to be notified."""
+        before, self._campaign = self._campaign, action.record.campaign
+        if action.record.campaign is None:
+            return
+        rollout = self._rollout()
+        for announcement in announce_phase(before, action.record.campaign):
+            uid = rollout.metadata.uid if rollout is not None else ""
+            subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=action.record.name, uid=uid)
+            self._recorder.record(
+                subject, reason=PHASE_REASON, message=announcement.text, type=TYPES[announcement.tone]
+            )
+            wanted = rollout.spec.notifications if rollout is not None else None
+            if wanted is not None and wanted.webhook:
+                self._notify(wanted.webhook, notices.notice_of(action.record, announcement, wanted.format))
 
     def _record(self, announcement: Announcement, subject: Subject) -> None:
         self._recorder.record(subject, reason=REASON, message=announcement.text, type=TYPES[announcement.tone])

@@ -13,7 +13,17 @@ act.
     RestartPod          delete an operand's pod (driver, validator, DRA plugin), so that its DaemonSet starts a new one
     RequestMaintenance  ask the maintenance operator to empty a node
     ReleaseMaintenance  tell it that the node is no longer needed
-    WriteRolloutRecord  the ledger and the summary, by compare-and-set
+    WriteRolloutRecord  the ledger, the campaign and the summary, by compare-and-set
+
+    MarkNode            set or take away a campaign's marks on a node: the canary's label, our skip label
+    Publish             have resources carry a version, by a commit or by writing them
+    RevertCommits       take our commits back, and nobody else's
+    MarkBad             write into the matrix that an entry was rejected
+    Promote             move the entries of the matrix, and tag it
+    StartProbe          have a gate measured on a node
+    SetAutoUpgrade      switch NVIDIA's own upgrade controller on or off
+    MakePool            make the canary's MachineConfigPool
+    RemovePool          remove it again
 
 Tests: tests/core/test_actions.py
 """

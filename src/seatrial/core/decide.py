@@ -57,6 +57,8 @@ STOPS: Final = (
 """Why a rollout as a whole does not disrupt anybody."""
 FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+_STATES: Final = frozenset(phase.value for phase in NodePhase)
+
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases in which a node may not run the target before its turn."""
 
@@ -362,8 +364,18 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None) -> Summa
 
     A stopped rollout is not done even when every node is in order: they may all be in order on the old driver.
     """
-    phases = Counter(node.record.phase if node.record else None for node in seen.nodes.values())
+    record = seen.rollout.campaign
+    is_delegated = record is not None and record.mode is Mode.DELEGATED
+    phases = Counter(_phase_of(node, is_delegated) for node in seen.nodes.values())
     return summary_of(seen, phases, Counter(held.code for held in holds), stop)
+
+
+def _phase_of(node: NodeSeen, is_delegated: bool) -> NodePhase | None:
+    """Where a node stands, by the word of whoever moves it."""
+    if not is_delegated:
+        return node.record.phase if node.record else None
+    state = node.facts.nvidia_state
+    return NodePhase(state) if state in _STATES else None
 
 
 def summary_of(

@@ -68,8 +68,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "or choose others in spec.canary.",
     ),
     HoldCode.NO_WAY_BACK: _says(
-        "it is not known which driver {resource} carried before: "
-        "node {node} does not run the target, and neither says a version to go back to",
+        "{resource} says no driver version, and node {node} does not say which one it runs: "
+        "there would be nothing to go back to",
         "Write the version in use into {resource}, so that there is something to return to.",
     ),
     HoldCode.NOTHING_TO_PUBLISH: _says(
@@ -78,7 +78,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.HALF_DONE: _says(
         "nodes are half-way through another upgrade, or failed in it: {count}, first {nodes}",
-        "See what would become of each with `seatrial rollout adopt {subject}`, and let it finish or undo them.",
+        "See what would become of each with `seatrial rollout adopt --dry-run`, then let it finish or undo them.",
     ),
     HoldCode.SOURCE_UNREACHABLE: _says(
         "the matrix cannot be looked at: {why}",
@@ -124,6 +124,13 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.PUBLISH_PENDING: _says(
         "{resource} and the DaemonSets that come from it are not seen to carry {version} yet", "{publish_step}"
+    ),
+    HoldCode.PREPULLING: _says(
+        "the new driver's image is brought to {count} nodes, {node} first, before they are touched", _BY_ITSELF
+    ),
+    HoldCode.IMAGE_NOT_PULLED: _says(
+        "{image} could not be started on {node}, which keeps its old driver: {why}",
+        "Make the image available to the node, or set spec.prepull to false to go on without.",
     ),
     HoldCode.WRITTEN_BY_ANOTHER: _says(
         "{resource} is to carry {version}, but {writer} writes it from a repository and would undo what we write",

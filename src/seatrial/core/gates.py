@@ -8,7 +8,7 @@ rollout waits and says so. Tests: tests/core/test_gates.py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +16,8 @@ from seatrial.core.instants import Instant
 
 TRIES_MAX: Final = 3
 """How often one round asks a gate that cannot be measured."""
+DETAIL_MAX: Final = 500
+"""How much of what a gate said is kept; its Job keeps all of it for a day."""
 
 
 class Verdict(StrEnum):
@@ -86,6 +88,7 @@ def judge(gate: Gate, node: str, number: int, measured: Iterable[Measurement]) -
     if not tries:
         return Judged(verdict=Verdict.PENDING, due=1)
     last = max(tries, key=lambda each: each.attempt)
+    last = replace(last, detail=last.detail[:DETAIL_MAX])
     if last.verdict is not Verdict.UNKNOWN:
         return Judged(verdict=last.verdict, detail=last.detail)
     if last.attempt < TRIES_MAX:

@@ -42,6 +42,8 @@ class HoldCode(StrEnum):
     PUBLISH_PENDING = "publish-pending"
     MERGE_PENDING = "merge-pending"
     WRITTEN_BY_ANOTHER = "written-by-another"
+    PREPULLING = "prepulling"
+    IMAGE_NOT_PULLED = "image-not-pulled"
     CANARY_AT_WORK = "canary-at-work"
     GATES_RUNNING = "gates-running"
     GATE_UNKNOWN = "gate-unknown"

@@ -375,7 +375,7 @@ def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
     """Nothing new is published while another campaign is under way; going back is always right."""
     for action in decision.actions:
         is_new = isinstance(action, Publish) and action.step is not PublishStep.REVERT
-        if seen.others and (is_new or isinstance(action, Promote)):
+        if seen.others and is_new:
             yield _breach("one_thing", action.subject, f"{seen.others[0]} is under way as well")
 
 

@@ -69,9 +69,10 @@ def _mark(view: View, canaries: AbstractSet[str], kept_out: AbstractSet[str]) ->
         facts = node.facts
         is_marked, is_ours = facts.canary_of == view.name, facts.skipped_by == view.name
         canary = None if is_marked is (name in canaries) else name in canaries
-        # A person's skip label keeps the node out as well, and stays.
+        # A person's skip label keeps the node out as well, and stays; one of ours that somebody took away comes back.
         wants_skip = name in kept_out and (is_ours or not facts.is_skipped)
-        skip = None if is_ours is wants_skip else wants_skip
+        has_skip = is_ours and (facts.is_skipped or not wants_skip)
+        skip = None if has_skip is wants_skip else wants_skip
         if canary is not None or skip is not None:
             acts.append(MarkNode(node=name, rollout=view.name, expect=facts.resource_version, canary=canary, skip=skip))
     if not acts:

@@ -33,7 +33,7 @@ from seatrial.core.versions import OperatorVersion
 
 POLL_SECONDS: Final = 120.0
 """After this long its controller looks without being woken."""
-GATHER_SECONDS: Final = 0.1
+GATHER_SECONDS: Final = 0.5
 """Pods that become Ready together are served by one wake."""
 GAP_SECONDS: Final = 1.0
 """Between two writes of ours."""
@@ -212,11 +212,10 @@ class Pacing:
 
 def decide_pace(seen: Seen, memory: Memory, now: Instant) -> Pacing:
     """Look once: who moved, who waits for what, and whether to wake its controller now."""
-    before = memory
-    waits = tuple(_waits(seen))
-    memory = _remember(seen, waits, before, now)
-    waits = tuple(_dated(wait, memory.stays[wait.node]) for wait in waits)
-    told = Pacing(memory=memory, waits=waits, gains=memory.gains[len(before.gains) :])
+    lacks = _lacks(seen)
+    gain_count = len(memory.gains)
+    memory = _remember(seen, lacks, memory, now)
+    told = Pacing(memory=memory, waits=tuple(_waits(lacks, memory.stays)), gains=memory.gains[gain_count:])
     free_at = _free_at(memory)
     traces = sorted(name for name, node in seen.nodes.items() if pace_ways.is_trace(node.labels))
     strays = [name for name in traces if name != memory.carrier]
@@ -267,15 +266,16 @@ def polled_at(entered_at: Instant, ready_at: Instant) -> Instant:
 # ── what everybody waits for ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _waits(seen: Seen) -> Iterable[Wait]:
-    for name, node in sorted(seen.nodes.items()):
-        if node.nvidia_state and node.nvidia_state != NodePhase.UPGRADE_DONE:
-            code, what = _lack(node, seen.operator)
-            yield Wait(node=name, state=node.nvidia_state, code=code, what=what, since=0.0)
+def _lacks(seen: Seen) -> dict[str, tuple[WaitCode, str]]:
+    """What each node lacks that is neither done nor unknown to its controller, by name."""
+    waiting = (node for node in seen.nodes.values() if node.nvidia_state not in ("", NodePhase.UPGRADE_DONE))
+    return {node.name: _lack(node, seen.operator) for node in waiting}
 
 
-def _dated(wait: Wait, stay: Stay) -> Wait:
-    return replace(wait, since=stay.since, wake_count=stay.wake_count)
+def _waits(lacks: Mapping[str, tuple[WaitCode, str]], stays: Mapping[str, Stay]) -> Iterable[Wait]:
+    for name, (code, what) in sorted(lacks.items()):
+        stay = stays[name]
+        yield Wait(node=name, state=stay.state, code=code, what=what, since=stay.since, wake_count=stay.wake_count)
 
 
 def _lack(node: NodeFacts, operator: OperatorFacts) -> tuple[WaitCode, str]:
@@ -335,8 +335,8 @@ def _names(names: Iterable[str]) -> str:
 # ── remembering ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _remember(seen: Seen, waits: Iterable[Wait], memory: Memory, now: Instant) -> Memory:
-    stays = {wait.node: _stay(wait, memory, now) for wait in waits}
+def _remember(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Memory, now: Instant) -> Memory:
+    stays = {name: _stay(seen.nodes[name], code, memory, now) for name, (code, _) in lacks.items()}
     ended = [_gain(name, stay, now) for name, stay in memory.stays.items() if _is_ended(stay, stays.get(name))]
     carrier = seen.nodes.get(memory.carrier)
     under_way = sum(node.nvidia_state in UNDER_WAY for node in seen.nodes.values())
@@ -350,15 +350,19 @@ def _remember(seen: Seen, waits: Iterable[Wait], memory: Memory, now: Instant) -
     )
 
 
-def _stay(wait: Wait, memory: Memory, now: Instant) -> Stay:
-    is_ready = wait.code is WaitCode.LOOK
-    before = memory.stays.get(wait.node)
-    if before is None or before.state != wait.state:
+def _stay(node: NodeFacts, code: WaitCode, memory: Memory, now: Instant) -> Stay:
+    is_ready = code is WaitCode.LOOK
+    before = memory.stays.get(node.name)
+    if before is None or before.state != node.nvidia_state:
         # What we find when we begin may have waited for long; what comes later was written a moment ago.
         is_own = is_ready and memory.is_begun
         lag_seconds = _lag_seconds(before, now) if before else 0.0
         return Stay(
-            state=wait.state, since=now, ready_at=now if is_ready else None, is_own=is_own, lag_seconds=lag_seconds
+            state=node.nvidia_state,
+            since=now,
+            ready_at=now if is_ready else None,
+            is_own=is_own,
+            lag_seconds=lag_seconds,
         )
     if is_ready is (before.ready_at is not None):
         return before

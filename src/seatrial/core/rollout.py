@@ -23,7 +23,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
-from seatrial.core import baking, canary, capacity, delegating, marks, order, preflight, publishing, waves, windows
+from seatrial.core import (
+    baking,
+    canary,
+    capacity,
+    delegating,
+    marks,
+    order,
+    preflight,
+    prepulling,
+    publishing,
+    waves,
+    windows,
+)
 from seatrial.core.actions import CampaignAct, MarkBad, Promote, RevertCommits, StartProbe
 from seatrial.core.campaign import (
     PUBLISHING,
@@ -180,14 +192,21 @@ def _move_canaries(view: View) -> Course:
         acts, holds = publishing.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
     elif waiting is not None:
         acts, holds = (), (waiting,)
-    is_ready = not acts and not holds
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
+    told = view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
+    return _let_start(view, _with_units(view, record.canaries), told)
+
+
+def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
+    """Open these nodes, as far as a window is open and the image is there."""
     closed = _closed(view)
-    if is_ready and closed is None:
-        holds = (view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries)),)
-    elif is_ready and closed is not None:
-        holds = (closed,)
-    names = _with_units(view, record.canaries) if is_ready and closed is None else frozenset()
-    return Course(record=record, acts=acts, holds=holds, open=names)
+    if closed is not None:
+        return Course(record=view.record, holds=(closed,))
+    if view.mode is Mode.DELEGATED:  # they are let in already, by the skip label that is gone
+        return Course(record=view.record, open=names, holds=(told,))
+    ready, acts, holds = prepulling.bring(view, names)
+    return Course(record=view.record, acts=acts, open=ready, holds=(told, *holds))
 
 
 def _replace_canaries(view: View, gone: list[str]) -> Course:
@@ -250,7 +269,9 @@ def _bake(view: View) -> Course:
 
 def _between_rounds(view: View) -> Course:
     record, campaign = view.record, view.campaign
-    if baking.is_ended(record, campaign) and all(each.verdict is Verdict.PASSED for each in record.gates):
+    # A round that a pause cut short has no verdicts, and those of nobody are no pass.
+    has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
+    if baking.is_ended(record, campaign) and has_passed:
         waiting = _approval(view, Point.WAVES)
         if waiting is None:
             return _turn(view, RolloutPhase.WAVING, wave=0)
@@ -295,11 +316,8 @@ def _wave(view: View) -> Course:
         acts, holds = publishing.publish(view, PublishStep.FLEET, publishing.resources_of(view, view.nodes))
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    closed = _closed(view)
-    if closed is not None:
-        return Course(record=record, holds=(closed,))
     told = view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
-    return Course(record=record, open=names, holds=(told,))
+    return _let_start(view, names, told)
 
 
 def _end_wave(view: View, count: int) -> Course:
@@ -344,6 +362,8 @@ def _promote(view: View) -> Course:
 
 def _late(view: View) -> frozenset[str]:
     """Who may still follow after the last wave: nodes that failed and are tried again, nodes that came later."""
+    if view.seen.others:
+        return frozenset()  # another campaign on its way back may want what we wanted, and moves the nodes itself
     return frozenset(name for name, node in view.nodes.items() if wants(node.facts, view.target))
 
 

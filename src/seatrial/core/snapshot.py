@@ -92,6 +92,8 @@ class DriverRevision:
     """Driver version read from the image tag; empty when the tag does not say (a digest, a precompiled image)."""
     digest: str = ""
     """DRIVER_CONFIG_DIGEST: equal digests mean that the loaded modules may stay as they are."""
+    image: str = ""
+    """The driver container's image, as the template names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,14 @@
 
     reaction   what a healthy world does by itself; always, after its delay
     fate       what is in store for a node of a random fleet, by its chance per node
+    verdict    what is in store for a gate of a campaign, by its chance per gate
     happening  what befalls nodes and people on the way, by its chance per node and schedule
     fault      what the API server does to one act of ours, by its chance per act
     eclipse    what happens to the controller and its view, by its chance per schedule
 
-Law of this file: a table and its printing, no behaviour. Fates and reactions are played by world.py, happenings by
-schedules.py, faults and eclipses by faults.py; each looks its name up here, so nothing is played that is not listed.
+Law of this file: a table and its printing, no behaviour. Fates, verdicts and reactions are played by world.py,
+happenings by schedules.py, faults and eclipses by faults.py; each looks its name up here, so nothing is played that is
+not listed.
 
 Tests: tests/sim/test_faults.py
 """
@@ -21,8 +23,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
+from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, GateFate
 from seatrial.sim.reactions import REACTIONS, Fate
-from seatrial.sim.world import DELAYS, Delay
+from seatrial.sim.upgrade_controller import STEERED
+from seatrial.sim.world import DELAYS, OUTSIDE_DELAYS, Delay
 
 
 class Kind(StrEnum):
@@ -30,6 +34,7 @@ class Kind(StrEnum):
 
     REACTION = "reaction"
     FATE = "fate"
+    VERDICT = "verdict"
     HAPPENING = "happening"
     FAULT = "fault"
     ECLIPSE = "eclipse"
@@ -56,6 +61,7 @@ def _row(kind: Kind, does: str, chance: float, seconds: float = 0.0, jitter_seco
 
 
 _fate = partial(_row, Kind.FATE)
+_verdict = partial(_row, Kind.VERDICT)
 _happening = partial(_row, Kind.HAPPENING)
 _fault = partial(_row, Kind.FAULT)
 _eclipse = partial(_row, Kind.ECLIPSE)
@@ -66,6 +72,15 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
             kind=Kind.REACTION, does=(reaction.__doc__ or "").partition("\n")[0], chance=1.0, delay=DELAYS[name]
         )
         for name, reaction in REACTIONS.items()
+    },
+    **{
+        name: Behaviour(kind=Kind.REACTION, does=does, chance=1.0, delay=OUTSIDE_DELAYS[name])
+        for name, does in (
+            (SYNCED, "The deployer brings what the repository says into the cluster."),
+            (FOLLOWED, "The operator gives the DaemonSets of a resource the version that it carries."),
+            (STEERED, "NVIDIA's controller marks a node, starts it, or ends its work."),
+            (PROBED, "A gate's Job comes to its end, and says what it found."),
+        )
     },
     # fates
     "module does not load": _fate("The new driver's module does not load, and its log says why.", 0.03),
@@ -84,6 +99,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "work is never saved": _fate("Jobs that offer to save their work never answer.", 0.05),
     "load is guarded": _fate("The driver waits for somebody to say that it is safe to load.", 0.05),
     "maintenance is stuck": _fate("The maintenance operator never gets the node empty.", 0.03),
+    # verdicts
+    "gate fails at once": _verdict("The new driver does not do what the gate asks for.", 0.1),
+    "throughput is lost": _verdict("The new driver is slower; it shows in the bake, when noise has averaged out.", 0.1),
+    "gate cannot be measured": _verdict("Nobody schedules the gate's pod, round after round.", 0.05),
+    "gate is measured late": _verdict("The first tries of every round come to nothing.", 0.1),
     # happenings
     "node lost for a while": _happening("The kubelet falls silent, and comes back as it was.", 0.04, 30, 1500),
     "node lost for good": _happening("The kubelet falls silent for ever.", 0.01),
@@ -150,6 +170,21 @@ def fate_of(name: str, new_version: str) -> Fate:
             return Fate(is_load_guarded=True)
         case "maintenance is stuck":
             return Fate(is_maintenance_stuck=True)
+        case _:
+            raise KeyError(name)
+
+
+def gate_fate_of(name: str, new_version: str) -> GateFate:
+    """What a verdict by its name means for a gate of a campaign towards a version."""
+    match name:
+        case "gate fails at once":
+            return GateFate(fails_on=new_version)
+        case "throughput is lost":
+            return GateFate(fails_on=new_version, from_round=5, detail="3 % less throughput than the nodes beside it")
+        case "gate cannot be measured":
+            return GateFate(unknown_rounds=frozenset(range(2, 5)))
+        case "gate is measured late":
+            return GateFate(unknown_tries=2)
         case _:
             raise KeyError(name)
 

@@ -24,6 +24,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord
 from seatrial.core.standing import is_same
+from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import Outside, Versions
 
 RESTING: Final = frozenset(
@@ -45,6 +46,7 @@ RESTING: Final = frozenset(
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""
 
 _FLEET: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
+_AT_WORK: Final = frozenset({upgrade_controller.AT_WORK, upgrade_controller.FAILED})
 ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
 
 
@@ -106,6 +108,8 @@ def _why_touched(node: NodeSeen, intent: Intent) -> str:
     driver = node.facts.driver
     if node.record is not None:
         return f"has a record ({node.record.phase})"
+    if node.facts.nvidia_state in _AT_WORK:
+        return f"is moved by NVIDIA's controller ({node.facts.nvidia_state})"
     if driver is not None and is_same(driver.version, str(intent.target)):
         return f"runs {driver.version}"
     return ""
@@ -144,6 +148,7 @@ def _why_left(nodes: tuple[NodeSeen, ...], record: CampaignRecord, intent: Inten
         if node.facts.canary_of or node.facts.skipped_by:
             return f"the campaign is {record.phase}, and {node.name} is still marked"
         is_failed = node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED
+        is_failed = is_failed or node.facts.nvidia_state == NodePhase.UPGRADE_FAILED.value
         driver = node.facts.driver
         if is_failed or driver is None:
             continue

@@ -59,7 +59,7 @@ from seatrial.core.snapshot import (
     RolloutRecord,
     Snapshot,
 )
-from seatrial.sim import campaigning, reactions
+from seatrial.sim import campaigning, reactions, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import TELLING, GateFate, Outside
 from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply
@@ -465,6 +465,10 @@ class _Model:
             new = {node.name: node for node in outer.followed(nodes, resource, outside, self._revisions)}
             after = (self._nodes.of(new.get(node.name, node)) for node in nodes)
             yield f"{outer.FOLLOWED} {resource}", (*after, *truth[size:])
+        for node in upgrade_controller.steered(nodes, outside) if upgrade_controller.is_there(outside) else ():
+            place = self._names.index(node.name)
+            line = f"{node.name}: {upgrade_controller.STEERED}, {node.facts.nvidia_state or 'no label'}"
+            yield line, (*truth[:place], self._nodes.of(node), *truth[place + 1 :])
         for each in outer.pending(outside):
             driver = nodes[self._names.index(each.node)].facts.driver
             fate = self._gate_fates.get(each.gate, TELLING)
@@ -577,7 +581,9 @@ class _Model:
         nodes = tuple(self._nodes.values[number] for number in truth[: self._size])
         record, wish = self._rollouts.values[truth[self._size]]
         intent, outside = self._intents[wish], self._outsides.values[truth[self._size + 1]]
-        exposed = next((why for why in map(why_exposed, nodes) if why), None)
+        # Where NVIDIA's controller moves the nodes, it answers for their users.
+        ours = [node for node in nodes if not node.facts.nvidia_state]
+        exposed = next((why for why in map(why_exposed, ours) if why), None)
         lifted = next((n.name for n in nodes if n.name in self._cordoned and not n.facts.is_cordoned), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
         split = why_split(nodes, record.admitted, intent)
@@ -611,12 +617,9 @@ def told(action: Action) -> str:
             return f"{node}: the maintenance operator is asked for the node"
         case ReleaseMaintenance(node=node):
             return f"{node}: the maintenance operator is told that the node is free"
-        case MarkNode(node=node, canary=canary, skip=skip):
-            marks = [
-                f"{'' if is_set else 'no '}{name}"
-                for name, is_set in (("canary", canary), ("skip", skip))
-                if is_set is not None
-            ]
+        case MarkNode(node=node, canary=canary, skip=skip, is_retry=is_retry):
+            wanted = (("canary", canary), ("skip", skip), ("upgrade-required", is_retry or None))
+            marks = [f"{'' if is_set else 'no '}{name}" for name, is_set in wanted if is_set is not None]
             return f"{node} is marked: {', '.join(marks)}"
         case Publish(step=step, versions=versions, via=via):
             texts = ", ".join(f"{resource} {version}" for resource, version in versions)

@@ -21,8 +21,10 @@ from seatrial.core.intent import Intent
 from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, Pod, RolloutRecord, Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import outside as outer
+from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
 from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
+from seatrial.sim.upgrade_controller import STEERED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ OUTSIDE_DELAYS: Final[Mapping[str, Delay]] = {
     SYNCED: Delay(seconds=60, jitter_seconds=120),
     FOLLOWED: Delay(seconds=5, jitter_seconds=5),
     PROBED: Delay(seconds=60, jitter_seconds=60),
+    STEERED: Delay(seconds=5, jitter_seconds=25),
 }
 """A deployer that looks at its repository every three minutes, and gates of a minute or two."""
 
@@ -210,6 +213,7 @@ class World:
         for watcher in self.watchers:
             watcher(before, node)
         self._schedule_reactions(node.name)
+        self._schedule_steering()
 
     def _set_outside(self, outside: Outside) -> None:
         self.outside = outside
@@ -217,6 +221,7 @@ class World:
 
     def _schedule_outside(self) -> None:
         """Whatever follows from how the outside stands, each in its own time."""
+        self._schedule_steering()
         if outer.is_synced(self.outside) is not None:
             self._schedule((SYNCED, "", ""), self._sync)
         behind = {outer.behind_of(node.facts, self.outside) for node in self.nodes.values()} - {""}
@@ -224,6 +229,17 @@ class World:
             self._schedule((FOLLOWED, resource, ""), partial(self._follow, resource))
         for each in outer.pending(self.outside):
             self._schedule((PROBED, "/".join(map(str, outer.key_of(each))), ""), partial(self._end_probe, each))
+
+    def _schedule_steering(self) -> None:
+        if not upgrade_controller.is_there(self.outside):
+            return
+        for node in upgrade_controller.steered(self.nodes.values(), self.outside):
+            self._schedule((STEERED, node.name, ""), partial(self._steer, node.name))
+
+    def _steer(self, name: str) -> None:
+        for node in upgrade_controller.steered(tuple(self.nodes.values()), self.outside):
+            if node.name == name:
+                self._set(node)
 
     def _schedule(self, due: tuple[str, str, str], happening: Callable[[], None]) -> None:
         """Have something happen after its delay, once, however often it is asked for meanwhile."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -46,9 +49,17 @@ class ControllerProcess:
     """`seatrial controller --forever`; killed or stopped with its context."""
 
     def __init__(
-        self, kubeconfig: Path, rollout: str, folder: Path, *, lease_seconds: int = 15, pages: str = ""
+        self,
+        kubeconfig: Path,
+        rollout: str,
+        folder: Path,
+        *,
+        lease_seconds: int = 15,
+        pages: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Serves no pages unless told where: many controllers share one machine here."""
+        self._environment = environment or {}
         self.journal = folder / f"{rollout or 'controller'}.jsonl"
         self.log = folder / f"{rollout or 'controller'}.log"
         self._command = [
@@ -72,13 +83,29 @@ class ControllerProcess:
     def start(self) -> None:
         """Start it, behind what its log already holds."""
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, env={**os.environ, **self._environment}
+            )
 
     def kill(self) -> None:
         """End it as a power cut would."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait(10)
+
+    def wait_dead(self, timeout_seconds: float) -> None:
+        """Return when it has ended, or after so long."""
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_seconds)
+
+    def freeze(self) -> None:
+        """Stop its clock: nothing of it runs until it is thawed, and it does not know."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on where it was."""
+        os.kill(self.pid, signal.SIGCONT)
 
     def stop(self) -> int | None:
         """Ask it to end, and say with which exit code it did."""

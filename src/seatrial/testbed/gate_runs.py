@@ -1,7 +1,9 @@
 """What the pods of gates would say: kwok runs them, and here somebody decides how each of them ends.
 
 The Jobs are real, made by our controller and kept by the real Job controller; only the container's own answer is
-played. A pod of a gate is ended as soon as it runs, so a round of gates takes a moment. Tests: tests/e2e/test_campaign.py
+played. A pod of a gate is ended as soon as it runs, so a round of gates takes a moment.
+
+Tests: tests/e2e/test_campaign.py
 """
 
 from __future__ import annotations

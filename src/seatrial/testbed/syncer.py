@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -18,17 +19,32 @@ MANAGER: Final = "kustomize-controller"
 LOOK_SECONDS: Final = 0.5
 
 
+class RemoteAway(RuntimeError):  # noqa: N818  the trade's word
+    """Git could not be had."""
+
+
 class Syncer:
     """Applies what the branch says until its context ends."""
 
     def __init__(
-        self, plane: control_plane.ControlPlane, *, remote: Path, folder: Path, path: str, branch: str = "main"
+        self,
+        plane: control_plane.ControlPlane,
+        *,
+        remote: Path,
+        folder: Path,
+        path: str,
+        branch: str = "main",
+        manager: str = MANAGER,
+        is_healing: bool = False,
     ) -> None:
+        """With `is_healing` it applies at every look, so that what others write does not last."""
         self._plane = plane
         self._remote = remote
         self._folder = folder
         self._path = path
         self._branch = branch
+        self._manager = manager
+        self._is_healing = is_healing
         self.applied: list[str] = []
         """The commits that were brought into the cluster, in order."""
         self._is_over = threading.Event()
@@ -48,21 +64,25 @@ class Syncer:
 
     def _work(self) -> None:
         while not self._is_over.wait(LOOK_SECONDS):
-            self._sync()
+            with suppress(RemoteAway):  # looked for again, as they do
+                self._sync()
 
     def _sync(self) -> None:
         _git("-C", str(self._folder), "fetch", "--quiet", "origin", self._branch)
         head = _git("-C", str(self._folder), "rev-parse", f"origin/{self._branch}").strip()
-        if self.applied and self.applied[-1] == head:
+        is_known = bool(self.applied) and self.applied[-1] == head
+        if is_known and not self._is_healing:
             return
         _git("-C", str(self._folder), "reset", "--quiet", "--hard", head)
         file = str(self._folder / self._path)
-        self._plane.kubectl("apply", "--server-side", "--force-conflicts", f"--field-manager={MANAGER}", "-f", file)
-        self.applied.append(head)
+        self._plane.kubectl(
+            "apply", "--server-side", "--force-conflicts", f"--field-manager={self._manager}", "-f", file
+        )
+        self.applied += [] if is_known else [head]
 
 
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
-        raise RuntimeError(f"git {' '.join(arguments[:4])}: {done.stderr.strip()}")
+        raise RemoteAway(f"git {' '.join(arguments[:4])}: {done.stderr.strip()}")
     return done.stdout

@@ -14,7 +14,7 @@ from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors, keys, models, operator_items, probes
 from seatrial.adapters.kube.campaign_models import Job
 from seatrial.adapters.kube.client import Client, PatchKind
-from seatrial.adapters.kube.execute import KubeExecutor, Outer
+from seatrial.adapters.kube.execute import KubeExecutor, Outer, Outside
 from seatrial.core.actions import (
     Action,
     MakePool,
@@ -203,11 +203,13 @@ async def try_out(client: Client, action: Action, *, uid: str = "", outer: Outer
 # ── marks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def mark(place: ControlPlane, client: Client, **marks: bool) -> dict[str, Any]:
+async def mark(
+    place: ControlPlane, client: Client, *, canary: bool | None = None, skip: bool | None = None
+) -> dict[str, Any]:
     """Mark the node, as it is now; the node's metadata afterwards."""
     for _ in range(20):  # the cluster's own controllers write on a new node, too
         version = place.get("node", NODE)["metadata"]["resourceVersion"]
-        action = replace(MARK, expect=version, **marks)
+        action = replace(MARK, expect=version, canary=canary, skip=skip)
         outcome = await try_out(client, action)
         if outcome.result is not Result.STALE:
             break
@@ -355,13 +357,13 @@ OUTSIDE = (
 
 @pytest.mark.parametrize("action", OUTSIDE, ids=lambda action: type(action).__name__)
 async def test_what_is_done_elsewhere_is_handed_on_and_without_an_elsewhere_fails(
-    client: Client, action: Action
+    client: Client, action: Outside
 ) -> None:
     outcome = await try_out(client, action)
     assert outcome.result is Result.FAILED
     assert outcome.detail.endswith("give the rollout a matrix in Git, or publish directly")
 
-    async def outer(asked: Action) -> Outcome:
+    async def outer(asked: Outside) -> Outcome:
         return Outcome(action=asked, result=Result.DONE, detail="elsewhere")
 
     assert await try_out(client, action, outer=outer) == Outcome(action=action, result=Result.DONE, detail="elsewhere")

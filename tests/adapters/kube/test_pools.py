@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from seatrial.adapters.kube import keys, pools
+from seatrial.adapters.kube import pools
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.core.actions import MakePool
 from seatrial.core.snapshot import MachinePool
@@ -29,4 +29,3 @@ def test_a_pause_lasts_at_most_until_the_first_certificate_ends() -> None:
     body = {"metadata": {"name": "worker"}, "spec": {"paused": True}, "status": {"certExpirys": ends}}
     found = seen(body)
     assert (found.is_paused, found.certificate_at) == (True, 1_772_323_200.0)
-    assert keys.CANARY_LABEL not in body["metadata"]

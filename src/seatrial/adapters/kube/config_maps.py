@@ -21,11 +21,14 @@ async def read(client: Client, namespace: str, name: str) -> ConfigMap:
     return await client.get(api_path("v1", "configmaps", namespace=namespace, name=name), ConfigMap)
 
 
-async def write(client: Client, found: ConfigMap, data: Mapping[str, str], annotations: Mapping[str, str]) -> None:
-    """Change keys and annotations, if nobody else did since it was read; errors.Conflict otherwise."""
+async def write(
+    client: Client, found: ConfigMap, data: Mapping[str, str], annotations: Mapping[str, str | None]
+) -> None:
+    """Change keys and annotations (None removes one), unless somebody else did since it was read: errors.Conflict."""
     meta = found.metadata
+    # The uid as well: versions of another object of this name, made since, say nothing about ours.
     body = {
-        "metadata": {"resourceVersion": meta.resource_version, "annotations": dict(annotations)},
+        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": dict(annotations)},
         "data": dict(data),
     }
     path = api_path("v1", "configmaps", namespace=meta.namespace, name=meta.name)

@@ -59,7 +59,8 @@ Post: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, str]]]
 """Sends JSON to a URL and gives the status and what was said; a status of 0 is no answer, and the text says why."""
 OnOutcome: TypeAlias = Callable[[Action, Outcome, models.Node | None], None]
 """Is told how each act ended, with the node as it was written where one was."""
-Outer: TypeAlias = Callable[[Action], Awaitable[Outcome]]
+Outside: TypeAlias = Publish | RevertCommits | MarkBad | Promote
+Outer: TypeAlias = Callable[[Outside], Awaitable[Outcome]]
 """Does what a campaign does outside of the cluster."""
 
 
@@ -297,7 +298,7 @@ class KubeExecutor:
             return _failed(action, f"autoUpgrade of {action.resource} was to be {action.value}, and is {stored}")
         return Outcome(action=action, result=Result.DONE)
 
-    async def _go_out(self, action: Publish | RevertCommits | MarkBad | Promote) -> Outcome:
+    async def _go_out(self, action: Outside) -> Outcome:
         if self._outer is None:
             what = f"{action.id} is a matter of the matrix's home, and none is set up"
             return _failed(action, f"{what}; give the rollout a matrix in Git, or publish directly")

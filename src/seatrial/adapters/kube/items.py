@@ -232,6 +232,7 @@ def revision_item(revision: models.ControllerRevision) -> RevisionItem:
             hash=intern(meta.labels.get(keys.REVISION_LABEL, "")),
             version=intern(driver_version_of(template.containers)),
             digest=intern(digest_of(template)),
+            image=intern(driver_image_of(template.containers)),
         ),
     )
 
@@ -304,6 +305,11 @@ def driver_version_of(containers: Iterable[models.Container]) -> str:
     ordered = sorted(containers, key=lambda container: container.name != DRIVER_CONTAINER)
     found = (driver_version_of_image(container.image) for container in ordered)
     return next((version.text for version in found if version is not None), "")
+
+
+def driver_image_of(containers: Iterable[models.Container]) -> str:
+    """The image of the container that brings the driver; empty where none is known to."""
+    return next((container.image for container in containers if container.name == DRIVER_CONTAINER), "")
 
 
 def digest_of(spec: models.PodSpec) -> str:

@@ -25,6 +25,8 @@ from seatrial.core.pace import Act, Lower, Memory, Pacing, Raise, Reset, Seen
 from seatrial.core.snapshot import NodePhase
 from seatrial.core.versions import OperatorVersion
 
+LOOK_EVERY_SECONDS: Final = 0.05
+"""Changes come in swarms, and a look at many nodes costs; together with them is soon enough."""
 SWEEP_SECONDS: Final = 15.0
 SWEEP_PAUSE_SECONDS: Final = 0.5
 SELECTOR: Final = f"{pace_ways.WAKE_LABEL}={pace_ways.WAKE_VALUE}"
@@ -111,6 +113,7 @@ async def run(
             if pacing.act is None:
                 ends = [at for at in (pacing.wake_at, until) if at is not None]
                 await observer.wait(min(ends, default=None))
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
     finally:
         await asyncio.shield(sweep(client))
 

@@ -69,7 +69,7 @@ def job_of(action: StartProbe, owner_uid: str) -> dict[str, Any]:
     }
     labels = {key: _label(text) for key, text in {**said, keys.ROLLOUT_LABEL: action.rollout}.items()}
     owner = {
-        "apiVersion": "seatrial.dev/v1alpha1",
+        "apiVersion": keys.API_VERSION,
         "kind": "GPURollout",
         "name": action.rollout,
         "uid": owner_uid,

@@ -1,0 +1,217 @@
+"""A matrix, or the file that is brought into the cluster, on a branch of a repository.
+
+    look    one fetch: the entry, our commits by their steps, what waits for a merge, the tag
+    do      one commit, pushed; on a protected branch one branch of ours for a person to merge, and the tag afterwards
+
+Law of this file: the remote is the memory. What is kept here besides is an answer that only a try can give (a revert
+that conflicts, a step with nothing left to do), and it counts for the head it was given at: whoever pushes has it asked
+anew. Blocking work runs in a thread.
+
+Tests: tests/controller/test_homes.py, tests/e2e/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, assert_never
+
+from seatrial.adapters.files import published
+from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
+from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
+from seatrial.controller import matrix_text
+from seatrial.controller.homes import CannotWrite, Standing
+from seatrial.controller.matrix_text import EntrySeen, MatrixPlace
+from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.campaign import PublishStep, SourceFacts
+from seatrial.core.commit_messages import message_of, tag_message
+from seatrial.core.snapshot import Instant
+
+_STEPS: Final = frozenset(PublishStep)
+_MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
+_BY_THE_CHART: Final = "NVIDIADriver/default"
+"""The one NVIDIADriver that NVIDIA's chart makes from its values; every other one has a manifest of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitPlaces:
+    """Where things are in a repository."""
+
+    matrix: str = ""
+    """The matrix's path; empty where the target does not come from a matrix here."""
+    entry: str = ""
+    published: str = ""
+    """The path of the file that is brought into the cluster; empty where nothing is published by commit here."""
+    pinned: str = ""
+    is_by_request: bool = False
+    """Whether the branch is protected, and changes are proposed for a person to merge."""
+
+
+class GitHome:
+    """A branch of a repository."""
+
+    def __init__(self, repository: Repository, *, rollout: str, places: GitPlaces) -> None:
+        self._repository = repository
+        self._rollout = rollout
+        self._places = places
+        self._entry = MatrixPlace(file=places.matrix, entry=places.entry)
+        self._needless: dict[PublishStep, str] = {}
+        """Steps with nothing left to do, and the head at which that was found."""
+        self._conflict = ("", "")
+        """Why our commits cannot be reverted, and the head at which that was found."""
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def look(self, now: Instant) -> SourceFacts:
+        return await asyncio.to_thread(self._look, now)
+
+    def _look(self, now: Instant) -> SourceFacts:
+        seen = self._repository.look(rollout=self._rollout, pinned=self._places.pinned)
+        entry, steps = self._entry_at(seen.head), self._steps(seen)
+        why, at = self._conflict
+        is_conflict = at == seen.head and PublishStep.REVERT not in steps
+        return SourceFacts(
+            since=now,
+            head=seen.head,
+            problem=entry.problem,
+            driver=entry.driver,
+            bad=entry.bad,
+            is_rewritten=seen.is_pinned_kept is False,
+            steps=tuple(steps.items()),
+            proposals=tuple((PublishStep(step), each.text) for step, each in seen.proposals if step in _STEPS),
+            conflict=why if is_conflict else "",
+            tag=seen.tags[-1].name if seen.tags else "",
+        )
+
+    def _entry_at(self, head: str) -> EntrySeen:
+        if not self._places.matrix:
+            return EntrySeen()
+        try:
+            return matrix_text.look_at(self._repository.text_at(head, self._places.matrix), self._entry)
+        except FileUnusable as err:  # the remote answers well; it is the file that a person has to mend
+            return EntrySeen(problem=str(err))
+
+    def _steps(self, seen: Look) -> dict[PublishStep, str]:
+        """Our steps, those that need nothing any more, and a promotion by somebody else that bears our tag."""
+        steps = _ours(seen)
+        steps = {step: head for step, head in self._needless.items() if head == seen.head} | steps
+        if PublishStep.PROMOTION not in steps and seen.tags and self._is_promoted(seen.head):
+            steps[PublishStep.PROMOTION] = seen.tags[-1].sha
+        return steps
+
+    def _is_promoted(self, head: str) -> bool:
+        try:
+            text = self._repository.text_at(head, self._places.matrix) if self._places.matrix else None
+        except FileUnusable:  # told by the entry's problem
+            return False
+        return matrix_text.is_promoted(text, self._entry)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def do(self, act: HomeAct, standing: Standing, /) -> None:
+        await asyncio.to_thread(self._do, act, standing)
+
+    def _do(self, act: HomeAct, standing: Standing) -> None:
+        seen = self._repository.look(rollout=self._rollout)
+        match act:
+            case Publish():
+                path = self._published()
+                self._write(act, standing, seen, {path: partial(_carrying, act.versions, path)})
+            case Promote():
+                self._promote(act, standing, seen)
+            case MarkBad():
+                self._mark(act, standing, seen)
+            case RevertCommits():
+                self._revert(act, standing, seen)
+            case _:
+                assert_never(act)
+
+    def _promote(self, act: Promote, standing: Standing, seen: Look) -> None:
+        tag = NewTag(base=act.tag_base, message=tag_message(standing.intent, standing.record))
+        # Merged by a person, or production says it already: what is missing is the tag.
+        done = _ours(seen).get(PublishStep.PROMOTION) or (seen.head if self._is_promoted(seen.head) else "")
+        if done:
+            self._repository.tag(rollout=self._rollout, base=tag.base, commit=done, message=tag.message)
+            return
+        edits: Mapping[str, Edit] = {
+            self._places.matrix: lambda text: matrix_text.promoted(text or "", act.date, self._entry)
+        }
+        self._write(act, standing, seen, edits, tag)
+
+    def _mark(self, act: MarkBad, standing: Standing, seen: Look) -> None:
+        path, driver = self._places.matrix, str(standing.intent.target)
+        if self._repository.text_at(seen.head, path) is None:
+            self._needless[act.step] = seen.head  # who removed the matrix wants nothing written into it
+            return
+        edits: Mapping[str, Edit] = {
+            path: lambda text: matrix_text.marked_bad(text or "", act.why, driver, self._entry)
+        }
+        try:
+            self._write(act, standing, seen, edits)
+        except NothingToChange:  # the entry is gone, or another driver has taken its place
+            self._needless[act.step] = seen.head
+
+    def _revert(self, act: RevertCommits, standing: Standing, seen: Look) -> None:
+        ours = {each.sha for each in seen.commits}
+        commits = tuple(sha for sha in act.commits if sha in ours)
+        if not commits:
+            self._needless[act.step] = seen.head
+            return
+        message = message_of(act, standing.intent, standing.record)
+        rollout, step, subject, body = self._rollout, act.step.value, message.subject, message.body
+        try:
+            if self._places.is_by_request and act.step not in _ours(seen):
+                self._repository.propose(rollout=rollout, step=step, subject=subject, body=body, commits=commits)
+            else:
+                self._repository.revert(rollout=rollout, step=step, subject=subject, body=body, commits=commits)
+        except NothingToChange:  # somebody has reverted them by hand
+            self._needless[act.step] = seen.head
+        except RevertConflict as err:
+            self._conflict = (str(err), seen.head)
+            raise
+
+    def _write(
+        self, act: HomeAct, standing: Standing, seen: Look, edits: Mapping[str, Edit], tag: NewTag | None = None
+    ) -> None:
+        """Commit, or propose; NothingToChange where the files say it already."""
+        message = message_of(act, standing.intent, standing.record)
+        rollout, step, subject, body = self._rollout, act.step.value, message.subject, message.body
+        if self._places.is_by_request and act.step not in _ours(seen):
+            self._repository.propose(rollout=rollout, step=step, subject=subject, body=body, edits=edits)
+        else:
+            self._repository.commit(rollout=rollout, step=step, subject=subject, body=body, edits=edits, tag=tag)
+
+    def _published(self) -> str:
+        if not self._places.published:
+            raise CannotWrite("The rollout names no file to publish to here. Set spec.publish.git.path.")
+        return self._places.published
+
+
+def _ours(seen: Look) -> dict[PublishStep, str]:
+    """Our commits by their steps; of two with one step, as after a cherry-pick, the first."""
+    found: dict[PublishStep, str] = {}
+    for each in seen.commits:
+        if each.step in _STEPS:
+            found.setdefault(PublishStep(each.step), each.sha)
+    return found
+
+
+def _carrying(versions: tuple[tuple[str, str], ...], path: str, text: str | None) -> str:
+    """The published file with these versions in it."""
+    edited = text or ""
+    for resource, version in versions:
+        edited = published.set_driver_version(edited, _named_in(edited, resource), version, file=path)
+    return edited
+
+
+def _named_in(text: str, resource: str) -> str:
+    """What a resource is called in the file: by its name, or as the one version of a chart's values."""
+    if _MANIFEST.search(text):
+        return resource
+    if resource.startswith("ClusterPolicy/") or resource == _BY_THE_CHART:
+        return published.VALUES
+    # A values file has one version for all: written for one pool, it would reach every node.
+    return resource

@@ -1,0 +1,117 @@
+"""The entry of a matrix that a rollout was made from, in the text as it stands now: read, promoted, marked bad.
+
+Law of this file: text in, text or facts out; where the text is kept is the business of the homes. What a person
+changed meanwhile is theirs: an entry that names another driver by now is not marked for ours.
+
+Tests: tests/controller/test_homes.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from seatrial.adapters.files import matrix_edit
+from seatrial.adapters.files.matrix_edit import EditRefused
+from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
+from seatrial.core.findings import Finding
+from seatrial.core.matrix import Component, Entry, Role, role_of
+from seatrial.core.standing import is_same
+
+BAD_LENGTH_MAX: Final = 300
+"""How much of the evidence goes into the matrix; the commit has all of it."""
+
+_PROMOTED: Final = frozenset({Role.CANARY, Role.PRODUCTION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixPlace:
+    """Which entry of which file; the file is named for people."""
+
+    file: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySeen:
+    """What the entry says; without a problem it names a driver."""
+
+    driver: str = ""
+    bad: str = ""
+    problem: str = ""
+
+
+def look_at(text: str | None, place: MatrixPlace) -> EntrySeen:
+    """What the entry says now, or why nobody can tell."""
+    file, name, role = place.file, place.entry, role_of(place.entry)
+    if text is None:
+        return EntrySeen(problem=f"{file} is not there any more")
+    if role not in _PROMOTED:
+        return EntrySeen(problem=f"{name!r} cannot be promoted; put its set into the canary entry, and take that one")
+    reading = read_matrix(text, file)
+    unclear = _first(reading, matrix_edit.AMBIGUOUS)
+    if reading.matrix is None or unclear is not None:
+        return EntrySeen(problem=f"{file} cannot be read: {_told(unclear or _first(reading)) or 'it is empty'}")
+    entry = reading.matrix.entries.get(role)
+    if entry is None:
+        broken = next((each for each in reading.findings if f"`{name}`" in each.message), None)
+        return EntrySeen(problem=f"{file}: {_told(broken)}" if broken else f"{file} has no entry {name!r} any more")
+    return _read(entry, file)
+
+
+def _read(entry: Entry, file: str) -> EntrySeen:
+    driver = entry.stack[Component.GPU_DRIVER]
+    if driver is None:
+        return EntrySeen(bad=entry.bad, problem=f"{file}: {entry.key} names no driver")
+    if driver.version is None:
+        return EntrySeen(driver=driver.text, bad=entry.bad, problem=f"{driver.span}: {driver.problem}")
+    return EntrySeen(driver=driver.text, bad=entry.bad)
+
+
+def is_promoted(text: str | None, place: MatrixPlace) -> bool:
+    """Whether production says already what the entry says, so that there is nothing to move."""
+    if text is None or look_at(text, place).problem:
+        return False
+    if role_of(place.entry) is Role.PRODUCTION:
+        return True
+    try:
+        matrix_edit.promote(text, file=place.file)
+    except EditRefused as err:
+        return err.finding.rule == "nothing-to-promote"
+    return False
+
+
+def is_in_production(text: str | None, driver: str, file: str) -> bool:
+    """Whether production names this driver."""
+    return is_same(look_at(text, MatrixPlace(file=file, entry=Role.PRODUCTION)).driver, driver)
+
+
+def promoted(text: str, date: str, place: MatrixPlace) -> str:
+    """The text after the promotion."""
+    return matrix_edit.promote(text, deployed=date, file=place.file)
+
+
+def marked_bad(text: str, why: str, driver: str, place: MatrixPlace) -> str:
+    """The text with the entry marked; as it is, where the entry is gone or names another driver by now."""
+    role, reading = role_of(place.entry), read_matrix(text, place.file)
+    entry = reading.matrix.entries.get(role) if reading.matrix is not None and role is not None else None
+    named = entry.stack[Component.GPU_DRIVER] if entry is not None else None
+    if role is None or (reading.matrix is not None and (named is None or not is_same(named.text, driver))):
+        return text
+    return matrix_edit.mark_bad(text, role, _on_one_line(why), file=place.file)
+
+
+def _first(reading: Reading, rules: frozenset[str] | None = None) -> Finding | None:
+    return next((each for each in reading.findings if rules is None or each.rule in rules), None)
+
+
+def _told(finding: Finding | None) -> str:
+    if finding is None:
+        return ""
+    line = f"line {finding.spans[0].line}: " if finding.spans and finding.spans[0].line else ""
+    return f"{line}{finding.message}"
+
+
+def _on_one_line(text: str) -> str:
+    whole = " ".join(text.split())
+    return whole if len(whole) <= BAD_LENGTH_MAX else f"{whole[: BAD_LENGTH_MAX - 1]}…"

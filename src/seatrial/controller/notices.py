@@ -1,0 +1,59 @@
+"""What is sent to whoever wants to be notified of a rollout's turns: plain JSON, or the form that Slack reads.
+
+Law of this file: one notice per turn, tried once; the Event and the rollout's status say the same and last longer.
+Tests: tests/controller/test_notices.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+from seatrial.adapters.http.webhook import Reply
+from seatrial.controller.log import Log
+from seatrial.core.announce import Announcement
+from seatrial.core.snapshot import RolloutRecord
+
+ACCEPTED = range(200, 300)
+
+
+def notice_of(record: RolloutRecord, announcement: Announcement, form: str) -> bytes:
+    """The body of a notice."""
+    text = f"{record.name}: {announcement.text}"
+    if form == "slack":
+        return json.dumps({"text": text}).encode()
+    campaign = record.campaign
+    return json.dumps(
+        {
+            "rollout": record.name,
+            "phase": campaign.phase if campaign is not None else "",
+            "level": announcement.tone,
+            "text": announcement.text,
+        }
+    ).encode()
+
+
+class Notifier:
+    """Sends notices in the background; whoever does not answer is told of in the log, and not waited for."""
+
+    def __init__(self, post: Callable[[str, bytes], Awaitable[Reply]], log: Log) -> None:
+        self._post = post
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def send(self, url: str, body: bytes) -> None:
+        """Send one notice; a SeatrialError never comes of it."""
+        task = asyncio.create_task(self._send(url, body), name="notice")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for those under way, for so long."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    async def _send(self, url: str, body: bytes) -> None:
+        reply = await self._post(url, body)
+        if reply.status not in ACCEPTED:
+            self._log.say("notice lost", status=reply.status, why=reply.text)

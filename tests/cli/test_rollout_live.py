@@ -1,0 +1,384 @@
+"""The rollout commands against a real API server with the shipped definition: what they create, change and refuse."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.testbed import controller_process
+from seatrial.testbed.audit import AuditedRequest
+from seatrial.testbed.control_plane import ControlPlane
+from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from tests.adapters.git.remotes import bare
+from tests.cli.test_rollout_source import FILE, a_matrix
+from tests.cli.test_rollout_watch import screen_of
+
+pytestmark = pytest.mark.cluster
+
+OLD, NEW = "570.124.06", "580.105.08"
+PREFIX = "climb"
+MEMBERS = f"testbed.seatrial.dev/fleet={PREFIX}"
+WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture(scope="module")
+def fleet(plane: ControlPlane) -> Iterator[Fleet]:
+    """Five nodes with the old driver, and a ClusterPolicy that says so."""
+    controller_process.install(plane)
+    made = make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=5, driver_version=OLD, reload_seconds=0.5))
+    plane.apply([a_policy()])
+    yield made
+    plane.kubectl("delete", "clusterpolicy", "climb")
+
+
+def a_policy() -> dict[str, Any]:
+    some: dict[str, Any] = {"enabled": True}
+    driver = {"enabled": True, "version": OLD, "image": "driver", "upgradePolicy": {"autoUpgrade": False}}
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "climb"},
+        "spec": {
+            "operator": {"defaultRuntime": "containerd"},
+            "daemonsets": {},
+            "driver": driver,
+            "toolkit": some,
+            "devicePlugin": some,
+            "dcgm": some,
+            "dcgmExporter": some,
+            "nodeStatusExporter": {},
+            "gfd": some,
+        },
+    }
+
+
+@pytest.fixture
+def run(plane: ControlPlane, fleet: Fleet) -> Iterator[Run]:
+    """Run our command as a person does; every rollout is gone afterwards."""
+
+    def call(*arguments: str, stdin: str | None = None) -> Said:
+        command = [sys.executable, "-m", "seatrial", *arguments, "--kubeconfig", str(plane.kubeconfig)]
+        # Nobody is there to be asked: the input is a pipe.
+        done = subprocess.run(command, capture_output=True, text=True, input=stdin or "", timeout=60, check=False)
+        return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    yield call
+    plane.kubectl("delete", "gpurollouts", "--all")
+
+
+def start(run: Run, *arguments: str, name: str = "spring") -> Said:
+    said = run("rollout", "start", "--driver", NEW, "--selector", MEMBERS, "--name", name, "-y", *arguments)
+    assert said.code == 0, said.err
+    return said
+
+
+def write_status(plane: ControlPlane, name: str, **campaign: Any) -> None:
+    """Say for the controller where the campaign stands."""
+    patch = json.dumps({"status": {"phase": campaign["phase"], "campaign": campaign}})
+    plane.kubectl("patch", "gpurollout", name, "--subresource=status", "--type=merge", "-p", patch)
+
+
+def writes(plane: ControlPlane) -> list[AuditedRequest]:
+    """What our command asked to have written, by the API server's own account."""
+    return [each for each in plane.requests("seatrial") if "(cli)" in each.user_agent and each.verb in WRITES]
+
+
+# ── start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_start_shows_what_will_happen_and_creates_it(run: Run, plane: ControlPlane) -> None:
+    said = start(run, "--bake", "24h", "--wave", "1", "--gate", "smoke=example.com/smoke:1 run --fast")
+    assert said.out == "gpurollout.seatrial.dev/spring created\n"
+    for line in (
+        f"Rollout   spring: driver {NEW}, now {OLD} on 5 of 5 nodes",
+        "Gates     readiness, smoke (example.com/smoke:1)",
+        "Bake      24 h with evidence, gates asked every 60 min",
+        "Waves     1, 2, 1 nodes",
+        "Publish   by writing ClusterPolicy/climb",
+        "Nodes     moved by seatrial (direct)",
+        "Watch it with `seatrial rollout status spring -w`.",
+    ):
+        assert line in said.err
+    spec = plane.get("gpurollout", "spring")["spec"]
+    assert spec["target"] == {"driver": NEW}
+    assert spec["bake"] == {"durationSeconds": 86_400, "everySeconds": 3_600}
+    assert spec["waves"]["first"] == "1"
+    (gate,) = spec["gates"]
+    assert gate == {
+        "name": "smoke",
+        "image": "example.com/smoke:1",
+        "command": ["run", "--fast"],
+        "gpus": 1,
+        "timeoutSeconds": 600,
+    }
+
+
+def test_a_start_from_git_pins_the_commit_it_read(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    commit = remote.person().write(FILE, a_matrix(NEW).replace("gpu-7", "climb-1"))
+    said = run("rollout", "start", "--git", str(remote.path), "--selector", MEMBERS, "--name", "fromgit", "-y")
+    assert said.code == 0, said.err
+    spec = plane.get("gpurollout", "fromgit")["spec"]
+    assert spec["matrix"] == {
+        "git": {"url": str(remote.path), "branch": "main", "path": FILE, "commit": commit},
+        "entry": "canary",
+    }
+    assert spec["canary"] == {"count": 1, "nodes": ["climb-1"]}
+
+
+def test_a_file_is_started_as_it_is_and_checked_like_the_rest(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
+    file = tmp_path / "rollout.yaml"
+    body = {
+        "apiVersion": "seatrial.dev/v1alpha1",
+        "kind": "GPURollout",
+        "metadata": {"name": "filed"},
+        "spec": {"target": {"driver": NEW}, "canary": {"count": 2}, "nodeSelector": dict([MEMBERS.split("=")])},
+    }
+    file.write_text(json.dumps(body))
+    assert run("rollout", "start", "-f", str(file), "-y", "-o", "name").out == "gpurollout.seatrial.dev/filed\n"
+    assert plane.get("gpurollout", "filed")["spec"]["canary"]["count"] == 2
+    body["spec"]["canray"] = {}  # type: ignore[index]
+    file.write_text(json.dumps(body | {"metadata": {"name": "typo"}}))
+    said = run("rollout", "start", "-f", str(file), "-y")
+    assert said.code == 1
+    assert "canray" in said.err
+
+
+def test_where_nobody_can_be_asked_nothing_is_created(run: Run, plane: ControlPlane) -> None:
+    said = run("rollout", "start", "--driver", NEW, "--selector", MEMBERS)
+    assert said.code == 2
+    assert "add -y" in said.err
+    assert plane.get("gpurollouts")["items"] == []
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
+def test_a_person_is_asked_and_only_a_yes_is_one(run: Run, plane: ControlPlane, answer: str, code: int) -> None:
+    master, slave = pty.openpty()
+    where = ("--kubeconfig", str(plane.kubeconfig))
+    command = [sys.executable, "-m", "seatrial", "rollout", "start", "--driver", NEW, "--selector", MEMBERS, *where]
+    os.write(master, f"{answer}\n".encode())  # the terminal keeps it until it is read
+    done = subprocess.run(command, stdin=slave, capture_output=True, text=True, timeout=60, check=False)
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == code, done.stderr
+    assert "Start it? [y/N]" in done.stderr
+    assert len(plane.get("gpurollouts")["items"]) == (1 if code == 0 else 0)
+
+
+def test_what_nobody_knows_is_refused_before_anything_is_created(run: Run, plane: ControlPlane) -> None:
+    said = run("rollout", "start", "--driver", "999.1.2", "-y")
+    assert said.code == 11
+    assert "--accept-unknown" in said.err
+    assert plane.get("gpurollouts")["items"] == []
+
+
+def test_a_second_one_is_created_and_told_to_be_held(run: Run, plane: ControlPlane) -> None:
+    start(run)
+    said = start(run, name="summer")
+    assert "It is held until spring has ended" in said.err
+    assert {each["metadata"]["name"] for each in plane.get("gpurollouts")["items"]} == {"spring", "summer"}
+
+
+def test_a_trial_tells_every_write_up_to_the_first_verdict_and_makes_none(run: Run, plane: ControlPlane) -> None:
+    before = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in plane.get("nodes")["items"]}
+    policy = plane.get("clusterpolicy", "climb")["metadata"]["resourceVersion"]
+    asked_before = writes(plane)
+    arguments = ("--driver", NEW, "--selector", MEMBERS, "--gate", "smoke=example.com/smoke:1", "--name", "trial")
+    said = run("rollout", "start", *arguments, "--dry-run")
+    assert said.code == 0, said.out + said.err
+    rows = said.out.splitlines()
+    told = [
+        next((number for number, row in enumerate(rows) if part in row), None)
+        for part in (
+            "gpurollout/trial           ",
+            "label seatrial.dev/canary=trial",
+            f"ClusterPolicy/climb driver version {NEW}",
+            "cordon, state",
+            "delete, so that its DaemonSet starts a new driver",
+            "uncordon, state",
+            "phase Gating",
+            "job for gate smoke",
+            "phase Baking",
+            "then: gates readiness, smoke asked again every 60 min, bake 48 h with evidence, waves of 1, 2, 1 nodes",
+        )
+    ]
+    assert None not in told, said.out
+    assert told == sorted(told, key=lambda place: place or 0), said.out
+    assert plane.get("gpurollouts")["items"] == []
+    assert {
+        each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in plane.get("nodes")["items"]
+    } == before
+    assert plane.get("clusterpolicy", "climb")["metadata"]["resourceVersion"] == policy
+    asked = writes(plane)[len(asked_before) :]
+    assert [("dryRun=All" in each.request_uri, each.resource) for each in asked] == [(True, "gpurollouts")]
+
+
+def test_a_trial_says_what_it_would_wait_for(run: Run) -> None:
+    said = run("rollout", "start", "--driver", NEW, "--selector", MEMBERS, "--manual", "canary", "--dry-run")
+    assert said.code == 12
+    assert "It would wait in Proposed:" in said.out
+    assert "approval-pending" in said.out
+
+
+# ── what a person says ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_pause_and_resume_change_one_field_and_say_so(run: Run, plane: ControlPlane) -> None:
+    start(run)
+    assert run("rollout", "pause").out.startswith("spring is paused: every node keeps its place")
+    assert plane.get("gpurollout", "spring")["spec"]["paused"] is True
+    version = plane.get("gpurollout", "spring")["metadata"]["resourceVersion"]
+    assert run("rollout", "pause", "spring").out == "spring is paused already.\n"
+    assert plane.get("gpurollout", "spring")["metadata"]["resourceVersion"] == version
+    assert "goes on" in run("rollout", "resume").out
+    assert plane.get("gpurollout", "spring")["spec"]["paused"] is False
+
+
+def test_approvals_add_up(run: Run, plane: ControlPlane) -> None:
+    start(run, "--manual", "canary,waves")
+    assert run("rollout", "approve", "spring", "canary").code == 0
+    assert run("rollout", "approve", "spring", "waves").code == 0
+    assert run("rollout", "approve", "spring", "waves").out == "spring: waves is approved already.\n"
+    assert plane.get("gpurollout", "spring")["spec"]["approvals"] == {
+        "manual": ["canary", "waves"],
+        "approved": ["canary", "waves"],
+    }
+    assert run("rollout", "approve", "spring", "lunch").code == 2
+
+
+def test_promotion_is_refused_with_the_evidence_that_is_missing(run: Run, plane: ControlPlane) -> None:
+    start(run, "--manual", "promotion")
+    write_status(
+        plane, "spring", phase="Baking", canaries=["climb-0"], bakedSeconds=3600, enteredAt="2026-03-01T00:00:00Z"
+    )
+    said = run("rollout", "promote")
+    assert said.code == 12, said
+    assert "spring is not promoted: it is in Baking" in said.err
+    assert "approved" not in plane.get("gpurollout", "spring")["spec"]["approvals"]
+
+
+def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: ControlPlane) -> None:
+    start(run)
+    baseline = [{"resource": "ClusterPolicy/climb", "version": OLD}]
+    write_status(plane, "spring", phase="Canary", canaries=["climb-0"], baseline=baseline)
+    unasked = run("rollout", "abort", "--reason", "too slow")
+    assert unasked.code == 2
+    assert f"ClusterPolicy/climb carries {OLD} again" in unasked.err
+    assert "abort" not in plane.get("gpurollout", "spring")["spec"]
+    assert "spring is being undone." in run("rollout", "abort", "--reason", "too slow", "-y").out
+    assert plane.get("gpurollout", "spring")["spec"]["abort"] == "too slow"
+    assert "being undone already: too slow" in run("rollback", "--reason", "again", "-y").out
+
+
+def test_one_that_is_done_is_undone_by_rollback_alone(run: Run, plane: ControlPlane) -> None:
+    start(run)
+    write_status(plane, "spring", phase="Done", canaries=["climb-0"])
+    assert "seatrial rollback spring" in run("rollout", "abort", "--reason", "late", "-y").err
+    assert run("rollback", "--reason", "late", "-y").code == 0
+    assert plane.get("gpurollout", "spring")["spec"]["abort"] == "late"
+
+
+def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
+    start(run)
+    start(run, name="summer")
+    said = run("rollout", "pause")
+    assert said.code == 2
+    assert "spring (new), summer (new) have not ended; say which one is meant" in said.err
+
+
+def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:
+    import argparse
+
+    from seatrial.cli import rollout_acts, rollout_pick
+
+    start(run)
+    args = argparse.Namespace(kubeconfig=str(plane.kubeconfig), context=None)
+    tries: list[str] = []
+
+    def wish(found: rollout_pick.Rollout) -> rollout_pick.Wish:
+        tries.append(found.version)
+        if len(tries) == 1:  # somebody writes between our look and our write
+            plane.kubectl("label", "gpurollout", "spring", "seen=1")
+        return rollout_acts.pause(found)
+
+    rollout_pick.change(args, "spring", wish)
+    assert len(set(tries)) == 2
+    assert plane.get("gpurollout", "spring")["spec"]["paused"] is True
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_status_why_and_history_tell_of_a_campaign(run: Run, plane: ControlPlane) -> None:
+    start(run, "--manual", "canary")
+    history = [{"phase": "Proposed", "at": "2026-03-01T00:00:00Z"}]
+    write_status(plane, "spring", phase="Proposed", enteredAt="2026-03-01T00:00:00Z", history=history)
+    shown = run("rollout", "status")
+    assert shown.code == 12
+    assert "Proposed" in shown.out
+    assert "approval-pending" in shown.out
+    data = json.loads(run("rollout", "status", "-o", "json").out)
+    assert (data["name"], data["phase"], data["nodes"]["total"]) == ("spring", "Proposed", 5)
+    assert json.loads(run("status", "-o", "json").out)["campaign"]["phase"] == "Proposed"
+    assert "└─ waits" in run("status").out
+    why = run("why", "spring")
+    assert why.code == 0
+    assert "Rollout   spring to driver" in why.out
+    assert "seatrial rollout approve spring canary" in why.out
+    assert "2026-03-01 00:00:00Z   spring" in run("history").out
+
+
+def test_status_is_watched_in_place_on_a_terminal(run: Run, plane: ControlPlane) -> None:
+    start(run)
+    write_status(plane, "spring", phase="Canary", canaries=["climb-0"], enteredAt="2026-03-01T00:00:00Z")
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    where = ("--kubeconfig", str(plane.kubeconfig))
+    command = [sys.executable, "-m", "seatrial", "rollout", "status", "-w", "--timeout", "4s", *where]
+    env = {**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+    process = subprocess.Popen(command, stdout=slave, stderr=subprocess.PIPE, env=env)
+    os.close(slave)
+    seen = b""
+    while True:
+        try:
+            data = os.read(master, 65536)
+        except OSError:
+            break
+        seen += data
+    os.close(master)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 13, err
+    shown = screen_of(seen.decode(), 100)
+    assert seen.count(b"\033[J") > 1  # it was drawn more than once
+    assert [line for line in shown if line.startswith("spring")] == [f"spring  driver {NEW}"]
+    assert "▶ Canary" in shown[1]
+
+
+def test_a_watch_that_has_nothing_to_show_says_so(run: Run) -> None:
+    said = run("rollout", "status", "-w")
+    assert said.code == 1
+    assert "Begin with `seatrial rollout start`" in said.err

@@ -1,0 +1,189 @@
+"""The tree of a campaign: every phase has one, it fits the terminal, and nodes that need an eye have a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from seatrial.cli import look, rollout_picture, rollout_tree
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.rollout_picture import Picture
+from seatrial.cli.rollout_tree import Ink
+from seatrial.core.campaign import RolloutPhase, Turn
+from seatrial.core.decide import decide
+from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.snapshot import NodePhase, NodeSeen, Summary
+from seatrial.ports import Sight
+from tests import builders
+
+PLAIN = Ink(is_plain=True)
+SIGNS = Ink()
+
+
+def a_look(
+    phase: RolloutPhase,
+    *,
+    nodes: tuple[NodeSeen, ...] = (),
+    record: dict[str, Any] | None = None,
+    summary: Summary | None = None,
+    others: tuple[str, ...] = (),
+    is_paused: bool = False,
+    **campaign: Any,
+) -> look.Look:
+    """A campaign in a phase, over five nodes unless told otherwise."""
+    fleet = nodes or (
+        builders.a_well_node("n1", NodePhase.UPGRADE_DONE),
+        *(builders.a_node(f"n{number}") for number in range(2, 6)),
+    )
+    seen = builders.a_snapshot(
+        *fleet,
+        campaign=builders.a_campaign_record(phase, **(record or {})),
+        operator=builders.an_operator(builders.NEW.version),
+        summary=summary,
+        others=others,
+    )
+    intent = builders.an_intent(campaign=builders.a_campaign(**campaign), is_paused=is_paused)
+    return look.Look(
+        at=builders.NOW,
+        sight=Sight(seen=seen, intent=intent),
+        decision=decide(seen, intent, builders.NOW),
+        nodes=dict(seen.nodes),
+        operator=seen.operator,
+    )
+
+
+def a_picture(phase: RolloutPhase, **changes: Any) -> Picture:
+    found = rollout_picture.picture_of(a_look(phase, **changes))
+    assert found is not None
+    return found
+
+
+def drawn(picture: Picture, ink: Ink = SIGNS, width: int = 0) -> str:
+    return "\n".join(rollout_tree.tree(picture, ink, width))
+
+
+def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
+    passed = tuple(GateResult(gate=gate, node="n1", round=3, verdict=Verdict.PASSED) for gate in ("readiness", "smoke"))
+    record = {"gates": passed, "round": 3, "round_at": 900.0, "baked_until": 950.0, "baked_seconds": 12 * 3600.0}
+    picture = a_picture(RolloutPhase.BAKING, record=record)
+    lines = drawn(picture).splitlines()
+    assert lines[0] == "spring  driver 570.124.06 → 580.105.08"
+    assert lines[1] == "✔ Proposed ▸ ✔ Canary ▸ ✔ Gating ▸ ▶ Baking ▸ Waving ▸ Promoting ▸ Done"
+    assert lines[2] == "Baking for 1 min 40 s, about 36 h 0 min left; seatrial moves the nodes (direct)"
+    assert "├─ canary ✔ n1 upgrade-done, runs 580.105.08, for 1 min 40 s" in lines
+    assert "├─ gates  ✔ round 3 passed: readiness, smoke" in lines
+    assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12.0 of 48.0 h with evidence" in lines
+    assert "├─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5" in lines
+    assert picture.exit_code is ExitCode.OK
+
+
+@pytest.mark.parametrize("phase", RolloutPhase)
+@pytest.mark.parametrize("ink", [PLAIN, SIGNS, Ink(has_colour=True)], ids=["ascii", "signs", "colour"])
+def test_every_phase_can_be_drawn_with_every_ink(phase: RolloutPhase, ink: Ink) -> None:
+    record = {"paused_in": RolloutPhase.CANARY} if phase is RolloutPhase.PAUSED else {}
+    picture = a_picture(phase, record=record, is_paused=phase is RolloutPhase.PAUSED)
+    text = drawn(picture, ink, 80)
+    assert phase.value in text
+    assert text.isascii() or not ink.is_plain
+    assert json.loads(json.dumps(rollout_picture.as_data(picture)))["phase"] == phase.value
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_no_line_is_wider_than_the_terminal_and_advice_is_never_cut(width: int) -> None:
+    picture = a_picture(RolloutPhase.PROPOSED, nodes=(builders.a_node("n1", is_cordoned=True),))
+    lines = rollout_tree.tree(picture, Ink(is_plain=True), width)
+    assert all(len(line) <= width for line in lines)
+    waits = lines[[line[3:8] for line in lines].index("waits") :]
+    assert not any(line.endswith("~") for line in waits)
+
+
+def test_colours_take_no_room() -> None:
+    coloured = Ink(has_colour=True)
+    line = coloured.paint("abcdef", "good") + "gh"
+    assert rollout_tree.cut(line, 8, coloured) == line
+    assert rollout_tree.cut(line, 4, coloured) == "\033[32mabc…\033[0m"
+
+
+def test_500_nodes_take_no_more_lines_than_5() -> None:
+    few = tuple(builders.a_node(f"n{number}", NodePhase.POD_RESTART_REQUIRED) for number in range(1, 6))
+    many = tuple(builders.a_node(f"n{number}", NodePhase.POD_RESTART_REQUIRED) for number in range(1, 501))
+    short, long = (rollout_tree.tree(a_picture(RolloutPhase.WAVING, nodes=nodes), SIGNS, 80) for nodes in (few, many))
+    assert len(long) == len(short)
+    assert "496 more" in "\n".join(long)
+
+
+def test_what_did_not_pass_comes_first_and_says_why() -> None:
+    gates = (
+        GateResult(gate="readiness", node="n1", round=1, verdict=Verdict.PASSED),
+        GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.FAILED, detail="exit code 1"),
+    )
+    turns = (Turn(phase=RolloutPhase.PROPOSED, at=1.0), Turn(phase=RolloutPhase.CANARY, at=2.0))
+    record = {"gates": gates, "why": "gate smoke failed on n1", "history": turns}
+    picture = a_picture(RolloutPhase.REVERTING, record=record)
+    lines = drawn(picture).splitlines()
+    assert lines[1] == "✔ Proposed ▸ ✔ Canary ▸ ▶ Reverting ▸ Reverted"
+    assert "undone because gate smoke failed on n1" in lines
+    place = next(number for number, line in enumerate(lines) if "gates" in line)
+    assert lines[place + 1].endswith("✖ smoke on n1 failed: exit code 1")
+    assert picture.exit_code is ExitCode.GATE_FAILED
+
+
+def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None:
+    nodes = (
+        builders.a_well_node("n1", NodePhase.UPGRADE_DONE),
+        builders.a_node("n2", NodePhase.UPGRADE_FAILED, record={"reason": "driver-timeout", "failed_revision": "new"}),
+        builders.a_node("n3", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True),
+        builders.a_node("n4"),
+    )
+    text = drawn(a_picture(RolloutPhase.WAVING, nodes=nodes))
+    assert "✖ n2 upgrade-failed" in text
+    assert "▶ n3 pod-restart-required" in text
+    assert "1 done, 1 moving, 1 to come, 1 failed of 4" in text
+
+
+def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:
+    summary = Summary(state="waiting", holds=(("entry-bad", 1),))
+    picture = a_picture(RolloutPhase.PROPOSED, summary=summary)
+    assert "entry-bad" in drawn(picture)
+    assert picture.exit_code is ExitCode.HELD
+
+
+def test_another_rollout_under_way_is_named() -> None:
+    assert "winter" in drawn(a_picture(RolloutPhase.PROPOSED, others=("winter",)))
+
+
+def test_a_paused_campaign_says_where_and_waits_for_somebody() -> None:
+    picture = a_picture(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
+    assert "Paused in Baking for 1 min 40 s" in drawn(picture)
+    assert picture.exit_code is ExitCode.HELD
+
+
+def test_time_alone_is_no_news() -> None:
+    found = a_look(RolloutPhase.BAKING, record={"baked_until": 950.0, "round_at": 900.0, "round": 1})
+    later = look.Look(
+        at=found.at + 60,
+        sight=found.sight,
+        decision=found.decision,
+        nodes=found.nodes,
+        operator=found.operator,
+    )
+    one, other = rollout_picture.picture_of(found), rollout_picture.picture_of(later)
+    assert one is not None
+    assert other is not None
+    assert one.key == other.key
+    assert one.at != other.at
+
+
+def test_a_rollout_that_moves_nodes_only_has_no_tree() -> None:
+    seen = builders.a_snapshot(builders.a_node("n1"))
+    intent = builders.an_intent()
+    found = look.Look(
+        at=builders.NOW,
+        sight=Sight(seen=seen, intent=intent),
+        decision=decide(seen, intent, builders.NOW),
+        nodes=dict(seen.nodes),
+        operator=seen.operator,
+    )
+    assert rollout_picture.picture_of(found) is None

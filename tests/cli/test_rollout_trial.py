@@ -1,0 +1,146 @@
+"""A rollout on trial: every write up to the first verdict, in every mode, and what it would wait for."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from seatrial.cli import rollout_trial
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.report import Report
+from seatrial.cli.rollout_source import Target
+from seatrial.cli.rollout_start import Around
+from seatrial.core.campaign import Canary, Mode, Point, RolloutPhase, Via
+from seatrial.core.snapshot import NodeSeen, OperatorFacts
+from tests import builders
+
+NOW = 1_700_000_000.0
+REPORT = Report(
+    file="m.yaml",
+    on=None,  # type: ignore[arg-type]  nobody looks at its days here
+    built_on=None,  # type: ignore[arg-type]
+    known_until=None,  # type: ignore[arg-type]
+    compared_with="",
+    found=(),
+)
+TARGET = Target(driver=builders.NEW.version, report=REPORT)
+
+
+def live(name: str, **changes: Any) -> NodeSeen:
+    """A node as a real cluster shows it: the ids of pods are no counters."""
+    driver = builders.a_driver(name, uid="0b9d2c1e-77aa-4e0f-9a55-435eb5e0bf44", ready_since=NOW - 9000)
+    validator = builders.a_validator(name, uid="5f1d2c1e-77aa-4e0f-9a55-435eb5e0bf44", ready_since=NOW - 9000)
+    return builders.an_old_node(name, **({"driver": driver, "validator": validator} | changes))
+
+
+def around(
+    *nodes: NodeSeen, operator: OperatorFacts | None = None, others: tuple[str, ...] = (), **campaign: Any
+) -> Around:
+    members = nodes or tuple(live(f"n{number}") for number in range(1, 6))
+    return Around(
+        at=NOW,
+        made={"apiVersion": "v", "kind": "GPURollout", "spec": {}},
+        intent=builders.an_intent(campaign=builders.a_campaign(**campaign)),
+        members={node.name: node for node in members},
+        operator=operator or builders.an_operator(),
+        others=others,
+    )
+
+
+def lines(trial: rollout_trial.Trial) -> list[str]:
+    return [f"{each.what}: {each.content}" for each in trial.writes]
+
+
+def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
+    trial = rollout_trial.rehearse(around(), TARGET)
+    assert trial.is_judged
+    assert lines(trial) == [
+        "gpurollout/spring status: phase Proposed",
+        "gpurollout/spring status: phase Canary",
+        "node/n1: label seatrial.dev/canary=spring",
+        f"{builders.POLICY}: {builders.POLICY} driver version {builders.NEW.version} (step canary)",
+        "node/n1: state upgrade-required",
+        "gpurollout/spring status: phase Canary, may be disrupted: n1",
+        "node/n1: state cordon-required",
+        "node/n1: cordon, state wait-for-jobs-required",
+        "node/n1: state pod-deletion-required",
+        "node/n1: state pod-restart-required",
+        "pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver",
+        "node/n1: state validation-required",
+        "node/n1: state uncordon-required",
+        "node/n1: uncordon, state upgrade-done",
+        "gpurollout/spring status: phase Gating",
+        "gpurollout/spring status: phase Gating, gates: readiness on n1 passed, smoke on n1 pending",
+        "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPUs",
+        "gpurollout/spring status: phase Baking, gates: readiness on n1 passed, smoke on n1 passed",
+    ]
+
+
+def test_users_of_the_canary_are_named_in_what_would_be_evicted() -> None:
+    nodes = [live("n1", pods=(builders.a_gpu_pod(0), builders.a_gpu_pod(1)))]
+    found = lines(rollout_trial.rehearse(around(*nodes, canary=Canary(nodes=("n1",))), TARGET))
+    assert "pods of node/n1: evict jobs/train-0, jobs/train-1" in found
+
+
+def test_what_is_published_by_commit_is_told_as_one() -> None:
+    found = lines(rollout_trial.rehearse(around(publish=Via.GIT, has_source=True), TARGET))
+    assert any(line.startswith(f"git commit: {builders.POLICY} driver version") for line in found)
+
+
+def test_where_nvidias_controller_moves_nodes_only_our_marks_and_versions_are_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = around(operator=builders.an_operator(is_auto_upgrading=True), mode=Mode.DELEGATED)
+    assert rollout_trial.show(given, TARGET, output="table") is ExitCode.OK
+    assert "From here NVIDIA's upgrade controller moves the canary" in capsys.readouterr().out
+    found = lines(rollout_trial.rehearse(given, TARGET))
+    assert "node/n2: label nvidia.com/gpu-driver-upgrade.skip=true" in found
+    assert not [line for line in found if "cordon" in line or "delete" in line]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"manual": (Point.CANARY,)}, "approval-pending"),
+        ({"others": ("winter",)}, "other-rollout"),
+        ({"openings": ((NOW + 3600, NOW + 7200),)}, None),
+        ({"openings": ()}, "outside-window"),
+        ({"canary": Canary(nodes=("nobody",))}, "no-canary"),
+    ],
+)
+def test_what_it_would_wait_for_is_said_and_nothing_is_waited_for_in_vain(
+    changes: dict[str, Any], code: str | None
+) -> None:
+    trial = rollout_trial.rehearse(around(**changes), TARGET)
+    assert [held.code.value for held in trial.holds] == ([code] if code else [])
+    assert trial.is_judged is (code is None)
+
+
+def test_a_script_gets_the_resource_the_writes_and_what_follows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert rollout_trial.show(around(), TARGET, output="json") is ExitCode.OK
+    data = json.loads(capsys.readouterr().out)
+    assert data["phase"] == RolloutPhase.BAKING.value
+    assert data["resource"]["metadata"] == {"name": "spring"}
+    assert data["writes"][2] == {
+        "afterSeconds": 0.0,
+        "object": "node/n1",
+        "content": "label seatrial.dev/canary=spring",
+    }
+    assert data["then"].startswith("then: gates readiness, smoke asked again every 60 min, bake 48 h")
+
+
+def test_operands_of_a_live_node_are_not_taken_for_clients() -> None:
+    labels = {"nvidia.com/gpu.deploy.device-plugin": "true", "nvidia.com/gpu.present": "true"}
+    found = lines(rollout_trial.rehearse(around(live("n1", labels=labels)), TARGET))
+    assert not [line for line in found if "gpu.deploy" in line]
+
+
+def test_a_fleet_of_500_is_tried_within_seconds() -> None:
+    nodes = [live(f"n{number:03}") for number in range(500)]
+    began = time.process_time()
+    trial = rollout_trial.rehearse(around(*nodes), TARGET)
+    assert trial.is_judged
+    assert time.process_time() - began < 20

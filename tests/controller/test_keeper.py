@@ -1,0 +1,329 @@
+"""The keeper with real repositories: what it shows when a remote goes away, is rewritten, or changes under it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.git.clone import Clone
+from seatrial.adapters.kube import config as configs
+from seatrial.adapters.kube import models
+from seatrial.adapters.kube.client import Client
+from seatrial.controller.homes import Standing
+from seatrial.controller.keeper import GitSettings, Keeper, identity_of
+from seatrial.core.campaign import PublishStep, SourceFacts
+from seatrial.ports import Outcome, Result
+from tests.adapters.git.remotes import Bare, Person, git
+from tests.builders import NEW
+from tests.controller.git_stage import (
+    BAD,
+    CANARY,
+    MATRIX,
+    PROMOTE,
+    PUBLISHED,
+    STANDING,
+    a_machine_of_its_own,
+    a_remote,
+    a_revert,
+    matrix_of,
+    policy_of,
+)
+
+SECONDS_MAX = 20.0
+NO_CLUSTER = configs.Config(server="https://127.0.0.1:1", context="", source="")
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_machine_of_its_own(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> tuple[Bare, Person]:
+    return a_remote(tmp_path / "git")
+
+
+def a_rollout(
+    remote: Bare, name: str = "spring", *, uid: str = "1a2b3c4d-0000", entry: str = "canary", **git_places: str
+) -> models.Rollout:
+    matrix = models.RolloutMatrix(git=models.RolloutGit(url=str(remote.path), path=MATRIX, **git_places), entry=entry)
+    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
+    return models.Rollout(
+        metadata=models.ObjectMeta(name=name, uid=uid), spec=models.RolloutSpec(matrix=matrix, publish=publish)
+    )
+
+
+@dataclass(kw_only=True)
+class Watch:
+    """A keeper at work, a clock that stands still, and what it was told."""
+
+    keeper: Keeper = field(init=False)
+    rollout: models.Rollout | None
+    standing: Standing | None = STANDING
+    now: float = 1000.0
+    changes: int = 0
+
+    def told(self) -> None:
+        self.changes += 1
+
+    async def until(self, is_so: Callable[[SourceFacts], bool]) -> SourceFacts:
+        """The first facts of which something is so."""
+        async with asyncio.timeout(SECONDS_MAX):
+            while (facts := self.keeper.facts()) is None or not is_so(facts):
+                await asyncio.sleep(0.01)
+        return facts
+
+    async def do(self, act: Any) -> Outcome:
+        async with asyncio.timeout(SECONDS_MAX):
+            return await self.keeper.do(act)
+
+
+@asynccontextmanager
+async def watching(rollout: models.Rollout | None, folder: Path, *, look_seconds: float = 0.05) -> AsyncIterator[Watch]:
+    watch = Watch(rollout=rollout)
+    async with Client(NO_CLUSTER, user_agent="test-keeper") as client:
+        watch.keeper = Keeper(
+            client,
+            GitSettings(folder=folder, look_seconds=look_seconds),
+            current=lambda: watch.rollout,
+            standing=lambda: watch.standing,
+            on_change=watch.told,
+            now=lambda: watch.now,
+        )
+        async with watch.keeper:
+            yield watch
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_without_a_home_there_is_nothing_to_see(tmp_path: Path) -> None:
+    async with watching(None, tmp_path / "clones") as watch:
+        assert watch.keeper.facts() is None
+        watch.rollout = models.Rollout(metadata=models.ObjectMeta(name="spring", uid="u"))
+        assert watch.keeper.facts() is None
+        outcome = await watch.do(CANARY)
+        assert (outcome.result, "spec.matrix" in outcome.detail) == (Result.FAILED, True)
+
+
+async def test_a_remote_that_goes_away_leaves_what_was_seen_and_says_since_when(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, _ = stage
+    async with watching(a_rollout(remote), tmp_path / "clones") as watch:
+        seen = await watch.until(lambda facts: facts.driver == NEW.version)
+        assert (seen.trouble, seen.since, seen.head) == ("", 1000.0, remote.head())
+
+        watch.now = 2000.0
+        await watch.until(lambda facts: facts.since == 2000.0)
+        remote.path.rename(tmp_path / "away")
+        gone = await watch.until(lambda facts: bool(facts.trouble))
+        assert replace(gone, trouble="") == replace(seen, since=2000.0)
+        assert "cannot be reached" in gone.trouble
+        watch.now = 3000.0
+        outcome = await watch.do(CANARY)
+        assert (outcome.result, "cannot be reached" in outcome.detail) == (Result.FAILED, True)
+        still = watch.keeper.facts()
+        assert still is not None
+        assert (still.since, still.driver) == (2000.0, NEW.version), "since when it could not be looked at"
+
+        (tmp_path / "away").rename(remote.path)
+        back = await watch.until(lambda facts: not facts.trouble)
+        assert back == replace(seen, since=3000.0)
+
+
+async def test_only_news_wakes_the_controller(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, ada = stage
+    async with watching(a_rollout(remote), tmp_path / "clones") as watch:
+        await watch.until(lambda facts: facts.head == remote.head())
+        for watch.now in (1001.0, 1002.0, 1003.0):
+            await watch.until(lambda facts: facts.since == watch.now)
+        assert watch.changes == 1, "the same thing seen again is no news"
+        ada.write("README.md", "Hello.\n")
+        await watch.until(lambda facts: facts.head == remote.head())
+        assert watch.changes == 2
+
+
+async def test_whatever_becomes_of_the_matrix_is_seen(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, ada = stage
+    async with watching(a_rollout(remote), tmp_path / "clones") as watch:
+        await watch.until(lambda facts: facts.driver == NEW.version)
+        ada.write(MATRIX, matrix_of(canary="590.44.01"), "Another one")
+        await watch.until(lambda facts: facts.driver == "590.44.01")
+        ada.write(MATRIX, matrix_of(more="    bad: the vendor called it back\n"), "Rejected by a person")
+        await watch.until(lambda facts: facts.bad == "the vendor called it back")
+        ada.write(MATRIX, matrix_of().partition("  canary")[0], "Nothing to try")
+        await watch.until(lambda facts: facts.problem == f"{MATRIX} has no entry 'canary' any more")
+        git(ada.clone, "rm", "-q", MATRIX)
+        ada_text = "The matrix lives elsewhere now"
+        git(ada.clone, "commit", "-q", "-m", ada_text)
+        git(ada.clone, "push", "-q", "origin", "HEAD:main")
+        await watch.until(lambda facts: facts.problem == f"{MATRIX} is not there any more")
+        ada.write(MATRIX, matrix_of(), "Back again")
+        facts = await watch.until(lambda facts: not facts.problem)
+        assert (facts.driver, facts.bad) == (NEW.version, "")
+
+
+async def test_rewritten_history_is_seen_as_such(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, ada = stage
+    async with watching(a_rollout(remote, commit=remote.head()), tmp_path / "clones") as watch:
+        assert not (await watch.until(lambda facts: bool(facts.head))).is_rewritten
+        git(ada.clone, "commit", "-q", "--amend", "-m", "Said otherwise")
+        git(ada.clone, "push", "-q", "--force", "origin", "HEAD:main")
+        await watch.until(lambda facts: facts.is_rewritten)
+
+
+# ── whose home ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_another_rollout_is_another_home_at_once(tmp_path: Path) -> None:
+    (one, _), (two, bob) = a_remote(tmp_path / "one"), a_remote(tmp_path / "two")
+    bob.write(MATRIX, matrix_of(canary="590.44.01"))
+    async with watching(a_rollout(one), tmp_path / "clones", look_seconds=600.0) as watch:
+        await watch.until(lambda facts: facts.driver == NEW.version)
+        watch.rollout = a_rollout(two, "summer", uid="5e6f7a8b-0000")
+        assert watch.keeper.facts() is None, "nothing of the other one is shown for it"
+        await watch.until(lambda facts: facts.driver == "590.44.01")
+        outcome = await watch.do(CANARY)
+        assert (outcome.result, outcome.detail) == (Result.STALE, "spring is not the rollout at work any more")
+        assert two.text(PUBLISHED) == policy_of()
+        watch.rollout = None
+        assert watch.keeper.facts() is None
+
+
+async def test_a_rollout_of_the_same_name_made_later_does_not_find_the_steps_of_the_first(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, ada = stage
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        assert (await watch.do(CANARY)).result is Result.DONE
+        ada.write(PUBLISHED, policy_of(), "Back by hand")
+        watch.rollout = a_rollout(remote, uid="99999999-0000")
+        assert (await watch.until(lambda facts: bool(facts.head))).steps == ()
+        assert (await watch.do(CANARY)).result is Result.DONE
+        assert remote.text(PUBLISHED) == policy_of(NEW.version)
+
+
+async def test_an_address_that_cannot_be_one_is_told_and_not_tried(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    spoilt = a_rollout(stage[0])
+    matrix = models.RolloutMatrix(git=models.RolloutGit(url="https://ada:secret@git.example.com/x", path=MATRIX))
+    spoilt = models.Rollout(metadata=spoilt.metadata, spec=models.RolloutSpec(matrix=matrix))
+    async with watching(spoilt, tmp_path / "clones") as watch:
+        facts = await watch.until(lambda facts: bool(facts.trouble))
+        assert "has a password in it" in facts.trouble
+        assert "secret@" not in facts.trouble
+        outcome = await watch.do(PROMOTE)
+        assert (outcome.result, outcome.detail) == (Result.FAILED, facts.trouble)
+
+
+async def test_the_file_that_is_published_may_be_on_another_branch(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, ada = stage
+    git(ada.clone, "push", "-q", "origin", "HEAD:production")
+    rollout = a_rollout(remote)
+    to = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED, branch="production"))
+    rollout = models.Rollout(metadata=rollout.metadata, spec=models.RolloutSpec(matrix=rollout.spec.matrix, publish=to))
+    async with watching(rollout, tmp_path / "clones", look_seconds=600.0) as watch:
+        assert (await watch.do(CANARY)).result is Result.DONE
+        assert (await watch.do(PROMOTE)).result is Result.DONE
+        facts = watch.keeper.facts()
+        assert facts is not None
+        assert facts.steps == (
+            (PublishStep.CANARY, remote.git("rev-parse", "production")),
+            (PublishStep.PROMOTION, remote.head()),
+        )
+        assert remote.text(PUBLISHED) == policy_of()
+        assert remote.text(PUBLISHED, "production") == policy_of(NEW.version)
+
+
+def test_a_name_of_any_length_gives_an_identity(stage: tuple[Bare, Person]) -> None:
+    assert identity_of(a_rollout(stage[0])) == "spring-1a2b3c4d"
+    assert len(identity_of(a_rollout(stage[0], "n" * 253))) == 209
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_write_is_followed_by_a_look(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, _ = stage
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        await watch.until(lambda facts: bool(facts.head))
+        assert await watch.do(CANARY) == Outcome(action=CANARY, result=Result.DONE)
+        facts = watch.keeper.facts()
+        assert facts is not None
+        assert facts.steps == ((PublishStep.CANARY, remote.head()),)
+        assert watch.changes == 2
+
+
+async def test_two_controllers_that_write_the_same_step_leave_one_commit(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, _ = stage
+    before = remote.count()
+    async with (
+        watching(a_rollout(remote), tmp_path / "one") as one,
+        watching(a_rollout(remote), tmp_path / "two") as two,
+    ):
+        outcomes = await asyncio.gather(one.do(CANARY), two.do(CANARY))
+        assert {each.result for each in outcomes} <= {Result.DONE, Result.STALE}
+        for watch in (one, two):
+            await watch.until(lambda facts: facts.commit_of(PublishStep.CANARY) == remote.head())
+    assert remote.count() == before + 1
+
+
+async def test_what_is_published_already_is_no_failure(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, ada = stage
+    ada.write(PUBLISHED, policy_of(NEW.version), "By hand")
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        assert await watch.do(CANARY) == Outcome(action=CANARY, result=Result.DONE)
+
+
+async def test_a_conflict_is_a_failure_with_what_to_type_and_a_fact(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, ada = stage
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        await watch.do(CANARY)
+        ada.write(PUBLISHED, policy_of("590.44.01"), "Another one by hand")
+        facts = watch.keeper.facts()
+        assert facts is not None
+        outcome = await watch.do(a_revert(facts))
+        assert (outcome.result, "git revert --no-commit" in outcome.detail) == (Result.FAILED, True)
+        facts = watch.keeper.facts()
+        assert facts is not None
+        assert facts.conflict == outcome.detail
+
+
+async def test_an_act_of_a_campaign_that_was_not_seen_waits(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+    remote, _ = stage
+    before = remote.count()
+    async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
+        watch.standing = None
+        assert (await watch.do(BAD)).result is Result.STALE
+    assert remote.count() == before
+
+
+async def test_a_clone_in_somebody_else_s_hands_is_trouble_and_passes(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, _ = stage
+    rollout = a_rollout(remote)
+    holder = Clone(remote.remote, tmp_path / "clones" / identity_of(rollout))
+    async with watching(rollout, tmp_path / "clones") as watch:
+        await watch.until(lambda facts: bool(facts.head))
+
+        def hold() -> str:
+            return (
+                asyncio.run_coroutine_threadsafe(
+                    watch.until(lambda facts: "Somebody else works" in facts.trouble), loop
+                )
+                .result(SECONDS_MAX)
+                .trouble
+            )
+
+        loop = asyncio.get_running_loop()
+        assert await asyncio.to_thread(lambda: holder.within(hold, is_fetching=False))
+        await watch.until(lambda facts: not facts.trouble)

@@ -1,0 +1,147 @@
+"""The marks of a campaign: set before what they are for, ours alone, and all gone before it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seatrial.core import marks
+from seatrial.core.actions import MakePool, MarkNode, RemovePool
+from seatrial.core.campaign import Mode, RolloutPhase
+from seatrial.core.holds import HoldCode
+from seatrial.core.snapshot import MachinePool, NodeSeen
+from seatrial.core.views import View
+from tests.builders import (
+    NOW,
+    a_campaign,
+    a_campaign_record,
+    a_rebuff,
+    a_snapshot,
+    a_view,
+    an_intent,
+    an_old_node,
+    an_operator,
+)
+
+OURS: dict[str, Any] = {"is_skipped": True, "skipped_by": "spring"}
+PERSONS: dict[str, Any] = {"is_skipped": True}
+THEIRS: dict[str, Any] = {"is_skipped": True, "skipped_by": "winter"}
+
+
+def view(
+    *nodes: NodeSeen,
+    phase: RolloutPhase = RolloutPhase.CANARY,
+    mode: Mode = Mode.DIRECT,
+    pool: str = "",
+    **changes: Any,
+) -> View:
+    record = a_campaign_record(phase, mode=mode)
+    seen = a_snapshot(*nodes, campaign=record, operator=an_operator(), **changes)
+    return a_view(seen, an_intent(campaign=a_campaign(pool=pool)))
+
+
+def mark(node: str, **changes: Any) -> MarkNode:
+    return MarkNode(node=node, rollout="spring", expect="7", **changes)
+
+
+def test_where_we_move_the_nodes_only_the_canary_is_marked() -> None:
+    acts, holds = marks.prepare(view(an_old_node(), an_old_node("n2")), {"n1"})
+    assert acts == (mark("n1", canary=True),)
+    assert dict(holds[0].params) == {"count": "1", "node": "n1"}
+
+
+def test_where_nvidias_controller_does_everybody_else_is_kept_out() -> None:
+    nodes = (
+        an_old_node(),
+        an_old_node("n2"),
+        an_old_node("n3", **PERSONS),
+        an_old_node("n4", **THEIRS),
+        an_old_node("n5", **OURS),
+    )
+    acts, _ = marks.prepare(view(*nodes, mode=Mode.DELEGATED), {"n1"})
+    assert acts == (mark("n1", canary=True), mark("n2", skip=True))
+
+
+def test_who_has_another_resource_than_the_canary_is_kept_out_when_the_waves_begin() -> None:
+    nodes = (an_old_node(owner="a", canary_of="spring"), an_old_node("n2", owner="b"))
+    assert marks.prepare(view(*nodes, mode=Mode.DELEGATED), {"n1"}) == ((), ())
+    acts, _ = marks.prepare(view(*nodes, phase=RolloutPhase.WAVING, mode=Mode.DELEGATED), {"n1"})
+    assert acts == (mark("n2", skip=True),)
+
+
+def test_one_who_is_no_canary_any_more_loses_the_mark() -> None:
+    nodes = (an_old_node(canary_of="spring"), an_old_node("n2", canary_of="spring"))
+    assert marks.prepare(view(*nodes), {"n1"})[0] == (mark("n2", canary=False),)
+
+
+def test_everything_of_ours_goes_and_what_others_marked_stays() -> None:
+    nodes = (
+        an_old_node(canary_of="spring", **OURS),
+        an_old_node("n2", canary_of="winter", **PERSONS),
+        an_old_node("n3", **THEIRS),
+    )
+    acts, _ = marks.clear(view(*nodes))
+    assert acts == (mark("n1", canary=False, skip=False),)
+    assert marks.clear(view(*nodes[1:])) == ((), ())
+
+
+def test_a_skip_label_of_ours_that_somebody_took_away_comes_back_and_what_is_left_of_it_is_cleared() -> None:
+    bare = an_old_node("n2", skipped_by="spring")
+    acts, _ = marks.prepare(view(an_old_node(canary_of="spring"), bare, mode=Mode.DELEGATED), {"n1"})
+    assert acts == (mark("n2", skip=True),)
+    assert marks.clear(view(bare))[0] == (mark("n2", skip=False),)
+
+
+def test_a_mark_under_way_is_not_set_twice_and_one_turned_down_waits() -> None:
+    acts, holds = marks.prepare(view(an_old_node(), busy={"n1": NOW + 3}), {"n1"})
+    assert (acts, holds[0].code, holds[0].until) == ((), HoldCode.MARKS_PENDING, NOW + 3)
+    acts, holds = marks.prepare(view(an_old_node(), rebuffs={"n1": a_rebuff()}), {"n1"})
+    assert (acts, holds[0].until) == ((), NOW + 5)
+
+
+def test_not_everybody_is_marked_in_one_pass() -> None:
+    nodes = [an_old_node(f"x{number:03}") for number in range(marks.MARKS_MAX + 20)]
+    acts, holds = marks.prepare(view(an_old_node(), *nodes, mode=Mode.DELEGATED), {"n1"})
+    assert len(acts) == marks.MARKS_MAX
+    assert dict(holds[0].params)["count"] == str(marks.MARKS_MAX + 21)
+
+
+def test_nodes_are_let_back_without_our_label_and_failed_ones_are_tried_again() -> None:
+    nodes = (
+        an_old_node("n1", **OURS),
+        an_old_node("n2", nvidia_state="upgrade-failed"),
+        an_old_node("n3", nvidia_state="upgrade-required"),
+        an_old_node("n4", **PERSONS),
+        an_old_node("n5", **OURS),
+    )
+    found = marks.let_back(view(*nodes, busy={"n5": None}), {"n1", "n2", "n3", "n4", "n5"})
+    assert found == (mark("n1", skip=False), mark("n2", is_retry=True))
+
+
+def test_the_canarys_pool_is_made_first_and_removed_last() -> None:
+    made = view(an_old_node(), pool="gpu-canary")
+    assert marks.prepare(made, {"n1"})[0] == (MakePool(rollout="spring", name="gpu-canary"),)
+    pools = (MachinePool(name="worker"), MachinePool(name="gpu-canary", resource_version="3", is_ours=True))
+    there = view(an_old_node(), pool="gpu-canary", machine_pools=pools)
+    assert marks.prepare(there, {"n1"})[0] == (mark("n1", canary=True),)
+    assert marks.clear(there)[0] == (RemovePool(rollout="spring", name="gpu-canary", expect="3"),)
+
+
+@pytest.mark.parametrize(
+    ("pools", "name", "until"),
+    [
+        ((MachinePool(name="b", is_paused=True), MachinePool(name="a", is_paused=True)), "a", None),
+        ((MachinePool(name="a", is_paused=True), MachinePool(name="b", is_paused=True, certificate_at=9e3)), "b", 9e3),
+    ],
+)
+def test_of_paused_pools_the_one_whose_clock_ends_first_is_told(
+    pools: tuple[MachinePool, ...], name: str, until: float | None
+) -> None:
+    held = marks.paused_pool(view(an_old_node(), machine_pools=pools))
+    assert held is not None
+    assert (dict(held.params)["pool"], held.until) == (name, until)
+
+
+def test_without_a_paused_pool_there_is_nothing_to_tell() -> None:
+    assert marks.paused_pool(view(an_old_node(), machine_pools=(MachinePool(name="a"),))) is None

@@ -1,0 +1,132 @@
+"""What has to be so before the first write, and what the matrix has to say as long as a campaign lasts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seatrial.core import canary, preflight
+from seatrial.core.campaign import Canary, Mode, Point, Via
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.snapshot import NodePhase, NodeSeen, OperatorFacts
+from tests.builders import (
+    NEW,
+    NOW,
+    OLD,
+    POLICY,
+    a_campaign,
+    a_campaign_record,
+    a_driver,
+    a_node,
+    a_snapshot,
+    a_source,
+    a_view,
+    a_well_node,
+    an_intent,
+    an_old_node,
+    an_operator,
+)
+
+
+def why_not(*nodes: NodeSeen, campaign: dict[str, Any] | None = None, **changes: Any) -> tuple[Hold, ...]:
+    changes = {"operator": an_operator()} | changes
+    seen = a_snapshot(*(nodes or (an_old_node(),)), campaign=a_campaign_record(), **changes)
+    view = a_view(seen, an_intent(campaign=a_campaign(**(campaign or {}))))
+    return preflight.why_not(view, canary.choose(view.nodes, view.campaign.canary))
+
+
+def told(code: HoldCode, *, until: float | None = None, **params: object) -> tuple[Hold, ...]:
+    return (hold("spring", code, params, since=900.0, until=until),)
+
+
+def test_a_fleet_in_order_may_begin() -> None:
+    assert why_not() == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "held"),
+    [
+        (None, told(HoldCode.SOURCE_UNREACHABLE, why="it was not looked at yet")),
+        (a_source(trouble="no route to host"), told(HoldCode.SOURCE_UNREACHABLE, why="no route to host")),
+        (a_source(is_rewritten=True), told(HoldCode.HISTORY_REWRITTEN, head="abc1234")),
+        (a_source(problem="line 3"), told(HoldCode.MATRIX_PROBLEM, why="line 3")),
+        (a_source(bad="Xid 79"), told(HoldCode.ENTRY_BAD, why="Xid 79")),
+        (a_source(driver=OLD.version), told(HoldCode.MATRIX_CHANGED, found=OLD.version, target=NEW.version)),
+        (a_source(driver=""), told(HoldCode.MATRIX_CHANGED, found="nothing", target=NEW.version)),
+        (a_source(), ()),
+    ],
+)
+def test_the_matrix_has_to_stand_behind_the_target(source: Any, held: tuple[Hold, ...]) -> None:
+    assert why_not(source=source, campaign={"has_source": True}) == held
+    assert why_not(source=source) == ()
+
+
+def test_every_other_campaign_and_every_missing_right_is_named() -> None:
+    held = why_not(others=("autumn", "winter"), denied=("patch nodes",))
+    assert held == (
+        *told(HoldCode.OTHER_ROLLOUT, other="autumn"),
+        *told(HoldCode.OTHER_ROLLOUT, other="winter"),
+        *told(HoldCode.ACCESS_DENIED, what="patch nodes"),
+    )
+
+
+def test_a_canary_that_was_named_and_will_not_do_is_told_with_the_reason() -> None:
+    nodes = (an_old_node(), an_old_node("n2", is_cordoned=True))
+    held = why_not(*nodes, campaign={"canary": Canary(nodes=("n1", "n2", "n9"))})
+    why = "n2: it is cordoned; n9: it is no member"
+    assert held == told(HoldCode.NO_CANARY, wanted=3, found=1, why=why)
+
+
+def test_fewer_nodes_fit_to_go_first_than_asked_for_are_told() -> None:
+    assert why_not(campaign={"canary": Canary(count=2)}) == told(HoldCode.NO_CANARY, wanted=2, found=1, why="")
+
+
+@pytest.mark.parametrize(
+    ("changes", "mode", "is_held"),
+    [
+        ({"phase": NodePhase.DRAIN_REQUIRED}, Mode.DIRECT, True),
+        ({"phase": NodePhase.UPGRADE_FAILED}, Mode.DIRECT, True),
+        ({"phase": NodePhase.UPGRADE_REQUIRED}, Mode.DIRECT, False),
+        ({"phase": NodePhase.UPGRADE_DONE}, Mode.DIRECT, False),
+        ({"nvidia_state": "drain-required"}, Mode.DIRECT, False),
+        ({"nvidia_state": "drain-required"}, Mode.DELEGATED, True),
+        ({"nvidia_state": "upgrade-failed"}, Mode.DELEGATED, True),
+        ({"nvidia_state": "upgrade-required"}, Mode.DELEGATED, False),
+        ({"nvidia_state": ""}, Mode.DELEGATED, False),
+    ],
+)
+def test_what_somebody_left_half_way_is_adopted_first(changes: dict[str, Any], mode: Mode, is_held: bool) -> None:
+    held = why_not(an_old_node(), an_old_node("n2", **changes), campaign={"mode": mode})
+    assert held == (told(HoldCode.HALF_DONE, nodes="n2", count=1) if is_held else ())
+
+
+@pytest.mark.parametrize(
+    ("nodes", "version", "is_held"),
+    [
+        ((an_old_node(driver=a_driver(version="")),), "", True),
+        ((an_old_node(),), "", False),
+        ((a_well_node(),), NEW.version, False),
+        ((a_well_node(), a_node("n2", driver=a_driver("n2", version=""))), NEW.version, True),
+    ],
+    ids=["nothing says a version", "a node says it", "everybody is there already", "not everybody"],
+)
+def test_a_version_to_go_back_to_has_to_be_known(nodes: tuple[NodeSeen, ...], version: str, is_held: bool) -> None:
+    held = why_not(*nodes, operator=an_operator(version))
+    assert held == (told(HoldCode.NO_WAY_BACK, resource=POLICY, node=nodes[-1].name) if is_held else ())
+
+
+def test_something_has_to_carry_the_version_unless_somebody_else_publishes() -> None:
+    assert why_not(operator=OperatorFacts()) == told(HoldCode.NOTHING_TO_PUBLISH)
+    assert why_not(operator=OperatorFacts(), campaign={"publish": Via.NOBODY}) == ()
+
+
+def test_a_person_may_have_to_say_yes() -> None:
+    manual = {"manual": (Point.CANARY, Point.WAVES)}
+    assert why_not(campaign=manual) == told(HoldCode.APPROVAL_PENDING, point="canary")
+    assert why_not(campaign=manual | {"approved": (Point.CANARY,)}) == ()
+
+
+def test_a_window_has_to_be_open() -> None:
+    assert why_not(campaign={"openings": ((NOW + 60, NOW + 90),)}) == told(HoldCode.OUTSIDE_WINDOW, until=NOW + 60)
+    assert why_not(campaign={"openings": ((NOW, NOW + 90),)}) == ()

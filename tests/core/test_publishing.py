@@ -1,0 +1,158 @@
+"""Which resource carries which version: published means seen to be published, down to the DaemonSets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from seatrial.core import publishing
+from seatrial.core.actions import Publish
+from seatrial.core.campaign import PublishStep, RolloutPhase, Via
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.snapshot import DriverRevision, NodeSeen, OperatorFacts
+from seatrial.core.standing import ANY
+from seatrial.core.views import View
+from tests.builders import (
+    NEW,
+    NOW,
+    OLD,
+    POLICY,
+    a_campaign,
+    a_campaign_record,
+    a_driver,
+    a_node,
+    a_rebuff,
+    a_snapshot,
+    a_source,
+    a_view,
+    a_well_node,
+    an_intent,
+    an_old_node,
+    an_operator,
+)
+
+WANTED = ((POLICY, NEW.version),)
+PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=WANTED, via=Via.DIRECT)
+
+
+def view(*nodes: NodeSeen, via: Via = Via.DIRECT, **changes: Any) -> View:
+    fields: dict[str, Any] = {"operator": an_operator(), "campaign": a_campaign_record(RolloutPhase.CANARY)}
+    seen = a_snapshot(*(nodes or (an_old_node(),)), **(fields | changes))
+    return a_view(seen, an_intent(campaign=a_campaign(publish=via)))
+
+
+def told(view: View, step: PublishStep = PublishStep.CANARY) -> tuple[tuple[Any, ...], list[HoldCode]]:
+    acts, holds = publishing.publish(view, step, WANTED)
+    return acts, [held.code for held in holds]
+
+
+# ── the way back ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+FLEET = (an_old_node(), an_old_node("n2", driver=a_driver("n2", version="550.54.15")), a_well_node("n3"))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "operator", "found"),
+    [
+        ((an_old_node(),), an_operator(), ((POLICY, OLD.version),)),
+        ((*FLEET, an_old_node("n4")), an_operator(NEW.version), ((POLICY, OLD.version),)),
+        ((*FLEET, an_old_node("n4")), OperatorFacts(), ((ANY, OLD.version),)),
+        ((a_well_node(),), an_operator(NEW.version), ()),
+        ((an_old_node(driver=None),), an_operator(""), ()),
+    ],
+    ids=[
+        "what is carried",
+        "what most still run",
+        "what runs without an operator",
+        "nobody has a way to go",
+        "unknown",
+    ],
+)
+def test_the_way_back_is(nodes: tuple[NodeSeen, ...], operator: OperatorFacts, found: publishing.Versions) -> None:
+    assert publishing.baseline(view(*nodes, operator=operator)) == found
+
+
+def test_nodes_have_their_resources_each_once() -> None:
+    found = view(an_old_node(owner="b"), an_old_node("n2", owner="a"), an_old_node("n3", owner="b"))
+    expected = (("NVIDIADriver/a", NEW.version), ("NVIDIADriver/b", NEW.version))
+    assert publishing.resources_of(found, ("n1", "n2", "n3", "gone")) == expected
+
+
+# ── publishing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_version_that_is_not_carried_is_published() -> None:
+    acts, holds = publishing.publish(view(), PublishStep.CANARY, WANTED)
+    params = {"resource": POLICY, "version": NEW.version, "via": "direct"}
+    assert (acts, holds) == ((PUBLISH,), (hold("spring", HoldCode.PUBLISH_PENDING, params, since=900.0),))
+
+
+def test_a_version_that_is_carried_and_wanted_by_every_daemon_set_needs_nothing() -> None:
+    assert told(view(a_node(), a_node("n2", wanted=None), operator=an_operator(NEW.version))) == ((), [])
+
+
+def test_a_version_that_the_daemon_sets_have_not_taken_over_is_waited_for() -> None:
+    assert told(view(a_node(), an_old_node("n2"), operator=an_operator(NEW.version))) == (
+        (),
+        [HoldCode.PUBLISH_PENDING],
+    )
+
+
+def test_where_somebody_else_publishes_it_is_waited_for() -> None:
+    assert told(view(via=Via.NOBODY)) == ((), [HoldCode.PUBLISH_PENDING])
+
+
+def test_daemon_sets_without_an_operator_are_watched_and_not_written() -> None:
+    watched = view(operator=OperatorFacts())
+    acts, holds = publishing.publish(watched, PublishStep.CANARY, ((ANY, NEW.version),))
+    assert (acts, [held.code for held in holds]) == ((), [HoldCode.PUBLISH_PENDING])
+
+
+@pytest.mark.parametrize("writer", ["argocd-controller", "kustomize-controller", "helm-controller", "flux"])
+def test_who_writes_the_resource_from_a_repository_is_named_and_not_fought(writer: str) -> None:
+    acts, holds = publishing.publish(view(operator=an_operator(writer=writer)), PublishStep.CANARY, WANTED)
+    params = {"resource": POLICY, "version": NEW.version, "writer": writer}
+    assert (acts, holds) == ((), (hold("spring", HoldCode.WRITTEN_BY_ANOTHER, params),))
+
+
+def test_a_person_who_wrote_the_resource_last_does_not_mind() -> None:
+    assert told(view(operator=an_operator(writer="kubectl-edit"))) == ((PUBLISH,), [HoldCode.PUBLISH_PENDING])
+
+
+def test_a_commit_is_made_once_and_then_waited_for() -> None:
+    acts, codes = told(view(via=Via.GIT, source=a_source()))
+    assert [act.via for act in acts] == [Via.GIT]
+    assert codes == [HoldCode.PUBLISH_PENDING]
+    there = a_source(steps=((PublishStep.CANARY, "c1"),))
+    assert told(view(via=Via.GIT, source=there)) == ((), [HoldCode.PUBLISH_PENDING])
+    out_of_reach = a_source(steps=((PublishStep.CANARY, "c1"),), trouble="no route to host")
+    assert told(view(via=Via.GIT, source=out_of_reach)) == ((), [HoldCode.PUBLISH_PENDING])
+
+
+@pytest.mark.parametrize("source", [None, a_source(trouble="no route to host")])
+def test_nothing_is_committed_while_it_cannot_be_told_whether_it_is_there(source: Any) -> None:
+    assert told(view(via=Via.GIT, source=source)) == ((), [HoldCode.SOURCE_UNREACHABLE])
+
+
+def test_nothing_new_is_published_beside_another_campaign_and_the_way_back_is_free() -> None:
+    assert told(view(others=("winter",))) == ((), [HoldCode.OTHER_ROLLOUT])
+    assert told(view(others=("winter",)), PublishStep.REVERT)[1] == [HoldCode.PUBLISH_PENDING]
+
+
+def test_a_write_under_way_is_not_made_twice_and_one_turned_down_says_why() -> None:
+    acts, holds = publishing.publish(view(busy={PUBLISH.subject: NOW + 5}), PublishStep.CANARY, WANTED)
+    assert (acts, holds[0].until) == ((), NOW + 5)
+    refused = view(rebuffs={PUBLISH.subject: a_rebuff(detail="clusterpolicies is forbidden")})
+    acts, holds = publishing.publish(refused, PublishStep.CANARY, WANTED)
+    assert (acts, holds[0].code, holds[0].until) == ((), HoldCode.WRITE_REFUSED, NOW + 5)
+
+
+def test_a_node_is_published_for_when_its_resource_carries_the_target() -> None:
+    assert not publishing.is_published(view(), "n1")
+    assert publishing.is_published(view(operator=an_operator(NEW.version)), "n1")
+
+
+def test_an_image_that_says_no_version_is_never_seen_to_follow() -> None:
+    silent = a_node(wanted=DriverRevision(hash="x", version=""))
+    assert told(view(silent, operator=an_operator(NEW.version))) == ((), [HoldCode.PUBLISH_PENDING])

@@ -1,0 +1,242 @@
+"""The stage of a campaign: the real GPU Operator, a Git remote with a matrix, gates that kwok runs, our controller."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from seatrial.testbed import controller_process, gate_runs, operator, operator_drivers, syncer, waiting
+from seatrial.testbed.control_plane import ControlPlane
+from seatrial.testbed.controller_process import ControllerProcess
+from seatrial.testbed.history import History
+
+OLD, NEW, BAD = "570.124.06", "570.172.08", "580.105.08"
+PREFIX = "operator"
+FLEET, CANARY = "fleet", "canary"
+NODES = 6
+BY_POOL = (
+    operator_drivers.NvidiaDriver(name=CANARY, node_count=1, version=OLD),
+    operator_drivers.NvidiaDriver(name=FLEET, node_count=NODES - 1, version=OLD),
+)
+KINDS: dict[str, tuple[operator_drivers.NvidiaDriver, ...]] = {"cluster-policy": (), "nvidia-driver": BY_POOL}
+PUBLISHED, MATRIX = "cluster/gpu.yaml", "gpu-version-matrix.yaml"
+LEASE_SECONDS = 4
+TIMEOUT_SECONDS = 150.0
+
+
+@dataclass(kw_only=True)
+class Ground:
+    """What every stage of a campaign has, and what is looked at and done there."""
+
+    plane: ControlPlane
+    history: History
+    controller: ControllerProcess
+    remote: Path
+    work: Path
+    kind: str
+    rollout: str = ""
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.plane.get("gpurollout", self.rollout).get("status", {})
+        return found
+
+    def wait_phase(self, phase: str) -> None:
+        self.wait(lambda: self.status().get("phase") == phase, f"{self.rollout} to be {phase}")
+
+    def wait(self, is_so: Callable[[], bool], what: str) -> None:
+        def look() -> bool:
+            self.controller.check()
+            return is_so()
+
+        waiting.wait_for(
+            look,
+            what=what,
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.3,
+            describe=lambda: json.dumps(self.status(), indent=1) + self.log(),
+        )
+
+    def log(self) -> str:
+        return "\n".join(self.controller.log.read_text(encoding="utf-8").splitlines()[-15:])
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(self.work), *arguments], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def commit(self, subject: str, **files: str) -> str:
+        """A person's commit, pushed."""
+        if self.git("ls-remote", "--heads", "origin", "main"):
+            self.git("pull", "--quiet", "--rebase", "origin", "main")
+        for path, text in files.items():
+            (self.work / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.work / path).write_text(text, encoding="utf-8")
+        self.git("add", "-A")
+        self.git("commit", "--quiet", "-m", subject)
+        self.git("push", "--quiet", "origin", "HEAD:main")
+        return self.git("rev-parse", "HEAD").strip()
+
+    def remote_log(self) -> list[str]:
+        """The subjects of the remote's branch, oldest first."""
+        shown = subprocess.run(
+            ["git", "-C", str(self.remote), "log", "--reverse", "--format=%s", "main"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return shown.stdout.splitlines()
+
+    def tags(self) -> list[str]:
+        shown = subprocess.run(
+            ["git", "-C", str(self.remote), "tag", "--list"], capture_output=True, text=True, check=True
+        )
+        return shown.stdout.split()
+
+    def matrix(self) -> str:
+        shown = subprocess.run(
+            ["git", "-C", str(self.remote), "show", f"main:{MATRIX}"], capture_output=True, text=True, check=True
+        )
+        return shown.stdout
+
+    def start(self, name: str, target: str, commit: str, **spec: Any) -> None:
+        self.rollout = name
+        self.plane.apply([rollout_of(name, target, self.remote, commit, **spec)])
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "seatrial", *arguments, "--kubeconfig", str(self.plane.kubeconfig)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@dataclass(kw_only=True)
+class Stage(Ground):
+    """Where the story plays: beside the real GPU Operator."""
+
+    beside: operator.GpuOperator
+    gates: gate_runs.GateRuns
+
+
+def matrix_of(current: str, canary: str) -> str:
+    return f"""# What runs, and what is next.
+versions:
+  current:
+    gpu_operator: "v25.3.2"
+    driver: "{current}"
+    status: "production"
+  canary:
+    gpu_operator: "v25.3.2"
+    driver: "{canary}"
+    status: "testing"
+"""
+
+
+def published_of(kind: str, version: str) -> str:
+    if kind == "cluster-policy":
+        return f"""apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata:
+  name: cluster-policy
+spec:
+  driver:
+    version: "{version}"  # by the matrix
+"""
+    one = """apiVersion: nvidia.com/v1alpha1
+kind: NVIDIADriver
+metadata:
+  name: {name}
+spec:
+  version: "{version}"
+"""
+    return "---\n".join(one.format(name=name, version=version) for name in (CANARY, FLEET))
+
+
+def rollout_of(name: str, target: str, remote: Path, commit: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "seatrial.dev/v1alpha1",
+        "kind": "GPURollout",
+        "metadata": {"name": name},
+        "spec": {
+            "target": {"driver": target},
+            "matrix": {"git": {"url": str(remote), "path": MATRIX, "commit": commit}, "entry": "canary"},
+            "publish": {"via": "git", "git": {"path": PUBLISHED}},
+            "canary": {"count": 1},
+            "gates": [
+                {"name": "smoke-train", "image": "nvcr.io/nvidia/pytorch:24.03-py3", "command": ["python", "train.py"]},
+                {"name": "rdma", "image": "nvcr.io/nvidia/doca:2.9", "command": ["ibstat"], "gpus": 0},
+            ],
+            "bake": {"durationSeconds": 6, "everySeconds": 2},
+            "waves": {"growth": "percentages", "percentages": [40, 100]},
+            "limits": {"maxParallelUpgrades": 2, "maxUnavailable": 3},
+            **spec,
+        },
+    }
+
+
+def make_remote(remote: Path, work: Path) -> None:
+    """A bare repository, and a person's clone of it."""
+    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote)], check=True)
+    subprocess.run(["git", "clone", "--quiet", str(remote), str(work)], check=True, capture_output=True)
+    for key, value in (("user.name", "An Operator"), ("user.email", "ops@example.org")):
+        subprocess.run(["git", "-C", str(work), "config", key, value], check=True)
+
+
+def pool_of(driver: operator_drivers.NvidiaDriver, node_count: int) -> operator_drivers.NvidiaDriver:
+    """The same pool among so many nodes: one canary, the rest is the fleet."""
+    return replace(driver, node_count=node_count - 1) if driver.name == FLEET else driver
+
+
+@contextmanager
+def staged(
+    folder: Path, kind: str, *, node_count: int = NODES, is_synced: bool = True, **changes: Any
+) -> Iterator[Stage]:
+    """The operator with its nodes, a remote with a matrix that is synced into the cluster, and our controller."""
+    remote, work = folder / "gpu-cluster.git", folder / "work"
+    make_remote(remote, work)
+    spec = operator.OperatorSpec(
+        driver_version=OLD,
+        prefix=PREFIX,
+        node_count=node_count,
+        drivers=tuple(pool_of(each, node_count) for each in KINDS[kind]),
+        ready_seconds=0.5,
+        **{"auto_upgrade": False, **changes},
+    )
+    with ControlPlane.start(folder / "plane") as plane:
+        controller_process.install(plane)
+        with operator.GpuOperator.start(plane, spec) as beside:
+            beside.wait_ready()
+            account = controller_process.identity(plane, "campaign", has_campaigns=True)
+            controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS)
+            gates = gate_runs.GateRuns(plane, namespace="seatrial")
+            with History(plane, PREFIX) as history, gates:
+                made = Stage(
+                    plane=plane,
+                    beside=beside,
+                    history=history,
+                    gates=gates,
+                    controller=controller,
+                    remote=remote,
+                    work=work,
+                    kind=kind,
+                )
+                files = {MATRIX: matrix_of(OLD, OLD), PUBLISHED: published_of(kind, OLD)}
+                made.commit("The cluster as it is", **files)
+                synced = syncer.Syncer(plane, remote=remote, folder=folder / "synced", path=PUBLISHED)
+                with synced if is_synced else nullcontext(), controller:
+                    yield made
+
+
+def left_behind(stage: Stage) -> list[str]:
+    """What of a campaign is still on the nodes."""
+    found = []
+    for name in stage.beside.nodes:
+        meta = stage.plane.get("node", name)["metadata"]
+        keys = [*meta.get("labels", {}), *meta.get("annotations", {})]
+        found += [f"{name}: {key}" for key in keys if key in ("seatrial.dev/canary", "seatrial.dev/skipped-by")]
+    return found

@@ -1,0 +1,320 @@
+"""A stage for campaigns without the GPU Operator: a fleet with a driver DaemonSet, and a ClusterPolicy of NVIDIA's kind.
+
+What the operator would do is one deed here: it writes the ClusterPolicy's version into the DaemonSet. Who moves the
+nodes, publishes and reverts is our controller, one process for all stories; each story wants the driver that the fleet
+does not run, and leaves every node with the same one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from seatrial.adapters.kube import keys
+from seatrial.testbed import controller_process, errors, manifests, syncer, toolchain, waiting
+from seatrial.testbed.audit import AuditedRequest
+from seatrial.testbed.control_plane import ControlPlane
+from seatrial.testbed.controller_process import ControllerProcess
+from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial.testbed.history import History, NodeMoment
+from tests.e2e.campaigns import LEASE_SECONDS, MATRIX, NEW, OLD, PUBLISHED, Ground, make_remote, matrix_of, published_of
+
+POLICY = "cluster-policy"
+RESOURCE = f"ClusterPolicy/{POLICY}"
+MARKS = (keys.CANARY_LABEL, keys.SKIPPED_BY_ANNOTATION, keys.SKIP_LABEL)
+TIMEOUT_SECONDS = 60.0
+AT_ONCE: dict[str, Any] = {
+    "canary": {"count": 1},
+    "bake": {"durationSeconds": 1, "everySeconds": 1},
+    "waves": {"growth": "percentages", "percentages": [100]},
+    "limits": {"maxParallelUpgrades": 0, "maxUnavailable": "100%"},
+}
+"""A campaign that nothing holds up."""
+LONG_BAKE: dict[str, Any] = {"bake": {"durationSeconds": 3600, "everySeconds": 1}}
+
+
+@dataclass(kw_only=True)
+class LightStage(Ground):
+    """Where the story plays."""
+
+    fleet: Fleet
+    user: str
+    folder: Path
+    running: str = OLD
+    target: str = NEW
+    said_before: int = 0
+    """How much of the controller's log is of stories before."""
+    seen_before: int = 0
+    asked_before: int = 0
+    story: int = 0
+    made: list[str] = field(default_factory=list)
+
+    # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def open(self) -> None:
+        """Begin a story: nothing of the one before is left."""
+        for name in self.made:
+            self.plane.kubectl("delete", "gpurollout", name, "--ignore-not-found")
+        self.made.clear()
+        self.plane.kubectl("delete", "clusterpolicy", POLICY, "--ignore-not-found")
+        versions = set(self.fleet.driver_versions().values())
+        if len(versions) > 1 or self.marks() or self.cordoned():
+            self._mend()
+            versions = {OLD}
+        (self.running,) = versions
+        self.target = NEW if self.running == OLD else OLD
+        self.plane.apply([a_policy(self.running)])
+        self.fleet.set_driver_version(self.running)
+        self.said_before = len(self.log_lines())
+        self.seen_before = len(self.history.moments)
+        self.asked_before = len(self.requests())
+        self.story += 1
+
+    def _mend(self) -> None:
+        """After a story that went wrong: every node as it was."""
+        self.fleet.set_driver_version(OLD)
+        for name in self.fleet.nodes:
+            self.plane.kubectl("label", "node", name, keys.STATE_LABEL + "-", *(f"{mark}-" for mark in MARKS))
+            notes = (f"{keys.SKIPPED_BY_ANNOTATION}-", f"{keys.RECORD_ANNOTATION}-")
+            self.plane.kubectl("annotate", "node", name, *notes)
+            self.plane.kubectl("uncordon", name)
+        for name, version in self.fleet.driver_versions().items():
+            if version != OLD:
+                self.fleet.delete_driver_pod(name)
+        waiting.wait_for(
+            lambda: set(self.fleet.driver_versions().values()) == {OLD},
+            what="every node to run the old driver",
+            timeout_seconds=TIMEOUT_SECONDS,
+        )
+        self.fleet.wait_ready()
+
+    def begin(self, name: str, **spec: Any) -> None:
+        """Make a rollout of this fleet to the driver it does not run."""
+        self.rollout = name
+        self.made.append(name)
+        selector = {manifests.FLEET_LABEL: self.fleet.spec.prefix}
+        body = {"target": {"driver": self.target}, "nodeSelector": selector, **AT_ONCE, **spec}
+        self.plane.apply(
+            [{"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": name}, "spec": body}]
+        )
+
+    @contextmanager
+    def synced(self, *, manager: str = syncer.MANAGER, is_healing: bool = False) -> Iterator[syncer.Syncer]:
+        """What is published in the repository is brought into the cluster."""
+        folder = self.folder / f"synced-{self.story}-{len(list(self.folder.iterdir()))}"
+        made = syncer.Syncer(
+            self.plane, remote=self.remote, folder=folder, path=PUBLISHED, manager=manager, is_healing=is_healing
+        )
+        with made:
+            yield made
+
+    @contextmanager
+    def remote_away(self) -> Iterator[None]:
+        """The remote cannot be reached."""
+        away = self.remote.with_suffix(".away")
+        self.remote.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(self.remote)
+
+    def by_git(self, **changes: Any) -> dict[str, Any]:
+        """The part of a spec that names the matrix at its newest commit, and the published file."""
+        place = {"url": str(self.remote), "path": MATRIX, "commit": self.git("rev-parse", "HEAD").strip()}
+        return {
+            "matrix": {"git": place, "entry": "canary"},
+            "publish": {"via": "git", "git": {"path": PUBLISHED}},
+            **changes,
+        }
+
+    def lay_out(self) -> None:
+        """The repository says what the cluster is, and what is next."""
+        files = {MATRIX: matrix_of(self.running, self.target), PUBLISHED: published_of("cluster-policy", self.running)}
+        self.commit(f"Story {self.story}: try driver {self.target} on the canary", **files)
+
+    # ── acting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def patch(self, **spec: Any) -> None:
+        """Change the rollout."""
+        self.plane.kubectl("patch", "gpurollout", self.rollout, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def do(self, *arguments: str) -> str:
+        """Our command as a person runs it, when it has to work."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def set_version(self, version: str, manager: str = "kubectl-edit") -> None:
+        """Somebody writes another version into the ClusterPolicy."""
+        body = json.dumps({"spec": {"driver": {"version": version}}})
+        self.plane.kubectl("patch", "clusterpolicy", POLICY, "--type=merge", f"--field-manager={manager}", "-p", body)
+
+    def label(self, node: str, label: str) -> None:
+        self.plane.kubectl("label", "node", node, label, "--overwrite")
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait_held(self, code: str, subject: str = "", *, count: int = 1) -> str:
+        """Wait until the controller has said so many times in this story that it waits for this; its last sentence."""
+        begin = f" held subject={subject or self.rollout} code={code} "
+        found: list[str] = []
+
+        def look() -> bool:
+            found[:] = [line for line in self.log_lines()[self.said_before :] if begin in line]
+            return len(found) >= count
+
+        self.wait(look, f"the controller to say {begin.strip()}")
+        return found[-1]
+
+    def wait_holds(self, *codes: str) -> dict[str, Any]:
+        """Wait until the rollout's status names these holds; the status."""
+        self.wait(lambda: set(codes) <= set(self.status().get("holds") or {}), f"the status to name {codes}")
+        return self.status()
+
+    def wait_turned(self, phase: str, *, count: int) -> None:
+        """Wait until a phase was opened so many times."""
+        self.wait(lambda: self.phases().count(phase) >= count, f"{phase} to be opened {count} times")
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def campaign(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.status().get("campaign") or {}
+        return found
+
+    def phases(self) -> list[str]:
+        """The phases of the rollout, in order."""
+        return [turn["phase"] for turn in self.campaign().get("history", ())]
+
+    @property
+    def canary(self) -> str:
+        (name,) = self.campaign()["canaries"]
+        return str(name)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        return tuple(name for name in self.fleet.nodes if name != self.canary)
+
+    def condition(self, kind: str) -> tuple[str, str]:
+        """Status and reason of one of the rollout's conditions."""
+        found = next(each for each in self.status()["conditions"] if each["type"] == kind)
+        return found["status"], found["reason"]
+
+    def node(self, name: str) -> dict[str, Any]:
+        """A node's metadata, with every map there."""
+        found: dict[str, Any] = self.plane.get("node", name)["metadata"]
+        return {"labels": {}, "annotations": {}} | found
+
+    def marks(self) -> list[str]:
+        """What of a campaign is on the nodes."""
+        found = []
+        for each in self.plane.get("nodes", "-l", f"{manifests.FLEET_LABEL}={self.fleet.spec.prefix}")["items"]:
+            meta = each["metadata"]
+            present = {**meta.get("labels", {}), **meta.get("annotations", {})}
+            found += [f"{meta['name']}: {mark}" for mark in MARKS if mark in present]
+        return found
+
+    def cordoned(self) -> list[str]:
+        return [name for name, moment in self.history.latest().items() if moment.is_cordoned]
+
+    def touched(self) -> set[str]:
+        """Nodes that were cordoned, or lost their driver pod, since the story began."""
+        since = self.history.moments[self.seen_before :]
+        cordoned = {moment.name for moment in since if isinstance(moment, NodeMoment) and moment.is_cordoned}
+        pods = {pod.node for pod in since if not isinstance(pod, NodeMoment) and _is_lost_driver(pod)}
+        return cordoned | pods
+
+    def requests(self) -> list[AuditedRequest]:
+        """What the controller asked of the API server, over all stories."""
+        return [each for each in self.plane.requests("seatrial") if each.user == self.user]
+
+    def writes(self, resource: str) -> list[AuditedRequest]:
+        """What the controller wrote to a kind of resource in this story."""
+        since = self.requests()[self.asked_before :]
+        return [each for each in since if each.resource == resource and each.verb in ("patch", "create", "update")]
+
+    def log_lines(self) -> list[str]:
+        return self.controller.log.read_text(encoding="utf-8").splitlines()
+
+
+def _is_lost_driver(moment: object) -> bool:
+    image, is_leaving = getattr(moment, "image", ""), getattr(moment, "is_leaving", False)
+    return "/nvidia/driver:" in image and (is_leaving or getattr(moment, "is_gone", False))
+
+
+def a_policy(version: str, *, auto_upgrade: bool = False) -> dict[str, Any]:
+    """A ClusterPolicy as the API server takes it, with no more in it than has to be."""
+    some: dict[str, Any] = {"enabled": True}
+    upgrade = {"autoUpgrade": auto_upgrade}
+    return {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": POLICY},
+        "spec": {
+            "operator": {"defaultRuntime": "containerd"},
+            "daemonsets": {},
+            "driver": {"enabled": True, "version": version, "image": "driver", "upgradePolicy": upgrade},
+            "nodeStatusExporter": {},
+            **dict.fromkeys(("toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd"), some),
+        },
+    }
+
+
+class PolicyFollower:
+    """Writes the ClusterPolicy's driver version into the fleet's DaemonSet, as the operator does; nothing else."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        text = "{.spec.driver.version}\\n"
+        kubectl = toolchain.kubectl() if hasattr(toolchain, "kubectl") else "kubectl"
+        self._command = [str(kubectl), "--kubeconfig", str(fleet.plane.kubeconfig), "get", "clusterpolicies"]
+        self._command += ["--watch", "-o", f"jsonpath={text}"]
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> PolicyFollower:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        threading.Thread(target=self._follow, args=(self._process.stdout,), name="policy", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+
+    def _follow(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            with suppress(errors.KubectlFailed):  # the fleet is being removed
+                self._fleet.set_driver_version(line.strip())
+
+
+@contextmanager
+def light_stage(plane: ControlPlane, folder: Path, prefix: str, *, node_count: int = 3) -> Iterator[LightStage]:
+    """A fleet, a repository, and our controller."""
+    remote, work = folder / "gpu-cluster.git", folder / "work"
+    make_remote(remote, work)
+    fleet = make_fleet(plane, FleetSpec(prefix=prefix, node_count=node_count, driver_version=OLD, reload_seconds=0.3))
+    account = controller_process.identity(plane, prefix, has_campaigns=True)
+    controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS)
+    try:
+        with PolicyFollower(fleet), History(plane, prefix) as history, controller:
+            made = LightStage(
+                plane=plane,
+                fleet=fleet,
+                history=history,
+                controller=controller,
+                remote=remote,
+                work=work,
+                kind="cluster-policy",
+                user=f"system:serviceaccount:seatrial:{prefix}",
+                folder=folder,
+            )
+            yield made
+    finally:
+        plane.kubectl("delete", "gpurollout", "--all")
+        plane.kubectl("delete", "clusterpolicy", POLICY, "--ignore-not-found")
+        fleet.remove()

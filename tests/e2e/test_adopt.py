@@ -1,0 +1,352 @@
+"""A fleet that was left half-done in many ways is classified, and finished or undone exactly as it was announced.
+
+Every state is made by real writes, under the names of those who leave it in real clusters. The tests share one fleet
+and go on where the one before left it: the upgrade is finished first, then a later one is undone.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube import keys
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core import pace_ways
+from seatrial.core.steps import PAUSED
+from seatrial.testbed import controller_process, waiting
+from seatrial.testbed.control_plane import ControlPlane
+from seatrial.testbed.controller_process import ControllerProcess
+from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+
+pytestmark = pytest.mark.cluster
+
+PREFIX = "adopt"
+OLD, NEW, NEWER = "570.124.06", "580.105.08", "590.48.01"
+SELECTOR = f"testbed.seatrial.dev/fleet={PREFIX}"
+TIMEOUT_SECONDS = 60.0
+
+OPERATOR, PERSON, OURSELVES = "gpu-operator", "kubectl", "seatrial"
+PLUGIN, TOOLKIT = f"{keys.DEPLOY_PREFIX}device-plugin", f"{keys.DEPLOY_PREFIX}container-toolkit"
+TRACES = (
+    keys.INITIAL_STATE_ANNOTATION,
+    keys.JOBS_TIMER_ANNOTATION,
+    keys.VALIDATION_TIMER_ANNOTATION,
+    keys.SKIPPED_BY_ANNOTATION,
+)
+OUR_RECORD = {
+    "schema": 1,
+    "phase": "pod-deletion-required",
+    "attempt": 3,
+    "enteredAt": "2026-01-05T08:00:00.000Z",
+    "cordon": "ours",
+}
+
+LEFT: dict[str, dict[str, Any]] = {
+    "untouched": {},
+    "done": {"driver": NEW},
+    "labelled-only": {"state": "cordon-required", "labels": {keys.SKIP_LABEL: pace_ways.WAKE_VALUE}},
+    "evicting": {
+        "state": "pod-deletion-required",
+        "cordon": OPERATOR,
+        "notes": {keys.JOBS_TIMER_ANNOTATION: "1767600000"},
+    },
+    "cordoned-before": {
+        "state": "pod-restart-required",
+        "cordon": PERSON,
+        "notes": {keys.INITIAL_STATE_ANNOTATION: "true"},
+    },
+    "label-stripped": {"driver": NEW, "cordon": OPERATOR},
+    "validating-nothing": {
+        "state": "validation-required",
+        "cordon": OPERATOR,
+        "notes": {keys.VALIDATION_TIMER_ANNOTATION: "1767600000"},
+    },
+    "crashing": {"state": "upgrade-failed", "cordon": OPERATOR},
+    "paused": {"driver": NEW, "labels": {PLUGIN: PAUSED, TOOLKIT: f"custom_{PAUSED}"}},
+    "skipped": {"labels": {keys.SKIP_LABEL: "true"}},
+    "cordoned-by-a-person": {"cordon": PERSON},
+    "our-crashed-self": {
+        "cordon": OURSELVES,
+        "labels": {keys.STATE_LABEL: "pod-deletion-required", keys.CANARY_LABEL: "gone"},
+        "notes": {keys.RECORD_ANNOTATION: json.dumps(OUR_RECORD)},
+    },
+    "unreadable": {
+        "cordon": OURSELVES,
+        "labels": {keys.STATE_LABEL: "drain-required"},
+        "notes": {keys.RECORD_ANNOTATION: "{half a rec"},
+    },
+    "kept-out": {"labels": {keys.SKIP_LABEL: "true"}, "notes": {keys.SKIPPED_BY_ANNOTATION: "gone"}},
+    "mistaken-cordon": {
+        "driver": NEW,
+        "state": "upgrade-done",
+        "cordon": OPERATOR,
+        "notes": {keys.INITIAL_STATE_ANNOTATION: "true"},
+    },
+    "leaving": {"state": "pod-restart-required", "cordon": OPERATOR},
+    "mistyped": {"state": "pod-restart-requird"},
+}
+"""How each node is left: NVIDIA's state, who cordoned it, labels, annotations, and which driver it runs already."""
+
+ANNOUNCED = {
+    "untouched": ("start", ""),
+    "done": ("nothing", ""),
+    "labelled-only": ("start", ""),
+    "evicting": ("finish", "pod-deletion-required"),
+    "cordoned-before": ("finish", "pod-restart-required"),
+    "label-stripped": ("finish", "validation-required"),
+    "validating-nothing": ("start", "upgrade-required"),
+    "crashing": ("start", "upgrade-required"),
+    "paused": ("finish", "validation-required"),
+    "skipped": ("leave", ""),
+    "cordoned-by-a-person": ("start", ""),
+    "our-crashed-self": ("finish", "pod-deletion-required"),
+    "unreadable": ("start", "upgrade-required"),
+    "kept-out": ("start", ""),
+    "mistaken-cordon": ("finish", "validation-required"),
+    "leaving": ("finish", "pod-restart-required"),
+    "mistyped": ("start", ""),
+}
+CORDONED_STILL = {"cordoned-before", "cordoned-by-a-person"}
+"""Somebody's cordon is somebody's."""
+DRIVER_KEPT = {"done", "label-stripped", "paused", "mistaken-cordon", "skipped"}
+
+
+class Left:
+    """The fleet, its nodes by how they were left."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.names = dict(zip(LEFT, fleet.nodes, strict=True))
+        self.stories = {name: story for story, name in self.names.items()}
+
+    def patch(self, name: str, body: dict[str, Any], manager: str) -> None:
+        """Write to a node as somebody would: the API server keeps the name."""
+        self.fleet.plane.kubectl(
+            "patch", "node", name, "--type=merge", "-p", json.dumps(body), f"--field-manager={manager}"
+        )
+
+    def leave(self, name: str, left: dict[str, Any]) -> None:
+        """Leave a node half-done."""
+        state = {keys.NVIDIA_STATE_LABEL: left["state"]} if "state" in left else {}
+        metadata = {"labels": state | left.get("labels", {}), "annotations": left.get("notes", {})}
+        spec = {"spec": {"unschedulable": True}} if "cordon" in left else {}
+        if left:
+            self.patch(name, {"metadata": metadata, **spec}, left.get("cordon", OPERATOR))
+
+    def reload(self, *names: str) -> None:
+        """Replace driver pods by hand, and return when the new ones are Ready and validated."""
+        for name in names:
+            self.fleet.delete_driver_pod(name)
+        carried = {self.fleet.driver_versions()[name] for name in self.fleet.nodes}
+        waiting.wait_for(
+            lambda: {self.fleet.driver_versions().get(name) for name in names} <= carried and self._are_ready(names),
+            what=f"{names} to be reloaded",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.2,
+        )
+
+    def _are_ready(self, names: tuple[str, ...]) -> bool:
+        drivers, validators = self.fleet.driver_pods(), self.fleet.validator_pods()
+        return all(is_ready(drivers.get(name)) and is_ready(validators.get(name)) for name in names)
+
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """Every node, by how it was left."""
+        found = self.fleet.plane.get("nodes", "-l", SELECTOR)["items"]
+        return {self.stories[each["metadata"]["name"]]: each for each in found}
+
+    def driver_uids(self) -> dict[str, str]:
+        return {self.stories[name]: pod["metadata"]["uid"] for name, pod in self.fleet.driver_pods().items()}
+
+    def versions(self) -> dict[str, str]:
+        return {self.stories[name]: version for name, version in self.fleet.driver_versions().items()}
+
+    def states(self) -> dict[str, str]:
+        return {story: node["metadata"]["labels"].get(keys.STATE_LABEL, "") for story, node in self.nodes().items()}
+
+    def cordoned(self) -> set[str]:
+        return {story for story, node in self.nodes().items() if node["spec"].get("unschedulable")}
+
+    def resource_versions(self) -> dict[str, str]:
+        return {story: node["metadata"]["resourceVersion"] for story, node in self.nodes().items()}
+
+    def wait_states(self, wanted: dict[str, str], controller: ControllerProcess) -> None:
+        """Wait until these nodes are in these states of ours."""
+
+        def look() -> bool:
+            controller.check()
+            states = self.states()
+            return all(states[story] == state for story, state in wanted.items())
+
+        waiting.wait_for(
+            look,
+            what="every node to end as announced",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.3,
+            describe=lambda: str({story: (self.states()[story], state) for story, state in wanted.items()}),
+        )
+
+    def adopt(self, *options: str, code: int = ExitCode.HELD) -> dict[str, Any]:
+        """`seatrial rollout adopt` as a person runs it; HELD, since one node waits for a person."""
+        where = ("--kubeconfig", str(self.fleet.plane.kubeconfig), "--selector", SELECTOR)
+        limits = ("--max-parallel", "0", "--max-unavailable", "100%")
+        command = [sys.executable, "-m", "seatrial", "rollout", "adopt", *options, *where, *limits, "-o", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, done.stderr + done.stdout
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def fates(self, plan: dict[str, Any]) -> dict[str, tuple[str, str]]:
+        return {self.stories[node["name"]]: (node["fate"], node["phase"]) for node in plan["nodes"]}
+
+    def why(self, plan: dict[str, Any], story: str) -> str:
+        (found,) = (str(node["why"]) for node in plan["nodes"] if node["name"] == self.names[story])
+        return found
+
+
+def is_ready(pod: dict[str, Any] | None) -> bool:
+    conditions = (pod or {}).get("status", {}).get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+@pytest.fixture(scope="module")
+def left(cluster: ControlPlane) -> Iterator[Left]:
+    """The fleet, with an upgrade from OLD to NEW left half-done."""
+    made = make_fleet(cluster, FleetSpec(prefix=PREFIX, node_count=len(LEFT), driver_version=OLD, reload_seconds=0.5))
+    try:
+        yield Left(made)
+    finally:
+        for rollout in cluster.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"]:
+            cluster.kubectl("delete", "gpurollout", rollout["metadata"]["name"])
+        made.remove()
+
+
+@pytest.fixture(scope="module")
+def account(cluster: ControlPlane) -> Path:
+    """The controller's kubeconfig, with the rights that are shipped."""
+    return controller_process.identity(cluster, PREFIX)
+
+
+def test_every_half_done_node_is_finished_as_announced(left: Left, account: Path, tmp_path: Path) -> None:
+    fleet, names = left.fleet, left.names
+    fleet.set_driver_version(NEW)
+    left.reload(*(names[story] for story, each in LEFT.items() if each.get("driver") == NEW))
+    fleet.break_driver(names["crashing"], "module-load", restart_count=12)
+    fleet.delete_driver_pod(names["crashing"])
+    fleet.break_driver(names["leaving"], "stuck-terminating")
+    fleet.delete_driver_pod(names["leaving"])
+    for story, each in LEFT.items():
+        left.leave(names[story], each)
+    waiting.wait_for(
+        lambda: restarts(fleet.driver_pods().get(names["crashing"])) > 10,
+        what="the driver to crash",
+        timeout_seconds=TIMEOUT_SECONDS,
+    )
+    drivers, before = left.driver_uids(), left.resource_versions()
+
+    plan = left.adopt("--dry-run")
+
+    assert (plan["target"], plan["direction"], plan["unpublished"]) == (NEW, "to", [])
+    assert left.fates(plan) == ANNOUNCED
+    assert left.resource_versions() == before
+    assert left.fleet.plane.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"] == []
+    assert "its cordon is somebody's (kubectl) and stays" in left.why(plan, "cordoned-before")
+    assert "its cordon is lifted" in left.why(plan, "mistaken-cordon")
+    assert "somebody marked it skip" in left.why(plan, "skipped")
+
+    done = left.adopt("-y")
+
+    assert left.fates(done) == ANNOUNCED
+    assert (done["changed"], done["rollout"]["name"]) == ([], f"adopt-{NEW}")
+    assert left.cordoned() == {story for story, each in LEFT.items() if "cordon" in each}
+    # What is written is written once: a run that was interrupted, or a second one, comes to the same.
+    before = left.resource_versions()
+    again = left.adopt("-y")
+    assert (again["written"], again["rollout"]["isNew"]) == ([], False)
+    assert left.resource_versions() == before
+
+    fleet.mend(names["leaving"])
+    with ControllerProcess(account, done["rollout"]["name"], tmp_path, lease_seconds=4) as controller:
+        waiting.wait_for(
+            lambda: left.driver_uids().get("crashing") not in (None, drivers["crashing"]),
+            what="the driver pod that crashes to be replaced",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.2,
+        )
+        fleet.mend(names["crashing"])
+        left.wait_states(
+            {**dict.fromkeys(LEFT, "upgrade-done"), "skipped": "upgrade-required"},
+            controller,
+        )
+        assert controller.stop() == 0
+    assert left.versions() == {**dict.fromkeys(LEFT, NEW), "skipped": OLD}
+    assert left.cordoned() == CORDONED_STILL
+    after = left.driver_uids()
+    assert {story for story, uid in after.items() if uid == drivers[story]} == DRIVER_KEPT
+    for story, node in left.nodes().items():
+        labels, notes = node["metadata"]["labels"], node["metadata"]["annotations"]
+        assert not [key for key in TRACES if key in notes], story
+        assert keys.CANARY_LABEL not in labels
+        assert labels.get(keys.SKIP_LABEL) == ("true" if story == "skipped" else None)
+    paused = left.nodes()["paused"]["metadata"]["labels"]
+    assert (paused[PLUGIN], paused[TOOLKIT]) == ("true", "custom")
+
+
+def test_a_later_upgrade_is_undone_as_announced(left: Left, account: Path, tmp_path: Path) -> None:
+    fleet, names = left.fleet, left.names
+    fleet.set_driver_version(NEWER)
+    left.reload(names["done"], names["evicting"])
+    left.leave(names["done"], {})
+    left.leave(names["evicting"], {"state": "validation-required", "cordon": OPERATOR})
+    left.leave(names["untouched"], {"state": "pod-deletion-required", "cordon": OPERATOR})
+    before, drivers = left.resource_versions(), left.driver_uids()
+
+    plan = left.adopt("--back", "--dry-run")
+
+    assert (plan["target"], plan["direction"]) == (NEW, "back")
+    expected = {
+        **dict.fromkeys(LEFT, ("nothing", "")),
+        "done": ("undo", ""),
+        "evicting": ("undo", "upgrade-required"),
+        "untouched": ("undo", "upgrade-required"),
+        "skipped": ("leave", ""),
+    }
+    assert left.fates(plan) == expected
+    assert len(plan["unpublished"]) == len(LEFT)
+    assert left.resource_versions() == before
+
+    done = left.adopt("--back", "-y")
+
+    assert left.fates(done) == expected
+    with ControllerProcess(account, done["rollout"]["name"], tmp_path, lease_seconds=4) as controller:
+        fleet.set_driver_version(NEW)
+        undone = ("done", "evicting", "untouched")
+
+        def is_back() -> bool:
+            controller.check()
+            versions, states = left.versions(), left.states()
+            are_done = all(states[story] == "upgrade-done" for story in undone)
+            return (
+                are_done and all(versions.get(story) == NEW for story in undone) and left.cordoned() == CORDONED_STILL
+            )
+
+        waiting.wait_for(
+            is_back,
+            what="the upgrade to be undone",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.3,
+            describe=lambda: f"{left.versions()} {left.states()} {left.cordoned()}",
+        )
+        assert controller.stop() == 0
+    after = left.driver_uids()
+    assert {story for story, uid in after.items() if uid != drivers[story]} == {"done", "evicting"}
+
+
+def restarts(pod: dict[str, Any] | None) -> int:
+    statuses = (pod or {}).get("status", {}).get("containerStatuses", [])
+    return max((int(each.get("restartCount", 0)) for each in statuses), default=0)

@@ -1,0 +1,135 @@
+"""A campaign whose controller is killed after every single write comes to the end it would have come to anyway.
+
+Each life of the controller writes once, to the cluster or to the remote, and dies before it learns how that went: there
+is no point of the whole campaign at which it is not killed. One fleet goes through, published by commits; another one,
+published directly, goes back because a gate fails. `make crashes` plays the first with six nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.journal.jsonl import first_broken_line
+from seatrial.adapters.kube import keys
+from seatrial.testbed import controller_process, waiting
+from seatrial.testbed.lives import PUSH, REFUSED_PUSH, Lives
+from tests.e2e.campaigns import BAD, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
+from tests.e2e.promises import most_under_way, most_unavailable
+
+pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+
+NODES = 3
+SPEC: dict[str, Any] = {
+    "gates": [{"name": "smoke", "image": "nvcr.io/nvidia/pytorch:24.03-py3", "command": ["python", "train.py"]}],
+    "bake": {"durationSeconds": 5, "everySeconds": 60},
+    "waves": {"growth": "percentages", "percentages": [100]},
+    "limits": {"maxParallelUpgrades": 2, "maxUnavailable": 2},
+}
+QUIET_SECONDS = 8.0
+"""A life needs less to lead and to write; one that has written nothing for so long has nothing to write."""
+LIFE_SECONDS = 12.0
+"""What a life may take on a busy machine."""
+
+
+@contextmanager
+def mortal(folder: Path, kind: str, **changes: Any) -> Iterator[tuple[Stage, Lives]]:
+    """A stage on which the controller dies of every write, and every node has a pod that must leave, but for one GPU."""
+    with staged(folder, kind, **changes) as stage:
+        stage.controller.stop()
+        count = len(stage.beside.nodes)
+        stage.beside.fleet.add_workload("service", replicas=count, gpus_per_pod=7, termination_seconds=0.2)
+        account = controller_process.identity(stage.plane, "mortal", has_campaigns=True)
+        (folder / "mortal").mkdir()
+        with Lives(plane=stage.plane, account=account, remote=stage.remote, folder=folder / "mortal") as lives:
+            stage.controller = lives.controller
+            yield stage, lives
+
+
+def live_through(stage: Stage, lives: Lives, phase: str, *, lives_max: int) -> None:
+    """Wait until the rollout is in its last phase, and a life has found nothing more to write."""
+
+    def is_over() -> bool:
+        assert len(lives.deaths) <= lives_max, f"the controller writes for ever: {lives.deaths[-10:]}"
+        return lives.quiet_seconds > QUIET_SECONDS and stage.status().get("phase") == phase
+
+    waiting.wait_for(
+        is_over,
+        what=f"{stage.rollout} to be {phase}",
+        timeout_seconds=lives_max * LIFE_SECONDS,
+        pause_seconds=0.5,
+        describe=lambda: json.dumps({"lives": lives.deaths, "status": stage.status()}, indent=1) + stage.log(),
+    )
+
+
+def check_end(stage: Stage, lives: Lives, version: str) -> None:
+    """What has to be so after every campaign, whichever way it ended."""
+    names = stage.beside.nodes
+    assert set(stage.beside.driver_versions().values()) == {version}
+    assert stage.beside.driver_versions().keys() == set(names), "no node is lost"
+    latest = stage.history.latest()
+    assert {name: (latest[name].state, latest[name].is_cordoned) for name in names} == dict.fromkeys(
+        names, ("upgrade-done", False)
+    )
+    assert not left_behind(stage)
+    assert stage.status().get("admitted", []) == []
+    assert most_under_way(stage.history) <= SPEC["limits"]["maxParallelUpgrades"]
+    assert most_unavailable(stage.history) <= SPEC["limits"]["maxUnavailable"]
+    assert first_broken_line(lives.controller.journal) is None
+
+
+def records(stage: Stage) -> dict[str, dict[str, Any]]:
+    found = {name: stage.plane.get("node", name)["metadata"]["annotations"] for name in stage.beside.nodes}
+    return {name: json.loads(notes.get(keys.RECORD_ANNOTATION, "{}")) for name, notes in found.items()}
+
+
+def check_promoted(stage: Stage, lives: Lives) -> None:
+    """The end of a campaign that goes through: the same as without kills."""
+    check_end(stage, lives, NEW)
+    assert stage.remote_log() == [
+        "The cluster as it is",
+        f"Try driver {NEW} on the canary",
+        f"Driver {NEW} for the canary {stage.beside.nodes[0]}",
+        *([f"Driver {NEW} for the fleet"] if stage.kind == "nvidia-driver" else []),
+        f"Promote driver {NEW} to production",
+    ]
+    assert [tag.rpartition("-")[2] for tag in stage.tags()] == ["stable"]
+    kinds = {death.rpartition(" ")[0] if " " in death and not death.startswith(PUSH) else death for death in lives.deaths}
+    assert {"PATCH nodes", "PATCH gpurollouts/status", "DELETE pods", "POST pods/eviction", "POST jobs"} <= {
+        *kinds, *lives.deaths
+    }
+    assert {PUSH, REFUSED_PUSH} <= set(lives.deaths)
+
+
+def play_through(stage: Stage, lives: Lives, *, lives_max: int, **spec: Any) -> float:
+    commit = stage.commit(f"Try driver {NEW} on the canary", **{MATRIX: matrix_of(OLD, NEW)})
+    began_at = time.monotonic()
+    stage.start("mortal", NEW, commit, **{**SPEC, **spec})
+    live_through(stage, lives, "Done", lives_max=lives_max)
+    return time.monotonic() - began_at
+
+
+def test_a_campaign_killed_after_every_write_comes_to_the_same_end(tmp_path: Path) -> None:
+    with mortal(tmp_path, "nvidia-driver", node_count=NODES) as (stage, lives):
+        seconds = play_through(stage, lives, lives_max=150)
+        print(len(lives.deaths), "lives in", round(seconds), "s", lives.write_codes, lives.deaths, records(stage))
+        check_promoted(stage, lives)
+
+
+def test_a_way_back_killed_after_every_write_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    with mortal(tmp_path, "cluster-policy", node_count=NODES, is_synced=False) as (stage, lives):
+        stage.gates.answer = lambda run: "loss of 3.1 %"
+        commit = stage.commit(f"Try driver {BAD} on the canary", **{MATRIX: matrix_of(OLD, BAD)})
+        stage.start("mortal", BAD, commit, **SPEC, publish={"via": "direct"})
+        live_through(stage, lives, "Reverted", lives_max=120)
+        print(len(lives.deaths), "lives", lives.write_codes, lives.deaths, records(stage))
+        check_end(stage, lives, OLD)
+        assert stage.remote_log()[1:] == [f"Try driver {BAD} on the canary", f"Mark driver {BAD} as bad"]
+        assert stage.tags() == []
+        assert stage.beside.offered_versions() == {"cluster-policy": OLD}

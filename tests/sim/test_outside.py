@@ -1,0 +1,320 @@
+"""The world outside of the nodes: what our acts do there, what follows by itself, and whole campaigns over it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core.actions import (
+    MakePool,
+    MarkBad,
+    MarkNode,
+    Promote,
+    Publish,
+    RemovePool,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+)
+from seatrial.core.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
+from seatrial.core.gates import Gate, Measurement, Verdict
+from seatrial.core.snapshot import NodeSeen
+from seatrial.ports import Result
+from seatrial.run.loop import run_forever
+from seatrial.run.memory import Memory
+from seatrial.sim import outside as outer
+from seatrial.sim.outside import CLUSTER_POLICY, DEPLOYER, US, GateFate, Outside
+from seatrial.sim.reactions import Fate, Refused, new_node
+from seatrial.sim.world import World
+from tests.builders import NEW, OLD, an_intent
+
+SMOKE = Gate(name="smoke", image="smoke:1")
+POLICY = Outside(operator=outer.cluster_policy(OLD.version))
+REPOSITORY = outer.with_repository(POLICY, NEW.version)
+
+
+def publish(via: Via, step: PublishStep = PublishStep.CANARY, resource: str = CLUSTER_POLICY) -> Publish:
+    return Publish(rollout="spring", step=step, versions=((resource, NEW.version),), via=via)
+
+
+def a_probe(number: int = 1, attempt: int = 1) -> StartProbe:
+    return StartProbe(rollout="spring", gate=SMOKE, node="n1", round=number, attempt=attempt)
+
+
+def done(outside: Outside, *acts: Any) -> Outside:
+    for act in acts:
+        answer = outer.apply(outside, act)
+        assert not isinstance(answer, Refused), answer
+        outside = answer
+    return outside
+
+
+# ── acts ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_version_written_directly_is_carried_at_once_and_says_who_wrote_it() -> None:
+    (carrier,) = done(POLICY, publish(Via.DIRECT)).operator.carriers
+    assert (carrier.name, carrier.version, carrier.writer) == (CLUSTER_POLICY, NEW.version, US)
+
+
+def test_a_resource_that_is_not_there_cannot_be_written() -> None:
+    answer = outer.apply(POLICY, publish(Via.DIRECT, resource="NVIDIADriver/none"))
+    assert answer == Refused(is_stale=False, why="NVIDIADriver/none not found")
+
+
+def test_a_commit_is_carried_once_the_repository_is_synced() -> None:
+    pushed = done(REPOSITORY, publish(Via.GIT))
+    assert pushed.source is not None
+    assert (pushed.source.head, pushed.source.steps) == ("c1", ((PublishStep.CANARY, "c1"),))
+    assert pushed.operator == REPOSITORY.operator
+    synced = outer.is_synced(pushed)
+    assert synced is not None
+    assert [(carrier.version, carrier.writer) for carrier in synced.operator.carriers] == [(NEW.version, DEPLOYER)]
+    assert outer.is_synced(synced) is None
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        publish(Via.GIT),
+        MarkBad(rollout="spring", why="slow"),
+        Promote(rollout="spring", date="2026-01-01", tag_base="v"),
+    ],
+    ids=lambda act: type(act).__name__,
+)
+def test_a_step_that_is_there_is_not_made_again(act: Any) -> None:
+    once = done(REPOSITORY, act)
+    assert done(once, act) == once
+
+
+def test_a_revert_brings_the_files_back_to_what_they_were_before_all_of_its_commits() -> None:
+    two = outer.with_repository(Outside(operator=outer.driver_pools(OLD.version, "canary", "fleet")), NEW.version)
+    pushed = done(
+        two,
+        publish(Via.GIT, resource="NVIDIADriver/canary"),
+        publish(Via.GIT, PublishStep.FLEET, resource="NVIDIADriver/fleet"),
+    )
+    assert set(dict(pushed.files).values()) == {NEW.version}
+    back = done(pushed, RevertCommits(rollout="spring", commits=("c2", "c1"), why="slow"))
+    assert back.files == two.files
+    assert back.source is not None
+    assert back.source.commit_of(PublishStep.REVERT) == "c3"
+
+
+def test_a_commit_that_is_not_there_cannot_be_reverted() -> None:
+    answer = outer.apply(REPOSITORY, RevertCommits(rollout="spring", commits=("c9",), why="slow"))
+    assert answer == Refused(is_stale=False, why="c9 is no commit of this branch")
+
+
+def test_promotion_is_a_commit_and_a_tag_and_a_rejection_is_told_in_the_entry() -> None:
+    found = done(
+        REPOSITORY,
+        Promote(rollout="spring", date="2026-01-01", tag_base="v2026-01-stable"),
+        MarkBad(rollout="spring", why="slow"),
+    )
+    assert found.source is not None
+    assert (found.source.tag, found.tags, found.source.bad) == ("v2026-01-stable", ("v2026-01-stable",), "slow")
+
+
+def test_the_controller_of_nvidia_is_switched_by_the_resource_that_is_named() -> None:
+    alone = done(POLICY, SetAutoUpgrade(rollout="spring", resource=CLUSTER_POLICY, value=True))
+    assert alone.operator.is_auto_upgrading
+    pools = Outside(operator=outer.driver_pools(OLD.version, "canary", "fleet", is_auto_upgrading=True))
+    off = done(pools, SetAutoUpgrade(rollout="spring", resource="NVIDIADriver/fleet", value=False))
+    assert [pool.is_auto_upgrading for pool in off.operator.pools] == [True, False]
+
+
+def test_a_pool_is_made_once_and_removed() -> None:
+    make = MakePool(rollout="spring", name="gpu-canary")
+    made = done(POLICY, make, make)
+    assert [(pool.name, pool.is_ours) for pool in made.machine_pools] == [("gpu-canary", True)]
+    assert done(made, RemovePool(rollout="spring", name="gpu-canary", expect="1")).machine_pools == ()
+
+
+def test_marks_are_set_and_taken_away_on_the_node_as_it_was_seen() -> None:
+    node = new_node("n1", running=OLD, wanted=OLD)
+    act = MarkNode(node="n1", rollout="spring", expect="1", canary=True, skip=True)
+    marked = outer.mark(node, act)
+    assert isinstance(marked, NodeSeen)
+    facts = marked.facts
+    assert (facts.canary_of, facts.is_skipped, facts.skipped_by, facts.resource_version) == (
+        "spring",
+        True,
+        "spring",
+        "2",
+    )
+    assert isinstance(outer.mark(marked, act), Refused)
+    clean = outer.mark(marked, replace(act, expect="2", canary=False, skip=False))
+    assert isinstance(clean, NodeSeen)
+    assert (clean.facts.canary_of, clean.facts.is_skipped, clean.facts.skipped_by) == ("", False, "")
+
+
+# ── what follows ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_nodes_of_a_resource_are_wanted_to_run_what_it_carries_and_no_others() -> None:
+    pools = Outside(operator=outer.driver_pools(OLD.version, "canary", "fleet"))
+    nodes = [
+        replace(node, facts=replace(node.facts, owner=owner))
+        for node, owner in zip(some_nodes(2), ("canary", "fleet"), strict=True)
+    ]
+    published = done(pools, publish(Via.DIRECT, resource="NVIDIADriver/canary"))
+    assert [outer.behind_of(node.facts, published) for node in nodes] == ["NVIDIADriver/canary", ""]
+    (moved,) = outer.followed(nodes, "NVIDIADriver/canary", published, {NEW.version: NEW})
+    assert (moved.name, moved.facts.wanted) == ("n1", NEW)
+
+
+def test_a_revision_that_ran_before_is_found_again_when_it_is_wanted_again() -> None:
+    (node,) = some_nodes(1)
+    assert outer.revisions_of([node]) == {OLD.version: OLD}
+
+
+@pytest.mark.parametrize(
+    ("fate", "number", "attempt", "verdict"),
+    [
+        (GateFate(), 1, 1, Verdict.PASSED),
+        (GateFate(fails_on=NEW.version), 1, 1, Verdict.FAILED),
+        (GateFate(fails_on=OLD.version), 1, 1, Verdict.PASSED),
+        (GateFate(fails_on=NEW.version, from_round=3), 2, 1, Verdict.PASSED),
+        (GateFate(fails_on=NEW.version, from_round=3), 3, 1, Verdict.FAILED),
+        (GateFate(unknown_rounds=frozenset({2})), 2, 3, Verdict.UNKNOWN),
+        (GateFate(unknown_tries=1), 1, 1, Verdict.UNKNOWN),
+        (GateFate(unknown_tries=1), 1, 2, Verdict.PASSED),
+    ],
+)
+def test_a_probe_is_pending_and_then_says_what_is_in_store(
+    fate: GateFate, number: int, attempt: int, verdict: Verdict
+) -> None:
+    started = done(POLICY, a_probe(number, attempt), a_probe(number, attempt))
+    (pending,) = outer.pending(started)
+    ended = outer.probe_ends(started, pending, NEW.version, fate)
+    assert outer.pending(ended) == ()
+    assert [each.verdict for each in ended.measurements] == [verdict]
+
+
+# ── whole campaigns ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def some_nodes(count: int) -> list[NodeSeen]:
+    return [new_node(f"n{number}", running=OLD, wanted=OLD) for number in range(1, count + 1)]
+
+
+class Acts:
+    """A journal that keeps the acts."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def append(self, _at: float, kind: str, fields: Mapping[str, object]) -> None:
+        assert kind != "breach", fields
+        if kind == "act":
+            self.names.append(str(fields["act"]))
+
+
+def a_world(outside: Outside, via: Via = Via.DIRECT, *, node_count: int = 4, **changes: Any) -> World:
+    campaign = Campaign(
+        canary=Canary(nodes=("n2",)), gates=(SMOKE,), publish=via, has_source=outside.source is not None
+    )
+    nodes = changes.pop("nodes", some_nodes(node_count))
+    intent = an_intent(parallel_max=2, unavailable_max=2, campaign=campaign)
+    return World(nodes, intent, outside=outside, **changes)
+
+
+def play(world: World) -> Acts:
+    acts = Acts()
+    asyncio.run(run_forever(world.ports(acts), Memory(world.time), on_report=lambda _: None, is_over=lambda _: False))
+    return acts
+
+
+def phases(world: World) -> list[RolloutPhase]:
+    return [turn.phase for turn in world.rollout.campaign.history] if world.rollout.campaign else []
+
+
+def drivers(world: World) -> list[str]:
+    return [node.facts.driver.version for node in world.nodes.values() if node.facts.driver is not None]
+
+
+FORWARD = [RolloutPhase.PROPOSED, RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING]
+BACK = [RolloutPhase.REVERTING, RolloutPhase.REVERTED]
+
+
+def test_a_campaign_runs_to_its_end_and_bakes_for_two_days() -> None:
+    world = a_world(POLICY)
+    acts = play(world)
+    assert phases(world)[:5] == [*FORWARD, RolloutPhase.WAVING]
+    assert phases(world)[-2:] == [RolloutPhase.PROMOTING, RolloutPhase.DONE]
+    assert drivers(world) == [NEW.version] * 4
+    assert 48 * 3600 < world.time < 50 * 3600
+    assert acts.names.count("StartProbe") == 48
+    assert acts.names.count("Publish") == 1
+
+
+@pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
+def test_a_campaign_by_commits_ends_with_a_tag(has_pools: bool) -> None:
+    nodes, plain = some_nodes(4), POLICY
+    if has_pools:
+        plain = Outside(operator=outer.driver_pools(OLD.version, "canary", "fleet"))
+        nodes = [
+            replace(node, facts=replace(node.facts, owner="canary" if node.name == "n2" else "fleet")) for node in nodes
+        ]
+    world = a_world(outer.with_repository(plain, NEW.version), Via.GIT, nodes=nodes)
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert drivers(world) == [NEW.version] * 4
+    assert world.outside.source is not None
+    steps = [step for step, _ in world.outside.source.steps]
+    fleet = [PublishStep.FLEET] if has_pools else []
+    assert steps == [PublishStep.CANARY, *fleet, PublishStep.PROMOTION]
+    assert world.outside.tags == ("v1970-01-stable",)
+
+
+@pytest.mark.parametrize("via", [Via.DIRECT, Via.GIT])
+def test_a_driver_that_loses_throughput_in_the_bake_is_taken_back(via: Via) -> None:
+    slow = GateFate(fails_on=NEW.version, from_round=5, detail="3 % slower")
+    world = a_world(REPOSITORY if via is Via.GIT else POLICY, via, gate_fates={"smoke": slow})
+    play(world)
+    assert phases(world) == [*FORWARD, *BACK]
+    assert drivers(world) == [OLD.version] * 4
+    assert world.rollout.campaign is not None
+    assert world.rollout.campaign.why == "gate smoke failed on n2: 3 % slower"
+    if world.outside.source is not None:
+        assert [step for step, _ in world.outside.source.steps] == [
+            PublishStep.CANARY,
+            PublishStep.REVERT,
+            PublishStep.BAD,
+        ]
+
+
+def test_a_canary_whose_module_does_not_load_is_taken_back_before_any_gate() -> None:
+    world = a_world(POLICY, fates={"n2": Fate(driver_fails_on=NEW.version)})
+    acts = play(world)
+    assert phases(world) == [RolloutPhase.PROPOSED, RolloutPhase.CANARY, *BACK]
+    assert drivers(world) == [OLD.version] * 4
+    assert "StartProbe" not in acts.names
+
+
+def test_a_round_that_cannot_be_measured_lengthens_the_bake() -> None:
+    world = a_world(POLICY, gate_fates={"smoke": GateFate(unknown_rounds=frozenset({3}))})
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert world.time > 49 * 3600
+    tries = [each for each in world.outside.measurements if each.round == 3]
+    assert [each.verdict for each in tries] == [Verdict.UNKNOWN] * 3
+
+
+def test_an_act_outside_that_cannot_be_done_is_answered_with_why() -> None:
+    world = a_world(POLICY)
+    outcome = world.execute(publish(Via.DIRECT, resource="NVIDIADriver/none"))
+    assert (outcome.result, outcome.detail) == (Result.FAILED, "NVIDIADriver/none not found")
+
+
+def test_what_is_seen_of_the_outside_is_what_is_there() -> None:
+    world = a_world(REPOSITORY, Via.GIT)
+    world.execute(a_probe())
+    seen = world.observe().seen
+    assert (seen.operator, seen.source) == (REPOSITORY.operator, REPOSITORY.source)
+    assert seen.measurements == (Measurement(gate="smoke", node="n1", round=1, attempt=1, verdict=Verdict.PENDING),)
