@@ -9,7 +9,7 @@ import pytest
 from seatrial.testbed import control_plane
 
 # The same examples on every run, so that a red run is about the change; HYPOTHESIS_PROFILE=default draws new ones.
-hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 

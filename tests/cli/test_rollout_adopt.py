@@ -1,101 +1,131 @@
-"""What `seatrial rollout adopt` shows and writes, on a real API server."""
+"""What `seatrial rollout adopt` says, asks and refuses. What it does to a cluster: tests/e2e/test_adopt.py."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
+import argparse
+from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys, records
-from seatrial.cli import rollout_adopt
-from seatrial.core.adopt import Clearing
-from seatrial.core.snapshot import NodePhase, NodeRecord
-from seatrial.testbed import controller_process
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial.cli import rollout_adopt, terminal
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.main import main
+from seatrial.cli.rollout_adopt import Plan, as_data, told
+from seatrial.cli.rollout_spec import CalledWrongly
+from seatrial.core.adopt import Traces, Wish, classify
+from seatrial.core.snapshot import NodeSeen
+from tests import builders
+from tests.builders import NEW, NOW, OLD
 
-PREFIX = "orphan"
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    rollout_adopt.add_arguments(parser)
+    return parser.parse_args(list(words))
 
 
-def test_everything_is_cleared_in_one_patch_bound_to_what_was_seen() -> None:
-    clearing = Clearing(
-        uncordon=True,
-        forget_record=True,
-        forget_state=True,
-        unmark=True,
-        unskip=True,
-        give_back=(("nvidia.com/gpu.deploy.dcgm", "true"),),
+def a_plan(*nodes: NodeSeen, **changes: Any) -> Plan:
+    """A plan for nodes whose cordons are of NVIDIA's operator."""
+    wish = Wish(target=NEW.version, now=NOW)
+    by_nvidia = Traces(cordoned_by="gpu-operator")
+    fields: dict[str, Any] = {
+        "wish": wish,
+        "adoptions": {node.name: classify(node, by_nvidia, wish) for node in nodes},
+        "rollout": f"adopt-{NEW.version}",
+        "body": {"kind": "GPURollout"},
+    }
+    return Plan(**(fields | changes))
+
+
+HALF_DONE = builders.a_node("n1", nvidia_state="pod-deletion-required", is_cordoned=True)
+LEFT_ALONE = builders.a_node("n2", is_skipped=True)
+
+
+def test_the_plan_shows_every_node_and_every_write() -> None:
+    rows = [
+        ("NODE", "FATE", "FOUND", "THEN"),
+        (
+            "n1",
+            "finish",
+            f"NVIDIA's: pod-deletion-required, cordoned by gpu-operator, driver {OLD.version} (Ready)",
+            "NVIDIA's controller left it at pod-deletion-required: it goes on from pod-deletion-required",
+        ),
+        ("n3", "nothing", f"driver {NEW.version} (Ready)", "it runs the target"),
+    ]
+    assert list(told(a_plan(HALF_DONE, builders.a_well_node("n3")))) == [
+        f"To driver {NEW.version}: 2 nodes (1 finish, 1 nothing)",
+        "",
+        terminal.columns(rows),
+        "",
+        "Writes:",
+        "  node n1: record pod-deletion-required, attempt 1, the cordon is ours",
+        f"  GPURollout adopt-{NEW.version}: created; driver {NEW.version}, moves nodes only",
+    ]
+
+
+def test_where_everything_is_written_already_that_is_said() -> None:
+    lines = list(told(a_plan(builders.a_well_node("n3"), body=None)))
+    assert lines[-2:] == [
+        "Nothing has to be written.",
+        f"GPURollout adopt-{NEW.version} is there already, and takes them up.",
+    ]
+
+
+def test_a_version_that_is_not_published_is_said_with_what_to_do() -> None:
+    lines = list(told(a_plan(HALF_DONE, unpublished=("n1", "n2", "n3", "n4", "n5"))))
+    assert lines[-1] == (
+        "The driver DaemonSets of n1, n2, n3, n4 and 1 more carry another version. "
+        f"Publish {NEW.version} where you publish it, or say --publish direct; the rollout waits for that."
     )
-    assert rollout_adopt.patch_of(clearing, "7") == {
-        "metadata": {
-            "resourceVersion": "7",
-            "labels": {
-                "nvidia.com/gpu.deploy.dcgm": "true",
-                keys.STATE_LABEL: None,
-                keys.NVIDIA_STATE_LABEL: None,
-                keys.CANARY_LABEL: None,
-                keys.SKIP_LABEL: None,
-            },
-            "annotations": {
-                keys.RECORD_ANNOTATION: None,
-                rollout_adopt.INITIALLY_CORDONED: None,
-                keys.SKIPPED_BY_ANNOTATION: None,
-            },
-        },
-        "spec": {"unschedulable": None},
+    published = list(told(a_plan(HALF_DONE, unpublished=("n1",), resources=("ClusterPolicy/cluster-policy",))))
+    assert published[-1] == f"  ClusterPolicy/cluster-policy: driver version {NEW.version}"
+
+
+def test_the_plan_for_scripts_has_the_same() -> None:
+    assert as_data(a_plan(HALF_DONE), None) == {
+        "target": NEW.version,
+        "direction": "to",
+        "rollout": {"name": f"adopt-{NEW.version}", "isNew": True},
+        "publishes": [],
+        "unpublished": [],
+        "nodes": [
+            {
+                "name": "n1",
+                "fate": "finish",
+                "phase": "pod-deletion-required",
+                "found": f"NVIDIA's: pod-deletion-required, cordoned by gpu-operator, driver {OLD.version} (Ready)",
+                "why": "NVIDIA's controller left it at pod-deletion-required: it goes on from pod-deletion-required",
+                "writes": ["record pod-deletion-required, attempt 1, the cordon is ours"],
+            }
+        ],
+        "isDryRun": True,
+        "written": [],
+        "changed": [],
     }
-    assert "spec" not in rollout_adopt.patch_of(Clearing(forget_record=True), "7")
 
 
-@pytest.fixture(scope="module")
-def fleet(plane: ControlPlane) -> Iterator[Fleet]:
-    controller_process.install(plane)
-    yield make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=5, reload_seconds=0.3))
-    plane.kubectl("uncordon", "-l", f"testbed.seatrial.dev/fleet={PREFIX}")
+def test_a_node_that_waits_for_a_person_is_told_by_the_plan() -> None:
+    assert a_plan(HALF_DONE, LEFT_ALONE).has_left
+    assert not a_plan(HALF_DONE).has_left
 
 
-def adopt(plane: ControlPlane, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "seatrial", "rollout", "adopt", *arguments, "--kubeconfig", str(plane.kubeconfig)]
-    return subprocess.run(command, capture_output=True, text=True, input="", timeout=60, check=False)
+@pytest.mark.parametrize("words", [("--to", "newest"), ("--back", "580")])
+def test_a_version_that_is_none_is_refused_before_anything_is_read(words: tuple[str, ...]) -> None:
+    with pytest.raises(CalledWrongly, match=words[0]):
+        rollout_adopt.check(parsed(*words))
 
 
-@pytest.mark.cluster
-def test_a_cluster_that_was_left_half_way_is_put_in_order(plane: ControlPlane, fleet: Fleet) -> None:
-    ours, theirs, marked, person, well = fleet.nodes
-    record = NodeRecord(phase=NodePhase.POD_DELETION_REQUIRED, attempt=1, entered_at=1000.0, is_cordon_ours=True)
-    plane.kubectl("cordon", ours, theirs, person)
-    plane.kubectl("annotate", "node", ours, f"{keys.RECORD_ANNOTATION}={records.annotation_of(record)}")
-    plane.kubectl("label", "node", ours, f"{keys.STATE_LABEL}=pod-deletion-required")
-    plane.kubectl("label", "node", theirs, f"{keys.NVIDIA_STATE_LABEL}=drain-required")
-    plane.kubectl("label", "node", marked, f"{keys.CANARY_LABEL}=gone", f"{keys.SKIP_LABEL}=true")
-    plane.kubectl("annotate", "node", marked, f"{keys.SKIPPED_BY_ANNOTATION}=gone")
-    before = {name: plane.get("node", name)["metadata"]["resourceVersion"] for name in fleet.nodes}
+def test_nodes_are_named_one_way() -> None:
+    with pytest.raises(CalledWrongly, match="give one"):
+        rollout_adopt.check(parsed("spring", "--selector", "rack=r1"))
 
-    tried = adopt(plane, "--dry-run", "-o", "json")
-    assert tried.returncode == 12, tried.stderr
-    told = {each["node"]: (each["fate"], each["writes"]) for each in json.loads(tried.stdout)}
-    assert {name: told[name] for name in fleet.nodes} == {
-        ours: ("undo", ["uncordon", "our record off"]),
-        theirs: ("undo", ["uncordon", "NVIDIA's state label off"]),
-        marked: ("undo", ["canary label off", "skip label off"]),
-        person: ("leave to a person", []),
-        well: ("nothing to do", []),
-    }
-    assert {name: plane.get("node", name)["metadata"]["resourceVersion"] for name in fleet.nodes} == before
-    assert adopt(plane).returncode == 2  # nobody can be asked
 
-    done = adopt(plane, "-y")
-    assert done.returncode == 12, done.stderr
-    for name in (ours, theirs, marked):
-        node = plane.get("node", name)
-        assert not node["spec"].get("unschedulable")
-        left = {keys.STATE_LABEL, keys.NVIDIA_STATE_LABEL, keys.CANARY_LABEL, keys.SKIP_LABEL}
-        assert not left & node["metadata"]["labels"].keys()
-        assert not {keys.RECORD_ANNOTATION, keys.SKIPPED_BY_ANNOTATION} & node["metadata"]["annotations"].keys()
-    assert plane.get("node", person)["spec"]["unschedulable"] is True
-    again = adopt(plane, "--dry-run", "-o", "json")
-    fates = {each["node"]: each["fate"] for each in json.loads(again.stdout)}
-    assert [fates[name] for name in (ours, theirs, marked)] == ["nothing to do"] * 3
+def test_forth_and_back_are_not_said_together(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["rollout", "adopt", "--to", NEW.version, "--back"])
+    assert ended.value.code == ExitCode.USAGE
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def test_back_may_stand_alone() -> None:
+    assert (parsed("--back").back, parsed("--back", OLD.version).back, parsed().back) == ("", OLD.version, None)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import controller_process
+from seatrial.testbed import controller_process, waiting
 from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
@@ -52,7 +52,7 @@ def fleet(plane: ControlPlane) -> Iterator[Fleet]:
     made = make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=5, driver_version=OLD, reload_seconds=0.5))
     plane.apply([a_policy()])
     yield made
-    plane.kubectl("delete", "clusterpolicy", "climb")
+    plane.kubectl("delete", "clusterpolicy", "climb", "--ignore-not-found")
 
 
 def a_policy() -> dict[str, Any]:
@@ -382,3 +382,41 @@ def test_a_watch_that_has_nothing_to_show_says_so(run: Run) -> None:
     said = run("rollout", "status", "-w")
     assert said.code == 1
     assert "Begin with `seatrial rollout start`" in said.err
+
+
+# ── beside a real controller ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
+    plane.kubectl("delete", "clusterpolicy", "climb")  # nobody follows it here: the drivers are a DaemonSet of our own
+    fleet = make_fleet(plane, FleetSpec(prefix="peak", node_count=4, driver_version=OLD, reload_seconds=0.3))
+    members = ("--selector", "testbed.seatrial.dev/fleet=peak")
+    said = run(
+        *("rollout", "start", "--driver", NEW, "--name", "peak", "-y", "--publish", "none", "--no-prepull", *members),
+        *("--bake", "1s", "--bake-every", "1s", "--wave", "1", "--manual", "promotion"),
+        *("--max-unavailable", "100%", "--max-parallel", "0"),
+    )
+    assert said.code == 0, said.err
+    account = controller_process.identity(plane, "peak", has_campaigns=True)
+    with controller_process.ControllerProcess(account, "peak", tmp_path, lease_seconds=4) as controller:
+        waiting.wait_for(
+            lambda: "publish-pending" in run("rollout", "status", "peak").out,
+            what="the rollout to wait for somebody to publish",
+            timeout_seconds=30,
+            describe=lambda: controller.log.read_text(),
+        )
+        assert run("rollout", "promote", "peak").code == 12
+        fleet.set_driver_version(NEW)
+        waiting.wait_for(
+            lambda: run("rollout", "promote", "peak").code == 0,
+            what="the evidence to be complete",
+            timeout_seconds=60,
+            describe=lambda: run("rollout", "status", "peak").out + controller.log.read_text(),
+        )
+        watched = run("rollout", "status", "peak", "-w", "--timeout", "30s", "-o", "json")
+    assert watched.code == 0, watched.err + controller.log.read_text()
+    last = json.loads(watched.out.splitlines()[-1])
+    assert (last["phase"], last["nodes"]["done"], last["waves"]["sizes"]) == ("Done", 4, [1, 2])
+    told = [line.split()[4] for line in run("history", "peak").out.splitlines()[1:]]
+    assert list(dict.fromkeys(told)) == ["Proposed", "Canary", "Gating", "Baking", "Waving", "Promoting", "Done"]
+    assert set(fleet.driver_versions().values()) == {NEW}

@@ -29,7 +29,15 @@ def a_matrix(driver: str = "580.105.08", *, bad: str = "", more: str = "") -> st
 
 
 def asked(**changes: Any) -> argparse.Namespace:
-    plain = {"driver": None, "git": None, "branch": None, "path": None, "entry": None, "matrix": None, "facts": []}
+    plain: dict[str, Any] = {
+        "driver": None,
+        "git": None,
+        "branch": None,
+        "path": None,
+        "entry": None,
+        "matrix": None,
+        "facts": [],
+    }
     return argparse.Namespace(**(plain | changes))
 
 

@@ -16,7 +16,7 @@ from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.homes import Standing
-from seatrial.controller.keeper import GitSettings, Keeper, identity_of
+from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
 from seatrial.core.campaign import PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
 from tests.adapters.git.remotes import Bare, Person, git
@@ -270,7 +270,7 @@ async def test_two_controllers_that_write_the_same_step_leave_one_commit(
         watching(a_rollout(remote), tmp_path / "two") as two,
     ):
         outcomes = await asyncio.gather(one.do(CANARY), two.do(CANARY))
-        assert {each.result for each in outcomes} <= {Result.DONE, Result.STALE}
+        assert {each.result for each in outcomes} <= {Result.DONE, Result.STALE}, [each.detail for each in outcomes]
         for watch in (one, two):
             await watch.until(lambda facts: facts.commit_of(PublishStep.CANARY) == remote.head())
     assert remote.count() == before + 1
@@ -311,7 +311,8 @@ async def test_a_clone_in_somebody_else_s_hands_is_trouble_and_passes(
 ) -> None:
     remote, _ = stage
     rollout = a_rollout(remote)
-    holder = Clone(remote.remote, tmp_path / "clones" / identity_of(rollout))
+    place = models.RolloutGit(url=str(remote.path))
+    holder = Clone(remote.remote, tmp_path / "clones" / folder_of(place))
     async with watching(rollout, tmp_path / "clones") as watch:
         await watch.until(lambda facts: bool(facts.head))
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import Canary, Mode, Point, PublishStep, RolloutPhase, Via, Waves
+from seatrial.core.campaign import ByHand, Canary, Mode, Point, PublishStep, RolloutPhase, Via, Waves
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
 from seatrial.core.gates import TRIES_MAX, Verdict
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Domain, Intent, Requestor
+from seatrial.core.matrix import Component
 from seatrial.core.phases import FailureCode
 from seatrial.core.policy import JobWait, Share
 from seatrial.core.selectors import Selector
@@ -101,6 +102,10 @@ DELEGATED = {"mode": Mode.DELEGATED}
 ASKED_OFTEN = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX))
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
 PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)
+FIRMWARE = ByHand(
+    component=Component.FIRMWARE_CX7, version="28.43.2026", before="28.39.1002", instructions="By the BMC."
+)
+SHOWN = a_done_node(canary_of="spring", components=(("firmware_cx7", "28.43.2026"),))
 PAUSING = an_intent(campaign=a_campaign(waves=Waves(first=Share(amount=1), pause_seconds=600.0)))
 
 
@@ -135,6 +140,8 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.NOBODY_MOVES: (a_snapshot(waiting(), operator=an_operator()), careful(mode=Mode.DELEGATED)),
     HoldCode.OTHER_ROLLOUT: (proposed(others=("winter",)), CAREFUL),
+    HoldCode.AFTER_PENDING: (replace(proposed(), predecessor=RolloutPhase.BAKING), careful(after="winter")),
+    HoldCode.AFTER_UNDONE: (replace(proposed(), predecessor=RolloutPhase.REVERTED), careful(after="winter")),
     HoldCode.ACCESS_DENIED: (proposed(denied=("patch clusterpolicies.nvidia.com",)), CAREFUL),
     HoldCode.NO_CANARY: (proposed(), careful(canary=Canary(nodes=("n9",)))),
     HoldCode.NO_WAY_BACK: (proposed(an_old_node(driver=a_driver(version="")), operator=an_operator("")), CAREFUL),
@@ -174,6 +181,18 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.IMAGE_NOT_PULLED: (
         at(RolloutPhase.CANARY, waiting(canary_of="spring", wanted=NAMED), measurements=PULLED_OFTEN),
         CAREFUL,
+    ),
+    HoldCode.BY_HAND_PENDING: (
+        at(RolloutPhase.CANARY, a_done_node(canary_of="spring"), record={"mode": Mode.BY_HAND}),
+        careful(by_hand=FIRMWARE, publish=Via.NOBODY),
+    ),
+    HoldCode.BY_HAND_BACK: (
+        at(RolloutPhase.REVERTING, SHOWN, record={"mode": Mode.BY_HAND}),
+        careful(by_hand=FIRMWARE, publish=Via.NOBODY),
+    ),
+    HoldCode.NO_WAY_BACK_BY_HAND: (
+        at(RolloutPhase.REVERTING, SHOWN, record={"mode": Mode.BY_HAND}),
+        careful(by_hand=replace(FIRMWARE, is_one_way=True), publish=Via.NOBODY),
     ),
     HoldCode.CANARY_AT_WORK: (at(RolloutPhase.CANARY, waiting(canary_of="spring")), CAREFUL),
     HoldCode.GATES_RUNNING: (at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}), CAREFUL),

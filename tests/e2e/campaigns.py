@@ -41,6 +41,7 @@ class Ground:
     work: Path
     kind: str
     rollout: str = ""
+    timeout_seconds: float = TIMEOUT_SECONDS
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = self.plane.get("gpurollout", self.rollout).get("status", {})
@@ -57,7 +58,7 @@ class Ground:
         waiting.wait_for(
             look,
             what=what,
-            timeout_seconds=TIMEOUT_SECONDS,
+            timeout_seconds=self.timeout_seconds,
             pause_seconds=0.3,
             describe=lambda: json.dumps(self.status(), indent=1) + self.log(),
         )

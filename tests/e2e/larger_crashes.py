@@ -30,7 +30,7 @@ def test_six_nodes_killed_after_every_write_come_to_the_same_end(kind: str, tmp_
             "lives": len(lives.deaths),
             "seconds": round(seconds),
             "died_of": lives.kinds(),
-            "answers": {str(code): count for code, count in sorted(lives.write_codes.items())},
+            "answers": {str(code): count for code, count in sorted(lives.answers.items())},
             "log": stage.remote_log(),
             "tags": stage.tags(),
         }

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, errors, manifests, syncer, toolchain, waiting
+from seatrial.testbed import controller_process, errors, manifests, syncer, waiting
 from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
@@ -31,6 +31,7 @@ MARKS = (keys.CANARY_LABEL, keys.SKIPPED_BY_ANNOTATION, keys.SKIP_LABEL)
 TIMEOUT_SECONDS = 60.0
 AT_ONCE: dict[str, Any] = {
     "canary": {"count": 1},
+    "prepull": False,
     "bake": {"durationSeconds": 1, "everySeconds": 1},
     "waves": {"growth": "percentages", "percentages": [100]},
     "limits": {"maxParallelUpgrades": 0, "maxUnavailable": "100%"},
@@ -43,6 +44,7 @@ LONG_BAKE: dict[str, Any] = {"bake": {"durationSeconds": 3600, "everySeconds": 1
 class LightStage(Ground):
     """Where the story plays."""
 
+    timeout_seconds: float = TIMEOUT_SECONDS
     fleet: Fleet
     user: str
     folder: Path
@@ -270,10 +272,9 @@ class PolicyFollower:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        text = "{.spec.driver.version}\\n"
-        kubectl = toolchain.kubectl() if hasattr(toolchain, "kubectl") else "kubectl"
-        self._command = [str(kubectl), "--kubeconfig", str(fleet.plane.kubeconfig), "get", "clusterpolicies"]
-        self._command += ["--watch", "-o", f"jsonpath={text}"]
+        text = '{.spec.driver.version}{"\\n"}'
+        kubectl, where = str(fleet.plane.status().kubectl), f"--kubeconfig={fleet.plane.kubeconfig}"
+        self._command = [kubectl, where, "get", "clusterpolicies", "--watch", "-o", f"jsonpath={text}"]
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> PolicyFollower:

@@ -1,23 +1,29 @@
 """A fleet that was left half-done in many ways is classified, and finished or undone exactly as it was announced.
 
 Every state is made by real writes, under the names of those who leave it in real clusters. The tests share one fleet
-and go on where the one before left it: the upgrade is finished first, then a later one is undone.
+and go on where the one before left it: the upgrade is finished first, then a later one is undone, then there is more to
+it than that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube import adoption, keys
+from seatrial.adapters.kube.client import Client, PatchKind
+from seatrial.adapters.kube.config import Config, load_config
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core import pace_ways
+from seatrial.core import adopt, pace_ways
 from seatrial.core.steps import PAUSED
 from seatrial.testbed import controller_process, waiting
 from seatrial.testbed.control_plane import ControlPlane
@@ -127,9 +133,13 @@ class Left:
 
     def patch(self, name: str, body: dict[str, Any], manager: str) -> None:
         """Write to a node as somebody would: the API server keeps the name."""
-        self.fleet.plane.kubectl(
-            "patch", "node", name, "--type=merge", "-p", json.dumps(body), f"--field-manager={manager}"
-        )
+
+        async def write() -> None:
+            async with Client(config_of(self.fleet.plane), user_agent=manager) as client:
+                path = f"{keys.NODES}/{name}"
+                await client.patch(path, body, kind=PatchKind.MERGE, field_manager=manager)
+
+        asyncio.run(write())
 
     def leave(self, name: str, left: dict[str, Any]) -> None:
         """Leave a node half-done."""
@@ -139,21 +149,25 @@ class Left:
         if left:
             self.patch(name, {"metadata": metadata, **spec}, left.get("cordon", OPERATOR))
 
-    def reload(self, *names: str) -> None:
-        """Replace driver pods by hand, and return when the new ones are Ready and validated."""
+    def reload(self, version: str, *names: str) -> None:
+        """Replace driver pods by hand, and return when those of the version are Ready and validated."""
         for name in names:
             self.fleet.delete_driver_pod(name)
-        carried = {self.fleet.driver_versions()[name] for name in self.fleet.nodes}
         waiting.wait_for(
-            lambda: {self.fleet.driver_versions().get(name) for name in names} <= carried and self._are_ready(names),
+            lambda: self._are_ready(version, names),
             what=f"{names} to be reloaded",
             timeout_seconds=TIMEOUT_SECONDS,
-            pause_seconds=0.2,
+            pause_seconds=0.3,
         )
 
-    def _are_ready(self, names: tuple[str, ...]) -> bool:
+    def _are_ready(self, version: str, names: tuple[str, ...]) -> bool:
         drivers, validators = self.fleet.driver_pods(), self.fleet.validator_pods()
-        return all(is_ready(drivers.get(name)) and is_ready(validators.get(name)) for name in names)
+        return all(
+            is_ready(drivers.get(name))
+            and drivers[name]["spec"]["containers"][0]["image"].startswith(f"nvcr.io/nvidia/driver:{version}-")
+            and is_ready(validators.get(name))
+            for name in names
+        )
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         """Every node, by how it was left."""
@@ -209,6 +223,10 @@ class Left:
         return found
 
 
+def config_of(plane: ControlPlane) -> Config:
+    return load_config(kubeconfig=str(plane.kubeconfig), context=None, environ={})
+
+
 def is_ready(pod: dict[str, Any] | None) -> bool:
     conditions = (pod or {}).get("status", {}).get("conditions", [])
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
@@ -235,7 +253,7 @@ def account(cluster: ControlPlane) -> Path:
 def test_every_half_done_node_is_finished_as_announced(left: Left, account: Path, tmp_path: Path) -> None:
     fleet, names = left.fleet, left.names
     fleet.set_driver_version(NEW)
-    left.reload(*(names[story] for story, each in LEFT.items() if each.get("driver") == NEW))
+    left.reload(NEW, *(names[story] for story, each in LEFT.items() if each.get("driver") == NEW))
     fleet.break_driver(names["crashing"], "module-load", restart_count=12)
     fleet.delete_driver_pod(names["crashing"])
     fleet.break_driver(names["leaving"], "stuck-terminating")
@@ -300,8 +318,7 @@ def test_every_half_done_node_is_finished_as_announced(left: Left, account: Path
 def test_a_later_upgrade_is_undone_as_announced(left: Left, account: Path, tmp_path: Path) -> None:
     fleet, names = left.fleet, left.names
     fleet.set_driver_version(NEWER)
-    left.reload(names["done"], names["evicting"])
-    left.leave(names["done"], {})
+    left.reload(NEWER, names["done"], names["evicting"])
     left.leave(names["evicting"], {"state": "validation-required", "cordon": OPERATOR})
     left.leave(names["untouched"], {"state": "pod-deletion-required", "cordon": OPERATOR})
     before, drivers = left.resource_versions(), left.driver_uids()
@@ -345,6 +362,79 @@ def test_a_later_upgrade_is_undone_as_announced(left: Left, account: Path, tmp_p
         assert controller.stop() == 0
     after = left.driver_uids()
     assert {story for story, uid in after.items() if uid != drivers[story]} == {"done", "evicting"}
+
+
+def test_a_node_that_changes_meanwhile_is_looked_at_again_and_written_only_as_announced(left: Left) -> None:
+    same, other = left.names["mistyped"], left.names["paused"]
+    for name in (same, other):
+        left.leave(name, {"state": "validation-required", "cordon": OPERATOR})
+
+    async def story() -> adoption.Taken:
+        async with (
+            Client(config_of(left.fleet.plane), user_agent="seatrial-test") as client,
+            adoption.AdoptionObserver(client, namespace=left.fleet.spec.namespace, on_fault=pytest.fail) as observer,
+        ):
+            await observer.wait_synced(TIMEOUT_SECONDS)
+            await observer.read_traces()
+            classify = partial(adopt.classify, wish=adopt.Wish(target=NEW, now=time.time()))
+            nodes = observer.all_nodes()
+            announced = {name: classify(nodes[name], observer.traces_of(name)) for name in (same, other)}
+            left.fleet.plane.kubectl("label", "node", same, "example.com/rack=r1")
+            left.fleet.plane.kubectl("label", "node", other, f"{keys.SKIP_LABEL}=true")
+            return await adoption.take_up(client, observer, announced, classify)
+
+    taken = asyncio.run(story())
+
+    assert (taken.written, taken.changed) == ([same], [other])
+    states = left.states()
+    assert (states["mistyped"], states["paused"]) == ("validation-required", "upgrade-done")
+
+
+@pytest.fixture
+def policy(cluster: ControlPlane) -> Iterator[str]:
+    """A ClusterPolicy that leaves the nodes to us; nobody acts on it here."""
+    made = {
+        "apiVersion": "nvidia.com/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "adopted"},
+        "spec": {
+            "operator": {"defaultRuntime": "containerd"},
+            "daemonsets": {},
+            "dcgm": {},
+            "dcgmExporter": {},
+            "devicePlugin": {},
+            "gfd": {},
+            "nodeStatusExporter": {},
+            "toolkit": {},
+            "driver": {"version": NEW, "upgradePolicy": {"autoUpgrade": False}},
+        },
+    }
+    cluster.apply([made])
+    yield "adopted"
+    cluster.kubectl("delete", "clusterpolicy", "adopted")
+
+
+def test_a_version_is_published_when_asked_and_nothing_is_adopted_while_nvidias_controller_is_on(
+    left: Left, policy: str
+) -> None:
+    plane = left.fleet.plane
+    for rollout in plane.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"]:
+        plane.kubectl("delete", "gpurollout", rollout["metadata"]["name"])
+
+    plan = left.adopt("--to", NEWER, "--publish", "direct", "-y", "--name", "publishing")
+
+    assert plan["publishes"] == [f"ClusterPolicy/{policy}"]
+    assert plane.get("clusterpolicy", policy)["spec"]["driver"]["version"] == NEWER
+    made = plane.get("gpurollout", "publishing")
+    assert made["spec"]["target"] == {"driver": NEWER}
+    assert made["metadata"]["labels"] == {keys.ADOPTION_LABEL: "to"}
+
+    before = left.resource_versions()
+    on = json.dumps({"spec": {"driver": {"upgradePolicy": {"autoUpgrade": True}}}})
+    plane.kubectl("patch", "clusterpolicy", policy, "--type=merge", "-p", on)
+    refused = left.adopt("-y")
+    assert refused["refusal"]["code"] == "nvidia-moves"
+    assert left.resource_versions() == before
 
 
 def restarts(pod: dict[str, Any] | None) -> int:

@@ -46,7 +46,7 @@ def test_a_campaign_undone_at_any_moment_by_a_controller_that_starts_again(
     via: Via, fates: dict[str, GateFate]
 ) -> None:
     undone = ("somebody wants it undone", campaigns.a_wish(via, abort="not today"))
-    found = campaigns.walk(2, via, gate_fates=fates, changes=(undone,), world=AT_ONCE)
+    found = campaigns.walk(2, via, gate_fates=fates, changes=(undone,), world=AT_ONCE, has_memory=True)
     assert_all_is_well(found, states_min=2_000)
 
 

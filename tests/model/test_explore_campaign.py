@@ -44,7 +44,7 @@ def some_nodes(count: int, *, has_pools: bool = False, canaries: int = 1) -> tup
     )
 
 
-def a_wish(via: Via = Via.DIRECT, *, unavailable_max: int = 2, canaries: int = 1, **changes: Any) -> Intent:
+def a_wish(via: Via = Via.DIRECT, *, canaries: int = 1, **changes: Any) -> Intent:
     campaign = Campaign(
         canary=Canary(count=canaries),
         gates=(Gate(name="smoke", image="smoke:1"),),
@@ -53,7 +53,7 @@ def a_wish(via: Via = Via.DIRECT, *, unavailable_max: int = 2, canaries: int = 1
         publish=via,
         has_source=via is Via.GIT,
     )
-    return an_intent(parallel_max=0, unavailable_max=unavailable_max, campaign=replace(campaign, **changes))
+    return an_intent(parallel_max=0, unavailable_max=2, campaign=replace(campaign, **changes))
 
 
 def an_outside(via: Via = Via.DIRECT, *, has_pools: bool = False, is_delegated: bool = False) -> Outside:
@@ -113,7 +113,7 @@ def test_a_gate_that_cannot_be_measured_is_waited_for() -> None:
 )
 def test_somebody_wants_it_undone_at_any_moment(count: int, via: Via, fates: dict[str, GateFate]) -> None:
     undone = ("somebody wants it undone", a_wish(via, abort="not today"))
-    found = walk(count, via, gate_fates=fates, changes=(undone,), world=AT_ONCE, restarts_max=0)
+    found = walk(count, via, gate_fates=fates, changes=(undone,), world=AT_ONCE, has_memory=True, restarts_max=0)
     assert_all_is_well(found, states_min=1_000)
 
 
@@ -128,7 +128,7 @@ def test_every_yes_is_waited_for_and_may_come_at_any_moment() -> None:
 
 
 def test_a_way_back_that_a_person_has_to_allow() -> None:
-    asked = {"manual": (Point.ROLLBACK,)}
+    asked: dict[str, Any] = {"manual": (Point.ROLLBACK,)}
     allowed = ("somebody approves the way back", a_wish(Via.GIT, **asked, approved=(Point.ROLLBACK,)))
     found = walk(2, Via.GIT, wish=a_wish(Via.GIT, **asked), changes=(allowed,), gate_fates=FAILING)
     assert_all_is_well(found, states_min=1_000)
@@ -136,7 +136,7 @@ def test_a_way_back_that_a_person_has_to_allow() -> None:
 
 def test_two_canaries_of_which_one_fails() -> None:
     fates = {"n2": Fate(driver_fails_on=NEW.version)}
-    found = walk(2, wish=a_wish(canaries=2), fates=fates, world=AT_ONCE, restarts_max=0)
+    found = walk(2, wish=a_wish(canaries=2), fates=fates, world=AT_ONCE, has_memory=True, restarts_max=0)
     assert_all_is_well(found, states_min=1_000)
 
 
@@ -252,6 +252,25 @@ def test_a_way_back_that_waits_for_nobody_is_found(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rollout, "_is_back", lambda _view, _name: True)
     found = walk(2, gate_fates=FAILING)
     assert told(found).endswith("=> the campaign is Reverted, and n1 runs 580.105.08")
+
+
+def forgetful(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Does not know which of its writes it cannot see yet."""
+    return decide(replace(seen, busy={}), intent, now)
+
+
+def test_a_controller_that_forgets_its_writes_would_end_with_one_of_them_left_behind() -> None:
+    undone = ("somebody wants it undone", a_wish(abort="not today"))
+    found = walk(1, changes=(undone,), has_memory=True, decider=forgetful, restarts_max=0)
+    assert told(found).endswith(
+        "  5. n1 is marked: canary\n"
+        "  6. somebody wants it undone\n"
+        "  7. the view of the ledger catches up\n"
+        "  8. the ledger is written: Reverting, nobody\n"
+        "  9. the view of the ledger catches up\n"
+        " 10. the ledger is written: Reverted, nobody\n"
+        "  => the campaign is Reverted, and n1 is still marked"
+    )
 
 
 def test_a_controller_that_started_with_an_old_list_would_end_too_early() -> None:

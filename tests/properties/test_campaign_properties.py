@@ -37,7 +37,7 @@ from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
 from seatrial.sim.behaviours import Kind, gate_fate_of, named
-from seatrial.sim.outside import GateFate, Outside
+from seatrial.sim.outside import TELLING, GateFate, Outside
 from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
@@ -296,7 +296,7 @@ def test_a_controller_that_dies_on_the_way_changes_nothing_about_the_end(story: 
 
 
 @FEW
-@given(story=undisturbed.map(lambda story: replace(story, gates={"smoke": HEALTHY_GATE})))
+@given(story=undisturbed.map(lambda story: replace(story, gates={"smoke": TELLING})))
 def test_an_undisturbed_campaign_upgrades_the_whole_fleet(story: Story) -> None:
     world = a_world(story)
     watch, _ = play(world)
@@ -307,6 +307,3 @@ def test_an_undisturbed_campaign_upgrades_the_whole_fleet(story: Story) -> None:
     assert set(ending(world)["drivers"].values()) == {NEW.version}
     assert len(world.outside.tags) == (1 if world.outside.source is not None else 0)
     assert watch.record.entered_at >= story.bake.seconds
-
-
-HEALTHY_GATE = GateFate()

@@ -42,7 +42,7 @@ def test_every_node_that_differs_is_marked_kept_out_or_not() -> None:
 
 
 def test_a_skip_label_keeps_a_node_from_being_started() -> None:
-    marked = {"nvidia_state": REQUIRED}
+    marked: dict[str, Any] = {"nvidia_state": REQUIRED}
     assert states(a_node("n1", **marked), a_node("n2", is_skipped=True, **marked)) == {"n1": AT_WORK}
 
 

@@ -104,9 +104,7 @@ def test_a_watch_tells_of_changes_as_they_happen(proxy: WriteProxy) -> None:
         async with client_of(proxy) as client:
             listing = await client.list(MAPS, models.Pod)  # only the metadata is looked at
             await client.create(MAPS, BODY)
-            async with aclosing(
-                client.watch(MAPS, models.Pod, resource_version=listing.resource_version)
-            ) as events:
+            async with aclosing(client.watch(MAPS, models.Pod, resource_version=listing.resource_version)) as events:
                 async for event in events:
                     if isinstance(event, WatchEvent):
                         return event.object.metadata.name

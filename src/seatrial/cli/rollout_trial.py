@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout_picture import HELD
-from seatrial.core import explain, waves
+from seatrial.core import explain, prepulling, waves
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -34,7 +34,7 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Via
+from seatrial.core.campaign import CampaignRecord, RolloutPhase, Via
 from seatrial.core.holds import Hold
 
 if TYPE_CHECKING:
@@ -158,7 +158,16 @@ class _Rehearsal:
     # the ports
     def observe(self) -> Sight:
         sight = self._world.observe()
-        return replace(sight, seen=replace(sight.seen, others=self._around.others))
+        nodes = {name: self._with_image(node) for name, node in sight.seen.nodes.items()}
+        return replace(sight, seen=replace(sight.seen, nodes=nodes, others=self._around.others))
+
+    def _with_image(self, node: NodeSeen) -> NodeSeen:
+        """The image that the new version will have, as far as the old one's name tells: it is brought to the node."""
+        wanted, live = node.facts.wanted, self._around.members[node.name].facts.wanted
+        if wanted is None or live is None or wanted.image or not live.version or live.version not in live.image:
+            return node
+        image = live.image.replace(live.version, wanted.version)
+        return replace(node, facts=replace(node.facts, wanted=replace(wanted, image=image)))
 
     async def wait(self, until: float | None) -> bool:
         return await self._world.wait(until)
@@ -228,6 +237,8 @@ def told(action: Action) -> tuple[str, str]:
             return f"pods of node/{node}", f"ask to save their work: {', '.join(pod.full_name for pod in pods)}"
         case RestartPod(namespace=namespace, pod=pod, operand=operand):
             return f"pod/{namespace}/{pod}", f"delete, so that its DaemonSet starts a new {operand}"
+        case StartProbe(gate=gate, node=node) if gate.name == prepulling.NAME:
+            return "job to bring the image", f"on node/{node}, image {gate.image}"
         case StartProbe(gate=gate, node=node):
             command = f", command {' '.join(gate.command)}" if gate.command else ""
             return f"job for gate {gate.name}", f"on node/{node}, image {gate.image}, {gate.gpus} GPUs{command}"
@@ -265,9 +276,7 @@ def _lines(around: Around, trial: Trial) -> Iterator[str]:
     rows += [(explain.span(each.after_seconds), each.what, each.content) for each in trial.writes]
     yield terminal.columns(rows)
     yield ""
-    if not trial.is_judged and trial.record.mode is Mode.DELEGATED and not trial.is_held:
-        yield "From here NVIDIA's upgrade controller moves the canary; what it does is not simulated."
-    elif trial.holds:
+    if trial.holds:
         yield f"It would wait in {trial.record.phase.value}:"
         for held in trial.holds:
             yield f"  {held.code.value}: {explain.why(held)}. {explain.next_step(held)}"

@@ -10,6 +10,7 @@ hides it. Tests: tests/controller/test_keeper.py, tests/e2e/
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -174,7 +175,7 @@ class Keeper:
                 pinned=git.commit,
                 is_by_request=is_by_request,
             )
-            matrix = GitHome(self._repository(git, identity), rollout=identity, places=places)
+            matrix = GitHome(self._repository(git), rollout=identity, places=places)
         elif spec.matrix is not None and spec.matrix.config_map is not None:
             named = spec.matrix.config_map
             where = {"namespace": named.namespace, "name": named.name, "key": named.key}
@@ -182,12 +183,17 @@ class Keeper:
         if place is None or is_together:
             return matrix
         places = GitPlaces(published=place.path, is_by_request=is_by_request)
-        files = GitHome(self._repository(place, f"{identity}-published"), rollout=identity, places=places)
+        files = GitHome(self._repository(place), rollout=identity, places=places)
         return Apart(matrix=matrix, files=files) if matrix is not None else files
 
-    def _repository(self, place: models.RolloutGit, folder: str) -> Repository:
+    def _repository(self, place: models.RolloutGit) -> Repository:
         remote = Remote(url=place.url, branch=place.branch, credentials=self._settings.credentials)
-        return Repository(remote, self._settings.folder / folder, author=AUTHOR)
+        return Repository(remote, self._settings.folder / folder_of(place), author=AUTHOR)
+
+
+def folder_of(place: models.RolloutGit) -> str:
+    """The folder of a clone: the same for every rollout that names this branch, so that it is cloned once."""
+    return hashlib.sha256(f"{place.url} {place.branch}".encode()).hexdigest()[:16]
 
 
 def identity_of(rollout: models.Rollout) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 
 from seatrial.core.gates import Gate, GateResult
 from seatrial.core.instants import Instant
+from seatrial.core.matrix import Component
 from seatrial.core.policy import Share
 
 HOUR: Final = 3600.0
@@ -24,10 +25,11 @@ FIVE_PERCENT: Final = Share(amount=5, is_percent=True)
 
 
 class Mode(StrEnum):
-    """Who moves the nodes: we (direct), or NVIDIA's upgrade controller (delegated)."""
+    """Who moves the nodes: we (direct), NVIDIA's upgrade controller (delegated), or people (by-hand)."""
 
     DIRECT = "direct"
     DELEGATED = "delegated"
+    BY_HAND = "by-hand"
 
 
 class RolloutPhase(StrEnum):
@@ -124,6 +126,19 @@ class Waves:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ByHand:
+    """A component that people move, node by node or for the whole cluster; the rules are in by_hand.py."""
+
+    component: Component
+    version: str
+    before: str = ""
+    """What it is to come from, as a plan has it; what is observed says it better."""
+    instructions: str = ""
+    is_one_way: bool = False
+    """Nobody knows a way back from the version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """What a careful rollout is asked to do."""
 
@@ -148,6 +163,10 @@ class Campaign:
     """On OpenShift: the MachineConfigPool to make for the canary; empty makes none."""
     prepull: bool = True
     """Whether the new driver's image is brought to a node before the node is touched."""
+    by_hand: ByHand | None = None
+    """What people move instead of a driver that we do; None where we do."""
+    after: str = ""
+    """The rollout that has to be Done before this one begins; empty where it comes after none."""
 
 
 # ── written down ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -205,7 +205,7 @@ def _step(
 
 def may_move(node: NodeSeen, course: Course) -> bool:
     """Whether a campaign lets a node take a step of its own: its turn has come, or it is under way already."""
-    if course.record.mode is Mode.DELEGATED:
+    if course.record.mode in (Mode.DELEGATED, Mode.BY_HAND):
         return False
     # Who has failed may be tried again by whoever says so; it gets no further than to ask for its turn.
     return node.name in course.open or is_under_way(node.record) or capacity.has_failed(node.record)
@@ -218,7 +218,8 @@ def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion)
     if course.record.mode is Mode.DELEGATED and (is_open or state not in ("", NodePhase.UPGRADE_DONE.value)):
         is_settled = is_open and node.facts.is_in_sync and state == NodePhase.UPGRADE_DONE.value
         return NOTHING if is_settled else Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state or "none"))
-    is_new = course.record.phase in LEAKING and node.facts.is_in_sync and not _was_let_in(node, course.record)
+    is_ours = course.record.mode is not Mode.BY_HAND
+    is_new = is_ours and course.record.phase in LEAKING and node.facts.is_in_sync and not _was_let_in(node, course.record)
     if is_new and node.facts.driver is not None and wants(node.facts, str(target)):
         # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
         return Step(hold=hold(node.name, HoldCode.LEAKED, version=node.facts.driver.version))

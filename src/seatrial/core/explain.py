@@ -57,6 +57,15 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "It begins when {other} has ended; see `seatrial rollout status {other}`, "
         "or end it with `seatrial rollout abort {other} --reason ...`.",
     ),
+    HoldCode.AFTER_PENDING: _says(
+        "it comes after rollout {other}, which is at {phase}",
+        "It begins by itself when {other} is Done; see `seatrial rollout status {other}`.",
+    ),
+    HoldCode.AFTER_UNDONE: _says(
+        "it comes after rollout {other}, which {how}",
+        "Make a plan from what runs now, and delete this step; or, if the step before is not needed, take spec.after "
+        "away with `kubectl edit gpurollout {subject}`.",
+    ),
     HoldCode.ACCESS_DENIED: _says(
         "the controller may not {what}, and would need to later on",
         "Grant it, for example with `seatrial manifests | kubectl apply -f -`; "
@@ -136,6 +145,19 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "{resource} is to carry {version}, but {writer} writes it from a repository and would undo what we write",
         "Give the rollout spec.publish.via: git with the file that {writer} brings into the cluster, "
         "or change the version there yourself.",
+    ),
+    HoldCode.BY_HAND_PENDING: _says(
+        "{component} is moved by people, {before} to {version}, and not seen yet on {nodes}{silent_text}",
+        "{hand_step}",
+    ),
+    HoldCode.BY_HAND_BACK: _says(
+        "{component} is to be put back from {version} to {before} by people: {nodes}", "{back_step}"
+    ),
+    HoldCode.NO_WAY_BACK_BY_HAND: _says(
+        "{component} {version} is on {nodes}, and no way back from it is known",
+        "Go on to a version that mends it, and say what is there with "
+        "`seatrial rollout observed {component} VERSION {names}`; or let {version} stay and end the rollout with "
+        "`seatrial rollout approve {subject} rollback`.",
     ),
     HoldCode.CANARY_AT_WORK: _says(
         "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
@@ -385,6 +407,25 @@ FAILURES: Final[Mapping[str, str]] = {
 }
 
 
+def _hand_step(params: Mapping[str, str]) -> str:
+    """What a person does, and how it comes to be seen."""
+    told = params.get("instructions", "").rstrip(". ")
+    first = f"{told}. " if told else "Bring it there by its own means. "
+    if params.get("shown"):
+        return f"{first}It is seen by itself, in the node's {params['shown']}."
+    said = f"`seatrial rollout observed {params.get('component')} {params.get('version')} {params.get('names')}`"
+    return f"{first}Kubernetes does not show it: say so with {said}, once it is there."
+
+
+def _back_step(params: Mapping[str, str]) -> str:
+    if params.get("shown"):
+        return f"Put it back by its own means; it is seen by itself, in the node's {params['shown']}."
+    version = params.get("before", "")
+    version = "VERSION" if " " in version else version
+    said = f"`seatrial rollout observed {params.get('component')} {version} {params.get('names')}`"
+    return f"Put it back by its own means, then say so with {said}."
+
+
 def why(held: Hold) -> str:
     """Why it waits, as the middle of a sentence."""
     text = _fill(EXPLANATIONS[held.code].why, held)
@@ -435,12 +476,18 @@ def _fill(text: str, held: Hold) -> str:
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
     params["reason_text"] = f": {reason}" if reason else ""
     params["point_text"] = POINTS.get(params.get("point", ""), "")
+    params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
     cause = _diagnosis(held)
     params["cure"] = cause[1] if cause else "Mend the cause."
     # What others say may end with a full stop of its own.
     texts = {key: value.rstrip(". ") for key, value in params.items()}
-    whole = {"cure": params["cure"], "publish_step": PUBLISHING.get(params.get("via", ""), "").format(**texts)}
+    whole = {
+        "cure": params["cure"],
+        "publish_step": PUBLISHING.get(params.get("via", ""), "").format(**texts),
+        "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
+        "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
+    }
     return text.format(**(texts | whole), subject=held.subject)
 
 

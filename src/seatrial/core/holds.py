@@ -23,6 +23,8 @@ class HoldCode(StrEnum):
     TARGET_NOT_PUBLISHED = "target-not-published"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
+    AFTER_PENDING = "after-pending"
+    AFTER_UNDONE = "after-undone"
     ACCESS_DENIED = "access-denied"
     NO_CANARY = "no-canary"
     NO_WAY_BACK = "no-way-back"
@@ -44,6 +46,9 @@ class HoldCode(StrEnum):
     WRITTEN_BY_ANOTHER = "written-by-another"
     PREPULLING = "prepulling"
     IMAGE_NOT_PULLED = "image-not-pulled"
+    BY_HAND_PENDING = "by-hand-pending"
+    BY_HAND_BACK = "by-hand-back"
+    NO_WAY_BACK_BY_HAND = "no-way-back-by-hand"
     CANARY_AT_WORK = "canary-at-work"
     GATES_RUNNING = "gates-running"
     GATE_UNKNOWN = "gate-unknown"

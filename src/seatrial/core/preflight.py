@@ -6,7 +6,7 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 from __future__ import annotations
 
 from seatrial.core import canary, publishing, windows
-from seatrial.core.campaign import Mode, Point, Via
+from seatrial.core.campaign import Mode, Point, RolloutPhase, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import is_under_way
 from seatrial.core.snapshot import NodePhase
@@ -23,12 +23,13 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
     """Why the campaign cannot begin; empty when it can."""
     found = (
         *_others(view),
-        *(view.hold(HoldCode.ACCESS_DENIED, what=what) for what in view.seen.denied),
+        _after(view),
+        *_denied(view),
         why_source(view) if view.campaign.has_source else None,
         _no_canary(view, chosen),
         _half_done(view),
-        _no_way_back(view),
-        _nothing_to_publish(view),
+        None if view.mode is Mode.BY_HAND else _no_way_back(view),
+        None if view.mode is Mode.BY_HAND else _nothing_to_publish(view),
         _unapproved(view),
         _closed(view),
     )
@@ -47,13 +48,34 @@ def why_source(view: View) -> Hold | None:
         return view.hold(HoldCode.MATRIX_PROBLEM, why=source.problem)
     if source.bad:
         return view.hold(HoldCode.ENTRY_BAD, why=source.bad)
-    if not is_same(source.driver, view.target):
-        return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=view.target)
+    driver = str(view.intent.target)  # a step by hand keeps the driver that it is said to go with
+    if not is_same(source.driver, driver):
+        return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=driver)
     return None
 
 
 def _others(view: View) -> tuple[Hold, ...]:
     return tuple(view.hold(HoldCode.OTHER_ROLLOUT, other=name) for name in view.seen.others)
+
+
+def _after(view: View) -> Hold | None:
+    """Why the rollout that this one comes after does not let it begin."""
+    other, phase = view.campaign.after, view.seen.predecessor
+    if not other or phase is RolloutPhase.DONE:
+        return None
+    if phase is None:
+        return view.hold(HoldCode.AFTER_UNDONE, other=other, how="is not there")
+    if phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+        how = "was undone" if phase is RolloutPhase.REVERTED else "is being undone"
+        return view.hold(HoldCode.AFTER_UNDONE, other=other, how=how)
+    return view.hold(HoldCode.AFTER_PENDING, other=other, phase=phase)
+
+
+def _denied(view: View) -> tuple[Hold, ...]:
+    """What we may not do. Asked before the first write; later a write that is refused says so itself."""
+    if view.seen.denied is None:
+        return (view.hold(HoldCode.STALE_VIEW, source="our own rights"),)
+    return tuple(view.hold(HoldCode.ACCESS_DENIED, what=what) for what in view.seen.denied)
 
 
 def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
@@ -71,7 +93,8 @@ def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
 
 def _half_done(view: View) -> Hold | None:
     """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens."""
-    if view.mode is Mode.DELEGATED:
+    mover = view.operator.mode if view.mode is Mode.BY_HAND else view.mode
+    if mover is Mode.DELEGATED:
         found = sorted(name for name, node in view.nodes.items() if node.facts.nvidia_state in _AT_WORK)
     else:
         found = sorted(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from seatrial.core.actions import CampaignAct, Publish
-from seatrial.core.campaign import PublishStep, Via
+from seatrial.core.campaign import Mode, PublishStep, Via
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.standing import ANY, carried, is_same, wants
 from seatrial.core.views import View
@@ -55,6 +55,8 @@ def resources_of(view: View, names: Iterable[str]) -> Versions:
 
 def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """What is due so that these resources carry these versions, and why we wait meanwhile."""
+    if view.mode is Mode.BY_HAND:
+        return (), ()
     missing = tuple((name, text) for name, text in wanted if name != ANY and not _is_carried(view, name, text))
     via = view.campaign.publish
     if not missing or via is Via.NOBODY:

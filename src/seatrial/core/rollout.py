@@ -25,6 +25,7 @@ from typing import Final, assert_never
 
 from seatrial.core import (
     baking,
+    by_hand,
     canary,
     capacity,
     delegating,
@@ -55,7 +56,7 @@ from seatrial.core.instants import Instant
 from seatrial.core.intent import Intent
 from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import NodePhase, NodeSeen, Snapshot
-from seatrial.core.standing import Standing, runs, wants
+from seatrial.core.standing import Standing, is_same, wants
 from seatrial.core.views import View
 
 _MIDDLE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.PAUSED})
@@ -170,7 +171,8 @@ def _propose(view: View) -> Course:
     holds = preflight.why_not(view, chosen)
     if holds:
         return Course(record=view.record, holds=holds)
-    return _turn(view, RolloutPhase.CANARY, mode=view.mode, canaries=chosen, baseline=publishing.baseline(view))
+    before = by_hand.before(view) if view.mode is Mode.BY_HAND else publishing.baseline(view)
+    return _turn(view, RolloutPhase.CANARY, mode=view.mode, canaries=chosen, baseline=before)
 
 
 def _move_canaries(view: View) -> Course:
@@ -194,7 +196,11 @@ def _move_canaries(view: View) -> Course:
         acts, holds = (), (waiting,)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    told = view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
+    told = (
+        by_hand.due(view, record.canaries)
+        if view.mode is Mode.BY_HAND
+        else view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
+    )
     return _let_start(view, _with_units(view, record.canaries), told)
 
 
@@ -203,7 +209,7 @@ def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
     closed = _closed(view)
     if closed is not None:
         return Course(record=view.record, holds=(closed,))
-    if view.mode is Mode.DELEGATED:  # they are let in already, by the skip label that is gone
+    if view.mode is not Mode.DIRECT:  # they are let in already, by the skip label that is gone, or moved by people
         return Course(record=view.record, open=names, holds=(told,))
     ready, acts, holds = prepulling.bring(view, names)
     return Course(record=view.record, acts=acts, open=ready, holds=(told, *holds))
@@ -316,7 +322,11 @@ def _wave(view: View) -> Course:
         acts, holds = publishing.publish(view, PublishStep.FLEET, publishing.resources_of(view, view.nodes))
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    told = view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
+    told = (
+        by_hand.due(view, at_work)
+        if view.mode is Mode.BY_HAND
+        else view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
+    )
     return _let_start(view, names, told)
 
 
@@ -391,6 +401,8 @@ def _revert(view: View) -> Course:
         elif not is_marked:
             acts, pending = view.act(MarkBad(rollout=view.name, why=record.why), HoldCode.REVERT_PENDING)
             holds = (*holds, *pending)
+    if view.mode is Mode.BY_HAND:
+        return _revert_by_hand(view, acts, holds)
     touched = {name for name, node in view.nodes.items() if _is_touched(node)}
     back = {name for name in touched if _is_back(view, name)}
     open_ = frozenset(name for name in touched - back if wants(view.nodes[name].facts, view.way_back(name)))
@@ -410,6 +422,18 @@ def _revert(view: View) -> Course:
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
     return _turn(view, RolloutPhase.REVERTED, why=record.why)
+
+
+def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:
+    """People take it back, or say that it stays where no way leads back."""
+    still = by_hand.still_there(view)
+    if still:
+        holds = (*holds, by_hand.going_back(view, still))
+    if not acts and not holds:
+        acts, holds = marks.clear(view)
+    if acts or holds:
+        return Course(record=view.record, acts=acts, holds=holds)
+    return _turn(view, RolloutPhase.REVERTED, why=view.record.why)
 
 
 def _unpublish(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
@@ -450,12 +474,15 @@ def _is_touched(node: NodeSeen) -> bool:
 
 def _is_back(view: View, name: str) -> bool:
     """Whether a node runs what it ran before, and nothing is under way there."""
-    node = view.nodes[name]
-    how = view.standing(name, view.way_back(name))
+    node, version = view.nodes[name], view.way_back(name)
+    how = view.standing(name, version)
     if how is Standing.DONE:
         return True
-    is_idle = node.record is None and how is not Standing.MOVING and how is not Standing.FAILED
-    return is_idle and runs(node.facts, view.way_back(name))
+    # Who never left the old driver has nowhere to go back to, also while its DaemonSet still carries the new one.
+    is_idle = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
+    is_moving = how in (Standing.MOVING, Standing.FAILED)
+    driver = node.facts.driver
+    return is_idle and not is_moving and driver is not None and driver.is_ready and is_same(driver.version, version)
 
 
 # ── pausing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -520,6 +547,10 @@ def _lost_canaries(view: View) -> str:
         node = view.nodes.get(name)
         if node is None:
             return f"canary {name} is gone"
+        if view.campaign.by_hand is not None:
+            if by_hand.shows(node.facts, view.campaign.by_hand.component, view.target):
+                continue
+            return f"canary {name} is not seen to have {view.campaign.by_hand.component.value} {view.target} any more"
         if view.mode is Mode.DIRECT and (node.record is None or node.record.phase is not NodePhase.UPGRADE_DONE):
             return f"canary {name} is at work again"
         if view.mode is Mode.DIRECT and node.facts.is_requested:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from seatrial.core.campaign import CampaignRecord, SourceFacts
+from seatrial.core.campaign import CampaignRecord, RolloutPhase, SourceFacts
 from seatrial.core.campaign import Mode as Mode
 from seatrial.core.consumers import GpuUse
 from seatrial.core.gates import Measurement
@@ -232,6 +232,8 @@ class NodeFacts:
     maintenance: Maintenance | None = None
     symptoms: tuple[Symptom, ...] = ()
     """What the node's own conditions complain of."""
+    components: tuple[tuple[str, str], ...] = ()
+    """Versions of what else makes up the node, by the matrix's key: seen by its kubelet, or told by people."""
 
     @property
     def gpu_pods(self) -> tuple[Pod, ...]:
@@ -443,7 +445,9 @@ class Snapshot:
     """What gates have measured."""
     others: tuple[str, ...] = ()
     """Other campaigns over the same component that have begun and not ended."""
-    denied: tuple[str, ...] = ()
-    """What we would have to do and may not, by the API server's own word."""
+    denied: tuple[str, ...] | None = ()
+    """What we would have to do and may not, by the API server's own word; None while it was not asked yet."""
     machine_pools: tuple[MachinePool, ...] = ()
     """MachineConfigPools; none outside of OpenShift."""
+    predecessor: RolloutPhase | None = None
+    """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""

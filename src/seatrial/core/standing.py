@@ -1,7 +1,8 @@
 """How a node stands towards a version, whoever moves it: our own machine (direct) or NVIDIA's (delegated).
 
 Law of this file: done means seen to be done. In direct mode our record says so and the facts agree; in delegated mode
-NVIDIA's label says so, and the driver and its validator are seen Ready on the version.
+NVIDIA's label says so, and the driver and its validator are seen Ready on the version. What people move by hand is no
+driver, and has its own file: by_hand.py.
 
 Tests: tests/core/test_standing.py
 """

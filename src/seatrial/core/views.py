@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from seatrial.core import by_hand
 from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
 from seatrial.core.campaign import Campaign, CampaignRecord, Mode, SourceFacts
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -46,12 +47,14 @@ class View:
 
     @property
     def target(self) -> str:
-        return str(self.intent.target)
+        """The version that is wanted: of the driver, or of what people move by hand."""
+        return self.campaign.by_hand.version if self.campaign.by_hand is not None else str(self.intent.target)
 
     @property
     def mode(self) -> Mode:
         """Who moves the nodes: as it was written down, else as asked for, else as the cluster has it."""
-        return self.record.mode or self.campaign.mode or self.operator.mode
+        asked = Mode.BY_HAND if self.campaign.by_hand is not None else self.campaign.mode
+        return self.record.mode or asked or self.operator.mode
 
     def resource_of(self, name: str) -> str:
         """The resource that says which driver a node runs."""
@@ -63,6 +66,8 @@ class View:
 
     def standing(self, name: str, version: str = "") -> Standing:
         """How a node stands towards the target, or another version."""
+        if self.campaign.by_hand is not None:
+            return by_hand.standing_of(self.nodes[name].facts, self.campaign.by_hand, version)
         return standing_of(self.nodes[name], version or self.target, self.mode)
 
     def hold(self, code: HoldCode, *, until: Instant | None = None, **params: object) -> Hold:

@@ -26,6 +26,7 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    HomeAct,
     MakePool,
     MarkBad,
     MarkNode,
@@ -44,6 +45,7 @@ from seatrial.core.actions import (
     WriteNodeRecord,
 )
 from seatrial.core.actions import WriteRolloutRecord as WriteLedger
+from seatrial.core.campaign import Via
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
@@ -70,7 +72,10 @@ OuterAnswerer: TypeAlias = Callable[[Outside, OuterAct], Outside | Refused]
 Rollout: TypeAlias = tuple[RolloutRecord, int]
 """The resource: what we wrote into it, and how often somebody has changed what is asked."""
 State: TypeAlias = tuple[int, ...]
-"""Numbers: the nodes, the rollout, the outside; what the controller sees of each; how often it may yet start again."""
+"""Numbers: the nodes, the rollout, the outside; what the controller sees of each; what it knows to have written and not
+seen yet; how often it may start again."""
+Unseen: TypeAlias = frozenset[tuple[int, str]]
+"""Writes that were answered and cannot be seen yet: where they will be seen, and their subjects."""
 UNLISTED: Final = -1
 """In place of a node's number: the controller has not read its list that far."""
 Move: TypeAlias = tuple[str, State]
@@ -136,14 +141,16 @@ def explore(
     outer_answerer: OuterAnswerer = outer.apply,
     promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
     world: Mapping[str, Reaction] = REACTIONS,
+    has_memory: bool = False,
     restarts: frozenset[str] | None = None,
     restarts_max: int = 1,
     state_limit: int = 2_000_000,
 ) -> Exploration:
     """Walk every reachable state, or stop at the first broken promise.
 
-    `restarts` are the ways in which the controller starts again, all of them unless told otherwise. `changes` are what
-    people ask for instead as time goes by, one after the other, each with a line for the story.
+    With `has_memory` every answer is heard, and the controller knows what it cannot see yet, as the loop does; without,
+    answers are lost. `restarts` are the ways in which it starts again, all of them unless told otherwise. `changes` are
+    what people ask for instead as time goes by, one after the other, each with a line for the story.
     """
     model = _Model(
         nodes,
@@ -156,6 +163,7 @@ def explore(
         outer_answerer,
         promises,
         world,
+        has_memory,
         RESTARTS if restarts is None else restarts,
         restarts_max,
     )
@@ -364,10 +372,11 @@ class _Model:
         outer_answerer: OuterAnswerer,
         promises: tuple[invariants.Promise, ...],
         world: Mapping[str, Reaction],
+        has_memory: bool,
         restarts: frozenset[str],
         restarts_max: int,
     ) -> None:
-        self._restarts = restarts
+        self._has_memory, self._restarts = has_memory, restarts
         self._intents = [intent for _, intent in intents]
         self._wishes = [line for line, _ in intents]
         self.wishes = frozenset(self._wishes)
@@ -385,6 +394,8 @@ class _Model:
         self._sides: _Numbers[Outside] = _Numbers()
         self._acts: _Numbers[Action] = _Numbers()
         self._splits: dict[int, tuple[int, ...]] = {}
+        self._unseen: _Numbers[Unseen] = _Numbers()
+        self._nothing = self._unseen.of(frozenset())
         self._passes: dict[State, _Pass] = {}
         self._answers: dict[tuple[int, int, int], int] = {}
         self._reactions: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
@@ -395,7 +406,7 @@ class _Model:
             self._outsides.of(outside),
         )
         self._oldest = self._in_sight(truth)
-        self.start: State = (*truth, *self._oldest, restarts_max)
+        self.start: State = (*truth, *self._oldest, self._nothing, restarts_max)
 
     def _in_sight(self, truth: State) -> State:
         """What there is to see: of the outside each stream by itself, as they come in one before the other."""
@@ -415,43 +426,53 @@ class _Model:
 
     def why_broken(self, state: State) -> str | None:
         """The first promise this state breaks, in truth or on the way from the view."""
-        truth, view = state[: self._size + 2], state[self._size + 2 : -1]
+        truth, sight = state[: self._size + 2], state[self._size + 2 : -1]
         if truth not in self._unsafe:
             self._unsafe[truth] = self._why_unsafe(truth)
-        return self._unsafe[truth] or self._pass(view).breach
+        return self._unsafe[truth] or self._pass(sight).breach
 
     def moves(self, state: State) -> Iterator[Move]:
         """Everything that can happen next."""
         size = self._size
-        truth, view, left = state[: size + 2], state[size + 2 : -1], state[-1]
-        for line, place, act in self._pass(view).acts:
+        truth, sight, left = state[: size + 2], state[size + 2 : -1], state[-1]
+        view, unseen = sight[:-1], sight[-1]
+        for line, place, act in self._pass(sight).acts:
             answer = self._answer(place, truth[place], act)
             if answer != truth[place]:
-                yield line, (*truth[:place], answer, *truth[place + 1 :], *view, left)
+                known = self._noted(unseen, self._acts.values[act], place) if self._has_memory else unseen
+                yield line, (*truth[:place], answer, *truth[place + 1 :], *view, known, left)
         for place in range(size):
             for line, reacted in self._react(place, truth[place]):
-                yield line, (*truth[:place], reacted, *truth[place + 1 :], *view, left)
+                yield line, (*truth[:place], reacted, *truth[place + 1 :], *sight, left)
         for line, after in self._outer_moves(truth):
-            yield line, (*after, *view, left)
-        yield from self._sights(truth, view, left)
-        if view == self._in_sight(truth):
-            yield from self._new_wish(truth, left)
+            yield line, (*after, *sight, left)
+        yield from self._sights(truth, view, unseen, left)
+        yield from self._new_wish(truth, view, unseen, left)
         if left and RESTART in self._restarts and view != self._oldest:
-            yield RESTART, (*truth, *self._oldest, left - 1)
+            yield RESTART, (*truth, *self._oldest, self._nothing, left - 1)
         if left and LISTING in self._restarts:
             # The rollout and each thing outside are one object, read at once.
-            yield LISTING, (*truth, *(UNLISTED for _ in range(size)), *self._in_sight(truth)[size:], left - 1)
+            listed = (*(UNLISTED for _ in range(size)), *self._in_sight(truth)[size:])
+            yield LISTING, (*truth, *listed, self._nothing, left - 1)
 
-    def _new_wish(self, truth: State, left: int) -> Iterator[Move]:
-        """Somebody asks for something else, at a moment when all that we did has been seen.
+    def _noted(self, unseen: int, action: Action, place: int) -> int:
+        """What cannot be seen yet, with one more write of ours."""
+        if place == self._size + 1:
+            is_source = isinstance(action, HomeAct) and not (isinstance(action, Publish) and action.via is Via.DIRECT)
+            place += 1 if is_source else 2 if isinstance(action, StartProbe) else 0
+        return self._unseen.of(self._unseen.values[unseen] | {(place, action.subject)})
 
-        The loop's memory sees to that live: it knows which of its writes cannot be seen yet. There is none here.
-        """
+    def _new_wish(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:
+        """Somebody asks for something else; where answers are lost, at a moment when all that we did has been seen."""
         record, wish = self._rollouts.values[truth[self._size]]
-        if wish + 1 < len(self._intents):
-            written = replace(record, resource_version=str(int(record.resource_version) + 1))
-            after = (*truth[: self._size], self._rollouts.of((written, wish + 1)), truth[-1])
-            yield self._wishes[wish + 1], (*after, *self._in_sight(after), left)
+        if wish + 1 == len(self._intents):
+            return
+        written = replace(record, resource_version=str(int(record.resource_version) + 1))
+        after = (*truth[: self._size], self._rollouts.of((written, wish + 1)), truth[-1])
+        if self._has_memory:
+            yield self._wishes[wish + 1], (*after, *view, unseen, left)
+        elif view == self._in_sight(truth):
+            yield self._wishes[wish + 1], (*after, *self._in_sight(after), unseen, left)
 
     def _outer_moves(self, truth: State) -> Iterator[Move]:
         """What happens outside of the nodes by itself."""
@@ -475,17 +496,24 @@ class _Model:
             ended = outer.probe_ends(outside, each, driver.version if driver else "", fate)
             yield f"{outer.PROBED}: {each.gate} on {each.node}", (*truth[: size + 1], self._outsides.of(ended))
 
-    def _sights(self, truth: State, view: State, left: int) -> Iterator[Move]:
+    def _sights(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:
         """More is seen: the next node of a list, or, once it is whole, any object that changed since."""
         if UNLISTED in view:
             place = view.index(UNLISTED)
             after = (*view[:place], truth[place], *view[place + 1 :])
-            yield f"{self._names[place]} is listed", (*truth, *after, left)
+            yield f"{self._names[place]} is listed", (*truth, *after, unseen, left)
             return
         for place, (true, seen) in enumerate(zip(self._in_sight(truth), view, strict=True)):
             if true != seen:
                 what = [*self._names, "the ledger", "the operator", "the repository", "the gates"][place]
-                yield f"the view of {what} catches up", (*truth, *view[:place], true, *view[place + 1 :], left)
+                after = (*view[:place], true, *view[place + 1 :])
+                yield f"the view of {what} catches up", (*truth, *after, self._without(unseen, place), left)
+
+    def _without(self, unseen: int, place: int) -> int:
+        """What cannot be seen yet, after a look there."""
+        if unseen == self._nothing:
+            return unseen
+        return self._unseen.of(frozenset(each for each in self._unseen.values[unseen] if each[0] != place))
 
     def is_end(self, state: State) -> bool:
         """Whether a state in which nothing moves is one to come to rest in."""
@@ -498,13 +526,13 @@ class _Model:
         campaign = self._rollouts.values[state[self._size]][0].campaign
         return ", ".join([*told, *([f"the campaign {campaign.phase}"] if campaign else [])])
 
-    def _pass(self, view: State) -> _Pass:
-        known = self._passes.get(view)
+    def _pass(self, sight: State) -> _Pass:
+        known = self._passes.get(sight)
         if known is None:
-            known = self._passes[view] = self._new_pass(view)
+            known = self._passes[sight] = self._new_pass(sight[:-1], self._unseen.values[sight[-1]])
         return known
 
-    def _new_pass(self, view: State) -> _Pass:
+    def _new_pass(self, view: State, unseen: Unseen) -> _Pass:
         listed = (self._nodes.values[number] for number in view[: self._size] if number != UNLISTED)
         record, wish = self._rollouts.values[view[self._size]]
         intent = self._intents[wish]
@@ -512,6 +540,7 @@ class _Model:
             nodes={node.name: node for node in listed},
             rollout=record,
             freshness=(Freshness(source="nodes", is_synced=UNLISTED not in view, heard_at=0.0),),
+            busy={subject: None for _, subject in unseen},
         )
         operator, source, gates = (self._sides.values[number] for number in view[self._size + 1 :])
         sides = replace(operator, source=source.source, measurements=gates.measurements)

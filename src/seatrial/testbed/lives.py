@@ -29,7 +29,7 @@ from seatrial.testbed.write_proxy import Write, WriteProxy
 
 LEASE_SECONDS: Final = 2
 """The shortest there is: so long a dead leader blocks the next life."""
-LOOK_SECONDS: Final = 0.02
+LOOK_SECONDS: Final = 0.05
 TOGETHER_SECONDS: Final = 0.1
 """Writes that leave within so long of each other are on their way together."""
 DEATH_SECONDS: Final = 30.0
@@ -50,6 +50,14 @@ exit {code}
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Death:
+    """What a life died of: the kind of write, and whom it was about; a push has no name."""
+
+    kind: str
+    name: str = ""
+
+
 @dataclass(kw_only=True)
 class Lives:
     """Lives of one controller, one after the other, until its context ends."""
@@ -58,14 +66,16 @@ class Lives:
     account: Path
     remote: Path
     folder: Path
-    deaths: list[str] = field(default_factory=list)
-    """What each life died of, in order: the kind of write."""
-    write_codes: Counter[int] = field(default_factory=Counter)
-    last_death_at: float = 0.0
+    deaths: list[Death] = field(default_factory=list)
+    """What each life died of, in order."""
+    answers: Counter[int] = field(default_factory=Counter)
+    """What the API server answered, which no life has learned."""
     controller: ControllerProcess = field(init=False)
     _proxy: WriteProxy = field(init=False)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _is_alive: bool = False
+    _dead: threading.Event = field(default_factory=threading.Event)
+    _leads_since: float | None = None
     _offered: list[Write] = field(default_factory=list)
     _chosen: Write | None = None
     _is_over: threading.Event = field(default_factory=threading.Event)
@@ -94,6 +104,7 @@ class Lives:
     ) -> None:
         self._is_over.set()
         self._thread.join(10)
+        self._dead.set()
         self.controller.stop()
         self._proxy.__exit__(kind, error, trace)
         for name in ("pre-receive", "post-receive"):
@@ -101,36 +112,35 @@ class Lives:
         (self.remote / _PID).unlink(missing_ok=True)
 
     @property
-    def quiet_seconds(self) -> float:
-        """For how long nobody has died."""
-        return time.monotonic() - self.last_death_at
+    def idle_seconds(self) -> float:
+        """For how long the last life has led without finding anything to write."""
+        since = self._leads_since
+        return time.monotonic() - since if since is not None else 0.0
 
     def kinds(self) -> dict[str, int]:
         """How many lives each kind of write has cost."""
-        return dict(sorted(Counter(self.deaths).items()))
+        return dict(sorted(Counter(death.kind for death in self.deaths).items()))
 
     # ── dying ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _is_chosen(self, write: Write) -> bool:
         """A life writes once; what else it had on its way is lost with it."""
+        dead = self._dead
         with self._turn:
-            if not self._is_alive:
-                return False
             self._offered.append(write)
-        self._is_over.wait(TOGETHER_SECONDS)
+        dead.wait(TOGETHER_SECONDS)
         with self._turn:
             if self._is_alive:
                 self._is_alive = False
-                self._chosen = min(self._offered, key=lambda each: self.deaths.count(str(each)))
-                self._offered = []
-            is_chosen = write is self._chosen
-        if not is_chosen:
-            self.controller.wait_dead(DEATH_SECONDS)
-        return is_chosen
+                self._chosen = min(self._offered, key=lambda each: self.deaths.count(_death_of(each)))
+            if write is self._chosen:
+                return True
+        dead.wait(DEATH_SECONDS)
+        return False
 
     def _die_of(self, write: Write) -> None:
-        self.write_codes[write.code] += 1
-        self.deaths.append(str(write))
+        self.answers[write.code] += 1
+        self.deaths.append(_death_of(write))
         os.kill(self.controller.pid, signal.SIGKILL)
 
     def _hook(self, name: str, *, before: str, death: str, code: int) -> None:
@@ -143,15 +153,29 @@ class Lives:
     # ── living ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _keep_starting(self) -> None:
-        told = self.remote / _DEATHS
+        log, began_at = self.controller.log, 0
         while not self._is_over.wait(LOOK_SECONDS):
-            if self.controller.is_running:
-                continue
-            pushes = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
-            self.deaths += pushes
-            told.unlink(missing_ok=True)
-            self.last_death_at = time.monotonic()
-            with self._turn:
-                self._is_alive = True
-            self.controller.start()
-            (self.remote / _PID).write_text(str(self.controller.pid), encoding="utf-8")
+            if not self.controller.is_running:
+                self._bury()
+                began_at = log.stat().st_size if log.exists() else 0
+                self._begin()
+            elif self._leads_since is None and b" leading " in log.read_bytes()[began_at:]:
+                self._leads_since = time.monotonic()
+
+    def _bury(self) -> None:
+        self._leads_since = None
+        self._dead.set()
+        told = self.remote / _DEATHS
+        if told.exists():
+            self.deaths += [Death(kind=kind) for kind in told.read_text(encoding="utf-8").splitlines()]
+            told.unlink()
+
+    def _begin(self) -> None:
+        with self._turn:
+            self._dead, self._offered, self._chosen, self._is_alive = threading.Event(), [], None, True
+        self.controller.start()
+        (self.remote / _PID).write_text(str(self.controller.pid), encoding="utf-8")
+
+
+def _death_of(write: Write) -> Death:
+    return Death(kind=write.kind, name=write.name)

@@ -15,9 +15,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -29,7 +31,6 @@ from aiohttp import web
 START_SECONDS: Final = 10.0
 HELD_MAX: Final = 64
 """How many writes can be held up at once."""
-BODY_MAX_BYTES: Final = 8 * 1024 * 1024
 
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _COURTESIES: Final = frozenset({"leases", "events", "selfsubjectaccessreviews"})
@@ -65,7 +66,7 @@ class Write:
 
 Before = Callable[[Write], bool]
 """Whether the write goes on; where not, its connection breaks."""
-After = Callable[[Write], None]
+After = Callable[[Write], object]
 
 
 class WriteProxy:
@@ -90,7 +91,6 @@ class WriteProxy:
         self._is_up = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_over: asyncio.Event | None = None
-        self._session: aiohttp.ClientSession | None = None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="write-proxy", daemon=True)
 
     def __enter__(self) -> Self:
@@ -113,9 +113,8 @@ class WriteProxy:
         self._loop, self._is_over = asyncio.get_running_loop(), asyncio.Event()
         connector = aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context(cafile=str(self._authority)))
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
-            self._session = session
             # Its handlers end with the connection, or the watches of the dead would stay open for minutes.
-            runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True))  # type: ignore[arg-type]
+            runner = web.ServerRunner(web.Server(partial(self._answer, session), handler_cancellation=True))
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=1.0)
             await site.start()
@@ -132,27 +131,28 @@ class WriteProxy:
         self.kubeconfig.touch(mode=0o600)
         self.kubeconfig.write_text(yaml.safe_dump(document), encoding="utf-8")
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if not _is_write(request):
-            return await self._pass_on(request)
-        # A write that has begun is finished, whatever becomes of its sender.
+    async def _answer(self, session: aiohttp.ClientSession, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
-        return await asyncio.shield(asyncio.create_task(self._meet(request, body)))
+        if not _is_write(request):
+            return await self._pass_on(session, request, body)
+        # A write that has begun is finished, whatever becomes of its sender.
+        return await asyncio.shield(asyncio.create_task(self._meet(session, request, body)))
 
-    async def _meet(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
+    async def _meet(self, session: aiohttp.ClientSession, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
         loop = asyncio.get_running_loop()
         write = Write(verb=request.method, path=request.path, body=body)
         if not await loop.run_in_executor(self._threads, self.before, write):
             return _broken(request)
-        async with self._sent(request, body) as answer:
+        async with self._sent(session, request, body) as answer:
             said, code = await answer.read(), answer.status
             headers = _end_to_end(answer.headers.items())
-        answered = Write(verb=write.verb, path=write.path, body=body, code=code)
-        await loop.run_in_executor(self._threads, self.after, answered)
+        await loop.run_in_executor(self._threads, self.after, replace(write, code=code))
         return web.Response(status=code, headers=headers, body=said)
 
-    async def _pass_on(self, request: web.BaseRequest) -> web.StreamResponse:
-        async with self._sent(request, await request.read()) as answer:
+    async def _pass_on(
+        self, session: aiohttp.ClientSession, request: web.BaseRequest, body: bytes
+    ) -> web.StreamResponse:
+        async with self._sent(session, request, body) as answer:
             passed = web.StreamResponse(status=answer.status, headers=_end_to_end(answer.headers.items()))
             await passed.prepare(request)
             async for part in answer.content.iter_any():
@@ -160,9 +160,10 @@ class WriteProxy:
             await passed.write_eof()
             return passed
 
-    def _sent(self, request: web.BaseRequest, body: bytes) -> aiohttp.client._RequestContextManager:
-        assert self._session is not None
-        return self._session.request(
+    def _sent(
+        self, session: aiohttp.ClientSession, request: web.BaseRequest, body: bytes
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return session.request(
             request.method,
             self._server + request.raw_path,
             headers=_end_to_end(request.headers.items()),
@@ -187,8 +188,8 @@ def _parts(path: str) -> list[str]:
     return rest[2:] if rest[:1] == ["namespaces"] and len(rest) > 2 else rest
 
 
-def _end_to_end(headers: object) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in headers if name.lower() not in _HOP]  # type: ignore[attr-defined]
+def _end_to_end(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {name: value for name, value in headers if name.lower() not in _HOP}
 
 
 def _broken(request: web.BaseRequest) -> web.StreamResponse:

@@ -90,7 +90,8 @@ class Access:
         """Say what a campaign will need."""
         campaign, record = intent.campaign, seen.rollout.campaign
         if campaign is not None:
-            mode = (record.mode if record is not None else None) or campaign.mode or seen.operator.mode
+            asked = Mode.BY_HAND if campaign.by_hand is not None else campaign.mode
+            mode = (record.mode if record is not None else None) or asked or seen.operator.mode
             self.want(rights_of(campaign, mode, seen.operator, home=self._home, namespace=self._namespace))
 
     def want(self, rights: Iterable[Right]) -> None:

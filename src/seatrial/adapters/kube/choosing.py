@@ -2,25 +2,40 @@
 
     under way ─▶ the oldest of them       none under way ─▶ the oldest not begun      all ended ─▶ the youngest
 
+Of those not begun, who comes after a rollout that is not Done stands behind those who do not; and of those that ended,
+who moved no driver stands behind those who did, since nodes that come late still want theirs.
+
 Tests: tests/adapters/kube/test_choosing.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from seatrial.core.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.rollout import ENDED
 from seatrial.core.snapshot import RolloutRecord
 
 
-def whose_turn(records: Iterable[tuple[str, RolloutRecord]]) -> str:
-    """The name of the rollout to work on, among records with when each was made; empty when there is none."""
+def whose_turn(records: Iterable[tuple[str, RolloutRecord]], after: Mapping[str, str] | None = None) -> str:
+    """The name of the rollout to work on, among records with when each was made; empty when there is none.
+
+    `after` says which rollout comes after which other one.
+    """
     found = [(made, record.name, record) for made, record in records]
     going = [each for each in found if not _has_ended(each[2])]
+    done = {record.name for _, _, record in found if phase_of(record) is RolloutPhase.DONE}
+    waiting = {name for name, other in (after or {}).items() if other and other not in done}
     if going:
-        return min(going, key=lambda each: (not _has_begun(each[2]), each[0], each[1]))[1]
-    return max(found, key=lambda each: (each[0], each[1]))[1] if found else ""
+        return min(going, key=lambda each: (not _has_begun(each[2]), each[1] in waiting, each[0], each[1]))[1]
+    return max(found, key=lambda each: (not _is_by_hand(each[2]), each[0], each[1]))[1] if found else ""
+
+
+def phase_of(record: RolloutRecord) -> RolloutPhase:
+    """Where a rollout stands; one without a campaign is Done or not begun, which is all that others may rest on."""
+    if record.campaign is not None:
+        return record.campaign.phase
+    return RolloutPhase.DONE if _has_ended(record) else RolloutPhase.PROPOSED
 
 
 def others(records: Iterable[tuple[str, RolloutRecord]], name: str) -> tuple[str, ...]:
@@ -44,6 +59,10 @@ def _has_ended(record: RolloutRecord) -> bool:
     if record.campaign is not None:
         return record.campaign.phase in ENDED
     return record.summary is not None and record.summary.state == "done"
+
+
+def _is_by_hand(record: RolloutRecord) -> bool:
+    return record.campaign is not None and record.campaign.mode is Mode.BY_HAND
 
 
 def _is_under_way(campaign: CampaignRecord) -> bool:

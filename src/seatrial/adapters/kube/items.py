@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
 from seatrial.core import consumers
+from seatrial.core.matrix import Component
 from seatrial.core.snapshot import (
     DraPlugin,
     DriverPod,
@@ -68,6 +69,7 @@ class NodeItem:
     skipped_by: str
     offer: GpuOffer
     symptoms: tuple[Symptom, ...]
+    components: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +175,21 @@ def node_item(node: models.Node) -> NodeItem:
         skipped_by=intern(notes.get(keys.SKIPPED_BY_ANNOTATION, "")),
         offer=_offer(node, labels),
         symptoms=tuple(_node_symptoms(node.status.conditions)),
+        components=_components(node),
     )
+
+
+def _components(node: models.Node) -> tuple[tuple[str, str], ...]:
+    """What the kubelet says, and what people say of the rest."""
+    notes = node.metadata.annotations.items()
+    said = {
+        key.removeprefix(keys.OBSERVED_PREFIX): text
+        for key, text in notes
+        if key.startswith(keys.OBSERVED_PREFIX)
+    }
+    info = node.status.node_info
+    seen = {Component.KERNEL.value: info.kernel_version, Component.KUBERNETES.value: info.kubelet_version}
+    return tuple(sorted((intern(name), intern(text)) for name, text in {**said, **seen}.items() if text))
 
 
 def _offer(node: models.Node, labels: Mapping[str, str]) -> GpuOffer:

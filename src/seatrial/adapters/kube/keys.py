@@ -12,6 +12,10 @@ RECORD_ANNOTATION: Final = "seatrial.dev/upgrade"
 ACCEPT_LOSS_ANNOTATION: Final = "seatrial.dev/accept-loss"
 """On a node, by its people: it may offer less than before the upgrade. Active when `true`."""
 
+OBSERVED_PREFIX: Final = "seatrial.dev/observed-"
+"""On a node, by its people: the version of a component that Kubernetes does not show, by the matrix's key, such as
+seatrial.dev/observed-firmware_cx7."""
+
 CHECKPOINT_ANNOTATION: Final = "seatrial.dev/checkpoint"
 """On a pod, by its author: it saves its work when asked. Active when `true`."""
 CHECKPOINT_REQUESTED_ANNOTATION: Final = "seatrial.dev/checkpoint-requested"

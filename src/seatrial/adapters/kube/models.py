@@ -68,7 +68,13 @@ class RuntimeHandler(Model, frozen=True):
     name: str = ""
 
 
+class NodeInfo(Model, frozen=True):
+    kernel_version: str = ""
+    kubelet_version: str = ""
+
+
 class NodeStatus(Model, frozen=True):
+    node_info: NodeInfo = NodeInfo()
     conditions: tuple[Condition, ...] = ()
     allocatable: Quantities = {}
     runtime_handlers: tuple[RuntimeHandler, ...] = ()
@@ -455,6 +461,14 @@ class RolloutNotifications(Model, frozen=True):
     format: str = "plain"
 
 
+class RolloutByHand(Model, frozen=True):
+    component: str
+    version: str
+    before: str = ""
+    instructions: str = ""
+    one_way: bool = False
+
+
 class RolloutSpec(Model, frozen=True):
     target: Target = Target()
     node_selector: dict[str, str] = {}
@@ -482,6 +496,8 @@ class RolloutSpec(Model, frozen=True):
     abort: str = ""
     prepull: bool = True
     notifications: RolloutNotifications | None = None
+    by_hand: RolloutByHand | None = None
+    after: str = ""
 
 
 class AdmissionEntry(Model, frozen=True):

@@ -46,7 +46,7 @@ from seatrial.adapters.kube.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.store import Store, by_name
 from seatrial.core import owners
-from seatrial.core.campaign import SourceFacts
+from seatrial.core.campaign import RolloutPhase, SourceFacts
 from seatrial.core.consumers import Claim
 from seatrial.core.errors import SeatrialError
 from seatrial.core.gates import Measurement
@@ -402,10 +402,8 @@ class KubeObserver:
         except RolloutUnclear as err:
             self._on_fault(str(err))
             return None
-        fresh = [stream.freshness(now) for stream in self.decisive_streams]
-        if intent.campaign is not None and self._rights is not None:
-            fresh.append(Freshness(source=access.SOURCE, is_synced=self._rights.is_known, heard_at=now))
-        return Sight(seen=replace(seen, freshness=tuple(fresh)), intent=intent)
+        fresh = tuple(stream.freshness(now) for stream in self.decisive_streams)
+        return Sight(seen=replace(seen, freshness=fresh), intent=intent)
 
     def _with_campaign(self, seen: Snapshot, intent: Intent, uid: str) -> Snapshot:
         """The snapshot with what only a campaign looks at."""
@@ -420,9 +418,16 @@ class KubeObserver:
             source=self._source(),
             measurements=tuple(self._measure(uid)),
             others=choosing.others(self._records(), name),
-            denied=self._rights.denied if self._rights is not None else (),
+            denied=self._denied(),
             machine_pools=tuple(pools.facts_of(item, name) for item in _by_name(self.machine_pools.store)),
+            predecessor=self._predecessor(intent.campaign.after if intent.campaign is not None else ""),
         )
+
+    def _denied(self) -> tuple[str, ...] | None:
+        """What we may not do; None while that is being asked. Who only looks does not ask."""
+        if self._rights is None:
+            return ()
+        return self._rights.denied if self._rights.is_known else None
 
     def _measure(self, uid: str) -> Iterable[Measurement]:
         """What the probes of one rollout have measured."""
@@ -471,7 +476,7 @@ class KubeObserver:
         found = {item.metadata.name: item for item in self.rollouts.store}
         if self._rollout:
             return found.get(self._rollout)
-        name = next(iter(found)) if len(found) == 1 else choosing.whose_turn(self._records())
+        name = next(iter(found)) if len(found) == 1 else self._whose_turn()
         return found.get(name)
 
     def current_rollout(self) -> models.Rollout | None:
@@ -479,6 +484,15 @@ class KubeObserver:
         with suppress(RolloutUnclear):
             return self.find_rollout()
         return None
+
+    def _whose_turn(self) -> str:
+        after = {item.metadata.name: item.spec.after for item in self.rollouts.store}
+        return choosing.whose_turn(self._records(), after)
+
+    def _predecessor(self, name: str) -> RolloutPhase | None:
+        """Where the rollout of that name stands; None when there is none."""
+        item = self.rollouts.store.get(("", name)) if name else None
+        return choosing.phase_of(_record_of(item)) if item is not None else None
 
     def _records(self) -> list[tuple[str, RolloutRecord]]:
         """The record of every rollout, with when it was made."""

@@ -121,6 +121,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         ),
         maintenance=_maintenance(around.maintenances, around.requestor, item.metadata.name),
         symptoms=item.symptoms,
+        components=item.components,
     )
 
 

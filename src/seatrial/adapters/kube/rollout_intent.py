@@ -20,14 +20,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from seatrial.adapters.kube import models
 from seatrial.core import intent as intents
-from seatrial.core import windows
-from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Mode, Point, Via, Waves
+from seatrial.core import by_hand, windows
+from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
 from seatrial.core.gates import Gate
 from seatrial.core.intent import Intent
+from seatrial.core.matrix import SCHEMES, Component
 from seatrial.core.policy import PolicyWish, Share
 from seatrial.core.selectors import Selector
 from seatrial.core.snapshot import Instant, OperatorFacts
-from seatrial.core.versions import DriverVersion
+from seatrial.core.versions import DriverVersion, VersionInvalid
+from seatrial.core.versions import parse as parse_version
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -66,7 +68,7 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
         restart_timeout_seconds=spec.driver_timeout_seconds,
         validation_timeout_seconds=spec.validation_timeout_seconds,
         is_paused=spec.paused,
-        campaign=_read_campaign(spec, spec.canary, now) if spec.canary is not None else None,
+        campaign=_read_campaign(rollout, spec.canary, now) if spec.canary is not None else None,
     )
 
 
@@ -153,7 +155,8 @@ def publish_place(spec: models.RolloutSpec) -> models.RolloutGit | None:
     return models.RolloutGit(url=said.url or known.url, branch=said.branch or known.branch, path=said.path)
 
 
-def _read_campaign(spec: models.RolloutSpec, canary: models.RolloutCanary, now: Instant) -> Campaign:
+def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: Instant) -> Campaign:
+    spec, name = rollout.spec, rollout.metadata.name
     return Campaign(
         canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
         gates=tuple(_read_gate(gate) for gate in spec.gates),
@@ -163,12 +166,51 @@ def _read_campaign(spec: models.RolloutSpec, canary: models.RolloutCanary, now: 
         manual=_read_points(spec.approvals.manual, "spec.approvals.manual"),
         approved=_read_points(spec.approvals.approved, "spec.approvals.approved"),
         publish=_read_via(spec),
-        mode=None if spec.mode == AUTO else _one_of(Mode, spec.mode, "spec.mode"),
+        mode=_read_mode(spec.mode),
         has_source=_has_source(spec.matrix),
         abort=spec.abort,
         pool=canary.machine_config_pool,
         prepull=spec.prepull,
+        by_hand=_read_by_hand(spec, spec.by_hand) if spec.by_hand is not None else None,
+        after=_read_after(spec, name),
     )
+
+
+def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHand:
+    component = _one_of(Component, said.component, "spec.byHand.component")
+    if component in by_hand.OURS:
+        raise ValueError(
+            f"spec.byHand.component: {component.value} is what a rollout moves itself; leave byHand out, and name the "
+            "version in spec.target.driver."
+        )
+    if spec.publish.via != Via.NOBODY:
+        raise ValueError("spec.publish.via: nothing is published for a step by hand; set it to none.")
+    if spec.mode != AUTO:
+        raise ValueError("spec.mode: people move the nodes in a step by hand; leave it out.")
+    try:
+        parse_version(SCHEMES[component], said.version)
+    except VersionInvalid as err:
+        raise ValueError(f"spec.byHand.version: {err}") from err
+    return ByHand(
+        component=component,
+        version=said.version,
+        before=said.before,
+        instructions=said.instructions,
+        is_one_way=said.one_way,
+    )
+
+
+def _read_after(spec: models.RolloutSpec, name: str) -> str:
+    if spec.after == name:
+        raise ValueError("spec.after: a rollout cannot come after itself; name the one before it.")
+    return spec.after
+
+
+def _read_mode(said: str) -> Mode | None:
+    mode = None if said == AUTO else _one_of(Mode, said, "spec.mode")
+    if mode is Mode.BY_HAND:
+        raise ValueError("spec.mode: a step by hand is asked for by spec.byHand; leave the mode out.")
+    return mode
 
 
 def _read_gate(gate: models.RolloutGate) -> Gate:
