@@ -102,8 +102,12 @@ class Ground:
         return shown.stdout.split()
 
     def matrix(self) -> str:
+        return self.shown(MATRIX)
+
+    def shown(self, path: str) -> str:
+        """A file as the remote's branch has it."""
         shown = subprocess.run(
-            ["git", "-C", str(self.remote), "show", f"main:{MATRIX}"], capture_output=True, text=True, check=True
+            ["git", "-C", str(self.remote), "show", f"main:{path}"], capture_output=True, text=True, check=True
         )
         return shown.stdout
 

@@ -137,8 +137,9 @@ class LightStage(Ground):
 
     def lay_out(self) -> None:
         """The repository says what the cluster is, and what is next."""
-        files = {MATRIX: matrix_of(self.running, self.target), PUBLISHED: published_of("cluster-policy", self.running)}
-        self.commit(f"Story {self.story}: try driver {self.target} on the canary", **files)
+        matrix = f"# Story {self.story}.\n{matrix_of(self.running, self.target)}"
+        files = {MATRIX: matrix, PUBLISHED: published_of("cluster-policy", self.running)}
+        self.commit(f"Try driver {self.target} on the canary", **files)
 
     # ── acting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -162,16 +163,16 @@ class LightStage(Ground):
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def wait_held(self, code: str, subject: str = "", *, count: int = 1) -> str:
+    def wait_held(self, code: str, subject: str = "", *, count: int = 1, saying: str = "") -> str:
         """Wait until the controller has said so many times in this story that it waits for this; its last sentence."""
         begin = f" held subject={subject or self.rollout} code={code} "
         found: list[str] = []
 
         def look() -> bool:
-            found[:] = [line for line in self.log_lines()[self.said_before :] if begin in line]
+            found[:] = [line for line in self.log_lines()[self.said_before :] if begin in line and saying in line]
             return len(found) >= count
 
-        self.wait(look, f"the controller to say {begin.strip()}")
+        self.wait(look, f"the controller to say {begin.strip()} {saying}".strip())
         return found[-1]
 
     def wait_holds(self, *codes: str) -> dict[str, Any]:

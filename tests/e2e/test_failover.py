@@ -8,10 +8,12 @@ freeze: on waking, nothing of the old leader stands between the write and the cl
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +40,24 @@ SPEC: dict[str, Any] = {
     "waves": {"growth": "percentages", "percentages": [50, 100]},
     "limits": {"maxParallelUpgrades": PARALLEL, "maxUnavailable": UNAVAILABLE},
 }
-HELD = (
-    "PATCH clusterpolicies",
-    "POST pods/eviction",
-    "DELETE pods",
-    "POST jobs",
-    "PATCH gpurollouts/status",
-    "PATCH nodes",
-)
-"""Every kind of write of a campaign, in the order in which leaders are frozen with one of them on its way."""
+HELD: dict[str, tuple[bytes, ...]] = {
+    "PATCH clusterpolicies": (),
+    "POST pods/eviction": (),
+    "DELETE pods": (),
+    "POST jobs": (b'"smoke"',),
+    "PATCH gpurollouts/status": (b'"phase":"Waving"', b'"admitted":[{'),
+    "PATCH nodes": (b'"unschedulable":true',),
+}
+"""Every kind of write, in the order in which leaders are frozen with one of them on its way, and what it has to say.
+
+The last two are of a wave: nodes are admitted to the ledger, and one of them is cordoned.
+"""
+PUSH = "push"
+PUSH_HOOK = """#!/bin/sh
+touch {folder}/pushing
+until [ -e {folder}/go ]; do sleep 0.1; done
+"""
+"""Git asks this before it pushes: by then the controller has looked, found nothing, and made its commit."""
 QUIET = ("leases", "events", "selfsubjectaccessreviews")
 READING = ("get", "list", "watch")
 
@@ -57,20 +68,27 @@ class Candidate:
 
     name: str
     user: str
+    folder: Path
     controller: ControllerProcess
+    frozen_by: str = ""
+    """The kind of write at which it is frozen, once it has left and before it arrives."""
     done: list[Write] = field(default_factory=list)
     """Its writes that the API server has answered, in order."""
     held: Write | None = None
-    """The write that is held up on its way."""
-    _wanted: str = ""
     _release: threading.Event = field(default_factory=threading.Event)
 
-    def hold_up(self, kind: str) -> None:
-        """Hold up the next write of this kind."""
-        self._wanted = kind
+    def before(self, write: Write) -> bool:
+        """Freeze it at the write that it is to be frozen by; whatever else is on its way then is held up too."""
+        is_it = write.kind == self.frozen_by and all(part in write.body for part in HELD[self.frozen_by])
+        if self.held is None and is_it:
+            self.held = write
+            self.controller.freeze()
+        if self.held is not None:
+            self._release.wait()
+        return True
 
     def release(self) -> Write:
-        """Let the held write go on, and say how it was answered."""
+        """Let what was held up go on, and say how the write was answered that it was frozen by."""
         held = self.held
         assert held is not None
         self._release.set()
@@ -80,11 +98,8 @@ class Candidate:
             timeout_seconds=30,  # an eviction of a pod that is gone is tried for ten seconds
         )
 
-    def before(self, write: Write) -> bool:
-        if self._wanted == write.kind and self.held is None:
-            self.held = write
-            self._release.wait()
-        return True
+    def has_done_too(self, write: Write) -> bool:
+        return any((each.kind, each.name) == (write.kind, write.name) and each.code < 300 for each in self.done)
 
     def has_said(self, what: str) -> bool:
         return f" {what} " in self.said()
@@ -102,24 +117,27 @@ class Cast:
     stack: ExitStack
     all: list[Candidate] = field(default_factory=list)
 
-    def enter(self) -> Candidate:
+    def enter(self, *, frozen_by: str = "") -> Candidate:
         """A further candidate; returns when it leads, or stands by."""
         name = f"candidate-{len(self.all)}"
         folder = self.folder / name
         folder.mkdir()
         account = controller_process.identity(self.stage.plane, name, has_campaigns=True)
         proxy = self.stack.enter_context(WriteProxy(account, authority=self.stage.plane.authority))
-        controller = ControllerProcess(proxy.kubeconfig, "", folder, lease_seconds=LEASE_SECONDS)
-        made = Candidate(name=name, user=f"system:serviceaccount:seatrial:{name}", controller=controller)
+        environment = hook_pushes(folder) if frozen_by == PUSH else {}
+        controller = ControllerProcess(
+            proxy.kubeconfig, "", folder, lease_seconds=LEASE_SECONDS, environment=environment
+        )
+        user = f"system:serviceaccount:seatrial:{name}"
+        made = Candidate(name=name, user=user, folder=folder, controller=controller, frozen_by=frozen_by)
         proxy.before, proxy.after = made.before, made.done.append
         self.all.append(made)
         controller.start()
         self.stack.callback(controller.kill)
-        what = "standing by" if len(self.all) > 1 else "leading"
-        self.wait(lambda: made.has_said(what) or made.has_said("leading"), f"{name} to be {what}")
+        self.wait(lambda: made.has_said("standing by") or made.has_said("leading"), f"{name} to stand by, or to lead")
         return made
 
-    def wait(self, is_so: Any, what: str) -> None:
+    def wait(self, is_so: Callable[[], bool], what: str) -> None:
         waiting.wait_for(
             is_so,
             what=what,
@@ -128,12 +146,28 @@ class Cast:
             describe=lambda: f"{self.stage.status()}\n{self.all[-1].said()[-1500:]}",
         )
 
+    def wait_held(self, candidate: Candidate) -> Write:
+        """Wait until a candidate is frozen with a write on its way."""
+        self.wait(lambda: candidate.held is not None, f"{candidate.name} to send {candidate.frozen_by}")
+        assert candidate.held is not None
+        return candidate.held
+
     def wait_leads(self, candidate: Candidate, writes: int) -> None:
         """Wait until a candidate leads and has written so many times."""
         self.wait(
             lambda: sum(each.code < 300 for each in candidate.done) >= writes,
             f"{candidate.name} to lead and to write",
         )
+
+
+def hook_pushes(folder: Path) -> dict[str, str]:
+    """The environment of a controller whose pushes are held up until a file is there."""
+    (folder / ".gitconfig").write_text(f"[core]\n\thooksPath = {folder / 'hooks'}\n", encoding="utf-8")
+    (folder / "hooks").mkdir()
+    hook = folder / "hooks" / "pre-push"
+    hook.write_text(PUSH_HOOK.format(folder=folder), encoding="utf-8")
+    hook.chmod(0o755)
+    return {"HOME": str(folder)}
 
 
 @pytest.fixture
@@ -176,6 +210,13 @@ def writes_after_losing(cast: Cast) -> dict[str, list[AuditedRequest]]:
     return found
 
 
+def told(cast: Cast) -> dict[str, list[str]]:
+    return {
+        name: [f"{one.verb} {one.resource}/{one.subresource} {one.name}: {one.code}" for one in some]
+        for name, some in writes_after_losing(cast).items()
+    }
+
+
 def _is_claim(request: AuditedRequest) -> bool:
     return request.resource == "leases" and request.verb in ("create", "update") and request.code < 300
 
@@ -207,32 +248,34 @@ def is_mid_wave(cast: Cast) -> bool:
 
 
 def test_leaders_frozen_with_a_write_on_its_way_change_nothing_once_another_leads(cast: Cast) -> None:
-    leader = cast.enter()
-    answers: dict[str, int] = {}
+    leader = cast.enter(frozen_by=next(iter(HELD)))
+    began_at = time.monotonic()
     begin(cast, "frozen", OLD, NEW)
-    for kind in HELD:
-        if kind == HELD[-2]:
-            wait_phase(cast, "Waving")
-        leader.hold_up(kind)
-        follower = cast.enter()
-        cast.wait(lambda: leader.held is not None, f"{leader.name} to send {kind}")  # noqa: B023
-        leader.controller.freeze()
-        cast.wait_leads(follower, 2)
+    answers: dict[str, int] = {}
+    for kind, following in pairwise((*HELD, PUSH)):
+        held = cast.wait_held(leader)
+        follower = cast.enter(frozen_by=following)
+        cast.wait(lambda: follower.has_done_too(held), f"{follower.name} to do {held}")  # noqa: B023  waited for here
+        offered = cast.stage.beside.offered_versions()
         answers[kind] = leader.release().code
         leader.controller.thaw()
         leader.controller.wait_dead(TIMEOUT_SECONDS)
-        assert not leader.controller.is_running, "whoever has lost the Lease ends, and begins anew as a standby"
+        assert not leader.controller.is_running, "whoever has lost the Lease ends, to begin anew as a standby"
+        assert cast.stage.beside.offered_versions() == offered
         leader = follower
+    cast.wait((leader.folder / "pushing").exists, f"{leader.name} to push")
+    leader.controller.freeze()
+    cast.enter()
     wait_phase(cast, "Done")
-    late = writes_after_losing(cast)
-    print(
-        answers,
-        {
-            name: [(one.verb, one.resource, one.subresource, one.name, one.code) for one in some]
-            for name, some in late.items()
-        },
-    )
+    (leader.folder / "go").touch()
+    leader.controller.thaw()
+    leader.controller.wait_dead(TIMEOUT_SECONDS)
+    print(leader.said()[-800:])
+    print(round(time.monotonic() - began_at), "s", answers, told(cast))
     check_end(cast, NEW, restarts=1)
+    subjects = [f"Try driver {NEW} on the canary", f"Promote driver {NEW} to production"]
+    assert cast.stage.remote_log()[1:] == subjects
+    assert len(cast.stage.tags()) == 1
 
 
 def test_a_leader_killed_and_one_frozen_mid_wave_spend_no_node_twice(cast: Cast) -> None:

@@ -134,12 +134,6 @@ def test_a_way_back_that_a_person_has_to_allow() -> None:
     assert_all_is_well(found, states_min=1_000)
 
 
-def test_two_canaries_of_which_one_fails() -> None:
-    fates = {"n2": Fate(driver_fails_on=NEW.version)}
-    found = walk(2, wish=a_wish(canaries=2), fates=fates, world=AT_ONCE, has_memory=True, restarts_max=0)
-    assert_all_is_well(found, states_min=1_000)
-
-
 def test_waves_of_one_node_each_and_a_node_of_the_fleet_that_fails() -> None:
     small = Waves(growth=Growth.FIXED, first=Share(amount=1))
     found = walk(3, wish=a_wish(waves=small), fates={"n2": Fate(driver_fails_on=NEW.version)})

@@ -54,20 +54,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seatrial.cli import rollout_html, terminal
+    from seatrial.cli import terminal
+
+    console = terminal.console()
+    pause_seconds = args.seconds / LINES if console.is_terminal else 0.0
+    play(console, _folder(args.folder), seed=args.seed, pause_seconds=pause_seconds)
+    return ExitCode.OK
+
+
+def play(console: Console, folder: Path, *, seed: int, pause_seconds: float) -> None:
+    """Play both rollouts to their end, in a repository made in this empty folder."""
+    from seatrial.cli import rollout_html
     from seatrial.cli.check import known
     from seatrial.cli.demo_stage import Workshop
 
-    console, started = terminal.console(), time.monotonic()
+    started = time.monotonic()
     facts, _ = known([])
-    folder = _folder(args.folder)
-    show = Show(
-        console=console,
-        workshop=Workshop(folder, production=RUNNING),
-        facts=facts,
-        seed=args.seed,
-        pause_seconds=args.seconds / LINES if console.is_terminal else 0.0,
-    )
+    workshop = Workshop(folder, production=RUNNING)
+    show = Show(console=console, workshop=workshop, facts=facts, seed=seed, pause_seconds=pause_seconds)
     console.print(f"{NODES} nodes with {GPUS_PER_NODE} GPUs each run driver {RUNNING}.", style="bold")
     console.print("The cluster and its clock are simulated; the rules, the decisions and the commits are real.")
     chapters = list(_chapters(show))
@@ -79,7 +83,6 @@ def run(args: argparse.Namespace) -> int:
     page.write_text(rollout_html.page(chapters, log, NODES), encoding="utf-8")
     for line in _ending(chapters, time.monotonic() - started, page):
         console.print(line)
-    return ExitCode.OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,14 +73,14 @@ def run(args: argparse.Namespace) -> int:
     if reading.matrix is None or worst(reading.findings) is Verdict.FAIL:
         _complain(reading.findings)
         return ExitCode.FINDINGS
-    start, goal = _ends(reading.matrix, args.start, args.goal)
+    start, goal = ends_of(reading.matrix, args.start, args.goal)
     if goal.bad:
         print(f"seatrial: {goal.key or goal.role.value} is marked bad: {goal.bad}", file=sys.stderr)
     facts = knowledge.load_knowledge(args.facts)
     on = args.on or datetime.now().astimezone().date()
     answer = plans.make_plan(start.stack, goal.stack, facts, on, accept=(*start.accept, *goal.accept))
     if args.output == "json":
-        print(json.dumps(_as_data(answer, start, goal, on, args.impact), indent=2, ensure_ascii=False))
+        print(json.dumps(as_data(answer, start, goal, on, args.impact), indent=2, ensure_ascii=False))
     else:
         print("\n".join(_lines(answer, start, goal, facts, on, args.impact)))
     if isinstance(answer, plans.Refusal):
@@ -95,7 +95,8 @@ def _day(text: str) -> date:
         raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from None
 
 
-def _ends(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:
+def ends_of(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:
+    """The entry that runs and the one that is wanted, by name or by role."""
     from seatrial.core.matrix import Role
 
     wanted = (goal,) if goal is not None else (Role.CANARY.value, Role.PLANNED.value)
@@ -297,7 +298,8 @@ def _plural(noun: str, things: Sequence[object]) -> str:
 # ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date, has_impact: bool) -> dict[str, Any]:
+def as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date, has_impact: bool) -> dict[str, Any]:
+    """The answer, for scripts."""
     from seatrial.core import plan as plans
 
     ends: dict[str, Any] = {

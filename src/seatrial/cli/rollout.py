@@ -1,12 +1,14 @@
 """Start a careful rollout, look at it, and say what it is to do.
 
 seatrial rollout start …           begin: canary, gates, bake, waves, promotion; --dry-run shows every write first
+seatrial rollout start --to ENTRY  one rollout for each step of the plan to an entry, one after the other
 seatrial rollout status [NAME]     where it stands, as a tree; -w keeps it up to date
 seatrial rollout pause|resume      freeze everything where it is; go on
 seatrial rollout approve NAME POINT  say yes where it asks (canary, waves, promotion, rollback)
 seatrial rollout promote [NAME]    say yes to the promotion, once the evidence is complete
 seatrial rollout abort [NAME]      undo it
 seatrial rollout retry|skip|unskip NODE…  as `seatrial node` does
+seatrial rollout observed COMPONENT VERSION NODE…  say which version is there, where Kubernetes does not show it
 seatrial rollout adopt             say what becomes of nodes that somebody left half-way, and do it
 
 Without NAME the only rollout that has not ended is meant.
@@ -44,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_name(aborted)
     add_undo(aborted)
     _add_nodes(commands)
+    _add_observed(commands.add_parser("observed", help="say which version of a component is on a node"))
     _add_adopt(commands.add_parser("adopt", help="what becomes of nodes that somebody left half-way"))
 
 
@@ -100,6 +103,12 @@ def _add_nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         node.add_change_arguments(command, name)
 
 
+def _add_observed(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli import rollout_observed
+
+    rollout_observed.add_arguments(parser)
+
+
 def _add_adopt(parser: argparse.ArgumentParser) -> None:
     from seatrial.cli import rollout_adopt
 
@@ -135,6 +144,10 @@ def _run(args: argparse.Namespace) -> int:
             from seatrial.cli import node
 
             return node.run(args)
+        case "observed":
+            from seatrial.cli import rollout_observed
+
+            return rollout_observed.run(args)
         case "adopt":
             from seatrial.cli import rollout_adopt
 

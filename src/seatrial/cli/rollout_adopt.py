@@ -154,10 +154,11 @@ def plan_of(
     target = adopt_plan.why_not(nodes, operator, there) or _target(args, nodes, there)
     if not isinstance(target, str):
         return target
-    refusal = adopt_plan.why_not_beside(target, nodes, there)
-    resources = adopt_plan.to_publish(nodes, operator, target) if args.publish else ()
-    if refusal is not None or not isinstance(resources, tuple):
-        return refusal or resources
+    resources: tuple[str, ...] | Refusal = adopt_plan.why_not_beside(target, nodes, there) or ()
+    if args.publish and not isinstance(resources, adopt_plan.Refusal):
+        resources = adopt_plan.to_publish(nodes, operator, target)
+    if isinstance(resources, adopt_plan.Refusal):
+        return resources
     name, body = _resource(args, target, selector, there)
     unpublished = adopt_plan.unpublished(nodes, target)
     wish = adopt.Wish(

@@ -139,7 +139,10 @@ def meant(found: Iterable[Rollout], name: str = "") -> Rollout:
     if not every:
         raise RolloutMissing("there is no rollout. Begin with `seatrial rollout start`.")
     active = tuple(each for each in every if not each.is_ended)
-    chosen = active or every
+    names = {each.name for each in active}
+    # The steps of a plan wait one for the other: the one that none of them waits for is meant.
+    first = tuple(each for each in active if each.spec.get("after") not in names)
+    chosen = first or active or every
     if len(chosen) == 1:
         return chosen[0]
     how = "have not ended" if active else "have all ended"

@@ -16,7 +16,7 @@ from seatrial.core.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
-from seatrial.core.snapshot import NodeSeen, RolloutRecord
+from seatrial.core.snapshot import NodeSeen, RolloutRecord, Told
 from seatrial.core.standing import Standing
 from seatrial.core.views import View
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PINNED_SHOWN: Final = 12
 
-HELD: Final = conditions.NEEDS_SOMEBODY | {HoldCode.MERGE_PENDING}
+HELD: Final = frozenset(code.value for code in conditions.NEEDS_SOMEBODY)
 """What only a person can end."""
 UNSEEN: Final = frozenset(
     {
@@ -77,7 +77,7 @@ class Picture:
     """How many nodes of the current wave are through."""
     holds: tuple[Hold, ...]
     """Why the rollout as a whole waits."""
-    told: tuple[HoldCode, ...]
+    told: tuple[Told, ...]
     """What the controller says it waits for that cannot be seen from here."""
     left_seconds: float | None
     """How long it will take yet, where that can be said simply."""
@@ -99,7 +99,7 @@ class Picture:
         if self.is_ended:
             return False
         return self.record.phase is RolloutPhase.PAUSED or any(
-            code in HELD for code in (*self.told, *(held.code for held in self.holds))
+            code in HELD for code in (*(each.code for each in self.told), *(held.code for held in self.holds))
         )
 
     @property
@@ -189,10 +189,11 @@ def _holds(found: Look, name: str) -> tuple[Hold, ...]:
     return tuple({held.code: held for held in mine}.values())
 
 
-def _told(record: RolloutRecord, holds: tuple[Hold, ...]) -> tuple[HoldCode, ...]:
+def _told(record: RolloutRecord, holds: tuple[Hold, ...]) -> tuple[Told, ...]:
     """What the controller wrote down as in the way, and cannot be seen from here."""
-    codes = {code for code, _ in record.summary.holds} if record.summary is not None else set()
-    return tuple(code for code in HoldCode if code in UNSEEN and code in codes - {held.code for held in holds})
+    told = record.summary.told if record.summary is not None else ()
+    seen = {held.code for held in holds}
+    return tuple(each for each in told if each.code in UNSEEN and each.code not in seen)
 
 
 def _source(found: Look, name: str) -> str:
@@ -265,7 +266,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "approved": [point.value for point in campaign.approved],
         },
         "holds": [hold_data(held) for held in picture.holds],
-        "told": [code.value for code in picture.told],
+        "told": [{"code": each.code, "why": each.why, "next": each.next_step} for each in picture.told],
         "leftSeconds": picture.left_seconds,
         "history": [turn_data(turn) for turn in record.history],
         "exitCode": int(picture.exit_code),

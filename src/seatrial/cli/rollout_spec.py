@@ -39,6 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--path", metavar="P", help=f"the matrix's path in the repository ({MATRIX_FILE})")
     target.add_argument("--entry", metavar="ENTRY", help="which entry: its key or its role (canary)")
     target.add_argument("--driver", metavar="V", help="no matrix: this driver version")
+    target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")
+    target.add_argument("--plan", metavar="FILE", help="the same, from what `seatrial plan -o json` has written")
     target.add_argument("--selector", metavar="K=V", type=words.label, action="append", help="labels of its members")
     way = parser.add_argument_group("who publishes, and who moves the nodes")
     way.add_argument("--publish", choices=["direct", "git", "none"], help="how versions reach the cluster (direct)")
@@ -70,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 SPEC_OPTIONS: Final = (
-    *("matrix", "git", "branch", "path", "entry", "driver", "selector"),
+    *("matrix", "git", "branch", "path", "entry", "driver", "to", "plan", "selector"),
     *("publish", "publish_path", "publish_url", "publish_branch", "pull_requests", "mode"),
     *("canary", "canary_node", "canary_selector", "canary_pool", "gate", "gates_file", "bake", "bake_every"),
     *("wave", "growth", "wave_pause", "window", "time_zone", "manual"),
@@ -102,7 +104,8 @@ def check_options(args: argparse.Namespace) -> None:
     homes = [name for name in ("--matrix", "--git", "--driver") if name in typed]
     if len(homes) > 1:
         raise CalledWrongly(f"{' and '.join(homes)} both say what to upgrade to; give one of them.")
-    if not homes and not args.file:
+    _check_plan(typed)
+    if not homes and not args.file and not args.plan and not args.to:
         raise CalledWrongly("it is not said what to upgrade to: give --git URL, --matrix FILE, --driver V or -f FILE.")
     for option, needs in (("--branch", "--git"), ("--path", "--git"), ("--time-zone", "--window")):
         if option in typed and needs not in typed:
@@ -116,6 +119,20 @@ def check_options(args: argparse.Namespace) -> None:
     _check_publish(args, typed)
     if args.name and not (_NAME.fullmatch(args.name) and len(args.name) <= 63):
         raise CalledWrongly(f"{args.name!r} is no name: small letters, digits, `-` and `.`, 63 at most.")
+
+
+def _check_plan(typed: list[str]) -> None:
+    """Refuse what would say twice, or otherwise, what a plan says."""
+    planned: list[str] = [name for name in ("--plan", "--to") if name in typed]
+    if len(planned) > 1:
+        raise CalledWrongly("--plan has the steps, and --to would plan them; give one of them.")
+    clashing = {"--plan": ("--driver", "--matrix"), "--to": ("--driver", "--entry")}
+    for name in planned:
+        for other in clashing[name]:
+            if other in typed:
+                raise CalledWrongly(
+                    f"{name} says what is upgraded to, and {other} would say it again; give one of them."
+                )
 
 
 def _check_publish(args: argparse.Namespace, typed: list[str]) -> None:

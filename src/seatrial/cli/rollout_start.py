@@ -52,6 +52,10 @@ class Around:
 
 def run(args: argparse.Namespace) -> int:
     rollout_spec.check_options(args)
+    if args.plan or args.to:
+        from seatrial.cli import rollout_plan
+
+        return rollout_plan.run(args)
     on = datetime.now().astimezone().date()
     given = _file(args.file) if args.file else None
     name = args.name or ((given or {}).get("metadata") or {}).get("name") or ""
@@ -81,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _spec(args: argparse.Namespace, given: dict[str, Any] | None, target: Target) -> dict[str, Any]:
     if given is None:
-        gates = _gates(args.gates_file) if args.gates_file else None
+        gates = read_gates(args.gates_file) if args.gates_file else None
         return rollout_spec.spec_of(
             args, target.driver, matrix=target.matrix, gates=gates, canary_node=target.canary_node
         )
@@ -105,7 +109,8 @@ def _file(path: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _gates(path: str) -> list[dict[str, Any]]:
+def read_gates(path: str) -> list[dict[str, Any]]:
+    """The gates in a file."""
     found = _yaml(path)
     found = found.get("gates") if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found) or not found:

@@ -28,7 +28,6 @@ BAR: Final = 24
 NAMED_MAX: Final = 4
 LABEL: Final = 7
 
-TOLD: Final = "only the controller can see that: its log says more."
 
 _PATH: Final = (
     RolloutPhase.PROPOSED,
@@ -254,9 +253,9 @@ def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
 
 
 def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
-    for code in picture.told:
-        yield ink.paint(code.value, "held")
-        yield TOLD
+    for each in picture.told:
+        yield ink.paint(each.code, "held")
+        yield f"{each.why}. {each.next_step}"
     for held in picture.holds:
         yield from _hold(held, picture, ink)
     if not picture.told and not picture.holds and not picture.is_ended:

@@ -53,7 +53,6 @@ def _rollout(args: argparse.Namespace) -> int:
 
 def describe_rollout(found: Look) -> list[str]:
     """Where a rollout stands, and the answer."""
-    from seatrial.cli import rollout_tree
     from seatrial.cli.rollout_picture import picture_of
     from seatrial.core import explain
 
@@ -72,7 +71,7 @@ def describe_rollout(found: Look) -> list[str]:
         lines.append(f"Source    {picture.source}")
     if record.why:
         lines.append(f"Undone    {record.why}")
-    answers = [f"Answer    {code.value}: {rollout_tree.TOLD}" for code in picture.told]
+    answers = [f"Answer    {each.why}. {each.next_step}" for each in picture.told]
     answers += [f"Answer    {explain.sentence(held, found.at)}" for held in picture.holds]
     answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
     if not answers:

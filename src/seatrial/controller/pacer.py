@@ -54,9 +54,10 @@ class Pacer:
     async def _run(self) -> None:
         wake_at: float | None = None
         while True:
-            with suppress(TimeoutError):
-                seconds = None if wake_at is None else max(0.0, wake_at - time.time())
-                await asyncio.wait_for(self._news.wait(), seconds)
+            seconds = None if wake_at is None else max(0.0, wake_at - time.time())
+            with suppress(TimeoutError):  # not wait_for: Python 3.11's may lose a cancellation
+                async with asyncio.timeout(seconds):
+                    await self._news.wait()
             self._news.clear()
             wake_at = await self._look() if self._is_due else await self._leave()
 

@@ -145,7 +145,7 @@ def _undated(write: Write | None) -> Write | None:
 
 
 OUR_WRITERS: Final = ("seatrial",)
-NVIDIA_WRITERS: Final = ("gpu-operator", "k8s-driver-manager", "driver-manager")
+NVIDIA_WRITERS: Final = ("gpu-operator", "driver-manager")
 """The names under which NVIDIA's controllers write: those of their programs, since they give no other."""
 
 _CORDONING: Final = frozenset(
@@ -171,6 +171,9 @@ _NEXT: Final[Mapping[str, NodePhase]] = {
 }
 """With the node cordoned and another driver running: NVIDIA's state, and the phase that fits it."""
 
+_UNCORDONED: Final = frozenset({NodePhase.CORDON_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED})
+"""Phases of ours under way in which no cordon is on the node yet."""
+
 
 class _Driver(StrEnum):
     """How the driver of a node stands towards the target."""
@@ -189,7 +192,7 @@ def classify(node: NodeSeen, traces: Traces, wish: Wish) -> Adoption:
     if traces.is_record_newer:
         return sight.left("a later release of seatrial wrote its record; run `seatrial rollout adopt` of that one")
     if is_under_way(node.record):
-        return _awaiting(sight) if sight.is_ahead else _going_on(sight)
+        return _under_way(sight)
     if not sight.is_begun and not sight.is_asked_for and sight.driver is _Driver.READY:
         return sight.adopted(Fate.NOTHING, sight.with_cordon("it runs the target"))
     if node.facts.is_skipped and not node.facts.skipped_by:
@@ -372,9 +375,14 @@ class _Sight:
 # ── the cases ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _going_on(sight: _Sight) -> Adoption:
+def _under_way(sight: _Sight) -> Adoption:
     """A record of ours that is under way: where it stands is known, and only what is wrong with it is mended."""
     node, record = sight.node, record_of(sight.node)
+    if sight.is_ahead:
+        return _awaiting(sight)
+    is_open = not sight.facts.is_cordoned and record.phase not in _UNCORDONED
+    if is_open and sight.driver is _Driver.ANOTHER:
+        return _anew(sight, "somebody lifted its cordon, and another driver runs: it begins anew")
     found_paused = dict(sight.paused).keys() - dict(record.paused).keys()
     paused = {**dict(sight.paused), **dict(record.paused)} if record.phase not in RESUMING and found_paused else {}
     mended = replace(

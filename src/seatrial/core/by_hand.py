@@ -67,9 +67,7 @@ def before(view: View) -> tuple[tuple[str, str], ...]:
     asked = _asked(view)
     texts = Counter(observed(node.facts, asked.component) for _, node in sorted(view.nodes.items()))
     found = [
-        (count, text)
-        for text, count in texts.items()
-        if text and not is_same(asked.component, text, asked.version)
+        (count, text) for text, count in texts.items() if text and not is_same(asked.component, text, asked.version)
     ]
     text = max(found)[1] if found else asked.before
     return ((asked.component.value, text),) if text else ()
@@ -98,9 +96,7 @@ def still_there(view: View) -> tuple[str, ...]:
     asked = _asked(view)
     if asked.is_one_way and Point.ROLLBACK in view.campaign.approved:
         return ()  # a person says that it stays
-    return tuple(
-        name for name, node in sorted(view.nodes.items()) if shows(node.facts, asked.component, asked.version)
-    )
+    return tuple(name for name, node in sorted(view.nodes.items()) if shows(node.facts, asked.component, asked.version))
 
 
 def going_back(view: View, names: tuple[str, ...]) -> Hold:

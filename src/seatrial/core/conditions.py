@@ -10,7 +10,7 @@ Tests: tests/core/test_conditions.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -39,6 +39,9 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.ENTRY_BAD,
         HoldCode.APPROVAL_PENDING,
         HoldCode.WRITTEN_BY_ANOTHER,
+        HoldCode.TAKEN_OVER,
+        HoldCode.MERGE_PENDING,
+        HoldCode.IMAGE_NOT_PULLED,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,
         HoldCode.NO_WAY_BACK_BY_HAND,
@@ -138,7 +141,10 @@ def _camel(text: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in text.split("-"))
 
 
-def _holds_text(record: RolloutRecord, codes: Iterable[str]) -> str:
+def _holds_text(record: RolloutRecord, codes: Collection[str]) -> str:
+    wanted = next((each for code in codes for each in _summary(record).told if each.code == code), None)
+    if wanted is not None:
+        return f"{wanted.why}. {wanted.next_step}"
     counts = dict(_summary(record).holds)
     told = ", ".join(f"{code} ({counts[code]})" for code in codes if code in counts)
     return f"waiting: {told}; `seatrial status` explains" if told else ""

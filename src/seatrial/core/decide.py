@@ -16,13 +16,13 @@ from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import capacity, order, versions
+from seatrial.core import capacity, explain, order, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
-from seatrial.core.node import step_node
+from seatrial.core.node import step_node, why_unclear
 from seatrial.core.phases import is_under_way
 from seatrial.core.rollout import ENDED, Course, step_rollout
 from seatrial.core.snapshot import (
@@ -34,6 +34,7 @@ from seatrial.core.snapshot import (
     RolloutRecord,
     Snapshot,
     Summary,
+    Told,
 )
 from seatrial.core.standing import wants
 from seatrial.core.steps import NOTHING, Orders, Step, retry_at
@@ -44,6 +45,8 @@ STALE_SECONDS: Final = 150.0
 """A stream that says nothing for this long (bookmarks come every minute) is not to be trusted with a disruption."""
 SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
+TOLD_MAX: Final = 8
+"""How many waits of the rollout itself its status tells in words."""
 REBUFFS_MAX: Final = 50
 """How many writes that were turned down the rollout's status names."""
 
@@ -112,7 +115,8 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     holds += course.holds if course is not None else ()
     summary = summarise(seen, holds, stop)
     if course is not None:
-        summary = replace(summary, state=state_of(course.record, stop, is_moving=summary.state == "progressing"))
+        state = state_of(course.record, stop, is_moving=summary.state == "progressing")
+        summary = replace(summary, state=state, told=told_of(course.holds if stop is None else (stop,)))
     writing, ask_again_at = write_rollout(
         seen, admitted.ledger, summary, now, course.record if course is not None else None
     )
@@ -218,9 +222,16 @@ def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion)
     if course.record.mode is Mode.DELEGATED and (is_open or state not in ("", NodePhase.UPGRADE_DONE.value)):
         is_settled = is_open and node.facts.is_in_sync and state == NodePhase.UPGRADE_DONE.value
         return NOTHING if is_settled else Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state or "none"))
-    is_ours = course.record.mode is not Mode.BY_HAND
-    is_new = is_ours and course.record.phase in LEAKING and node.facts.is_in_sync and not _was_let_in(node, course.record)
-    if is_new and node.facts.driver is not None and wants(node.facts, str(target)):
+    unclear = why_unclear(node) if course.record.mode is Mode.DIRECT else None
+    if unclear is not None:
+        return Step(hold=unclear)
+    is_new = course.record.phase in LEAKING and node.facts.is_in_sync and not _was_let_in(node, course.record)
+    if (
+        is_new
+        and course.record.mode is not Mode.BY_HAND
+        and node.facts.driver is not None
+        and wants(node.facts, str(target))
+    ):
         # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
         return Step(hold=hold(node.name, HoldCode.LEAKED, version=node.facts.driver.version))
     is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
@@ -351,6 +362,15 @@ def write_rollout(
         return (), None
     due_at = before.summarised_at + SUMMARY_SECONDS
     return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
+
+
+def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
+    """Why a campaign waits, in words: who reads its status has no controller to ask."""
+    return tuple(
+        Told(code=held.code, why=explain.why(held), next_step=explain.next_step(held), until=held.until)
+        for held in list(holds)[:TOLD_MAX]
+        if held.code is not HoldCode.WRITE_IN_FLIGHT
+    )
 
 
 def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> str:

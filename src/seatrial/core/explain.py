@@ -146,6 +146,12 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "Give the rollout spec.publish.via: git with the file that {writer} brings into the cluster, "
         "or change the version there yourself.",
     ),
+    HoldCode.TAKEN_OVER: _says(
+        "{resource} is to carry {version}, but {writer} wrote {found} there since the rollout began, "
+        "and is not overruled",
+        "If that is meant to last, end the rollout with `seatrial rollout abort {subject} --reason ...`; "
+        "to go on, write {version} there again.",
+    ),
     HoldCode.BY_HAND_PENDING: _says(
         "{component} is moved by people, {before} to {version}, and not seen yet on {nodes}{silent_text}",
         "{hand_step}",
@@ -268,8 +274,9 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.WRITE_IN_FLIGHT: _says("a write of ours is not yet answered, or not yet to be seen", _BY_ITSELF),
     HoldCode.WRITE_REFUSED: _says(
-        "the API server turned our last write down: {why}",
-        "It is tried again by itself; if it stays so, check the controller's rights with `kubectl auth can-i --list`.",
+        "our last write was turned down: {why}",
+        "It is tried again by itself; if it stays so, check the controller's rights: in the cluster with "
+        "`kubectl auth can-i --list`, in a repository its login and the branch's protection.",
     ),
     HoldCode.CORDON_LOST: _says(
         "somebody uncordoned the node while it was being upgraded",

@@ -44,6 +44,7 @@ class HoldCode(StrEnum):
     PUBLISH_PENDING = "publish-pending"
     MERGE_PENDING = "merge-pending"
     WRITTEN_BY_ANOTHER = "written-by-another"
+    TAKEN_OVER = "taken-over"
     PREPULLING = "prepulling"
     IMAGE_NOT_PULLED = "image-not-pulled"
     BY_HAND_PENDING = "by-hand-pending"

@@ -57,10 +57,9 @@ VALIDATOR_SECONDS: Final = 60.0
 
 def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     """The next step of one node."""
-    if node.fault is RecordFault.UNREADABLE:
-        return Step(hold=hold(node.name, HoldCode.RECORD_UNREADABLE, found=node.fault_text))
-    if node.fault is RecordFault.EDITED:
-        return Step(hold=hold(node.name, HoldCode.RECORD_EDITED, found=node.fault_text, recorded=_phase_text(node)))
+    unclear = why_unclear(node)
+    if unclear is not None:
+        return Step(hold=unclear)
     rebuff = orders.rebuffs.get(node.name)
     if rebuff is not None and now < retry_at(rebuff):
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
@@ -96,6 +95,15 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
             return _step_failed(node, orders, now)
         case _:
             assert_never(phase)
+
+
+def why_unclear(node: NodeSeen) -> Hold | None:
+    """Why it cannot be told where a node stands: what we wrote on it is not as we wrote it."""
+    if node.fault is RecordFault.UNREADABLE:
+        return hold(node.name, HoldCode.RECORD_UNREADABLE, found=node.fault_text)
+    if node.fault is RecordFault.EDITED:
+        return hold(node.name, HoldCode.RECORD_EDITED, found=node.fault_text, recorded=_phase_text(node))
+    return None
 
 
 def _is_admitted(node: NodeSeen, orders: Orders) -> bool:

@@ -22,8 +22,7 @@ _AT_WORK = frozenset(phase.value for phase in NodePhase) - {
 def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
     """Why the campaign cannot begin; empty when it can."""
     found = (
-        *_others(view),
-        _after(view),
+        *behind(view),
         *_denied(view),
         why_source(view) if view.campaign.has_source else None,
         _no_canary(view, chosen),
@@ -34,6 +33,12 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         _closed(view),
     )
     return tuple(held for held in found if held is not None)
+
+
+def behind(view: View) -> tuple[Hold, ...]:
+    """Which rollouts it has to let go first: those under way, and the one it comes after."""
+    after = _after(view)
+    return (*_others(view), *((after,) if after is not None else ()))
 
 
 def why_source(view: View) -> Hold | None:

@@ -74,8 +74,37 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     if other:
         told = {"resource": missing[0][0], "version": missing[0][1], "writer": other}
         return (), (hold(view.name, HoldCode.WRITTEN_BY_ANOTHER, told),)
+    if via is Via.DIRECT and step is not PublishStep.REVERT:
+        told = _taken_over(view, missing)
+        if told:
+            return (), (view.hold(HoldCode.TAKEN_OVER, **told),)
     act = Publish(rollout=view.name, step=step, versions=missing, via=via)
     return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
+
+
+def _taken_over(view: View, missing: Versions) -> dict[str, str]:
+    """What somebody wrote into a resource since the campaign began; empty when it is as we found it.
+
+    A third version is theirs. So is the one from before us, once the canary has run ours: who puts it back by hand may
+    be in a hurry, and is not to be overruled by a machine.
+    """
+    baseline, has_carried = (
+        dict(view.record.baseline),
+        any(is_same(carrier.version, view.target) for carrier in view.operator.carriers),
+    )
+    for resource, text in missing:
+        found, before = carried(resource, view.operator), baseline.get(resource, "")
+        is_back = view.record.round > 0 and (_has_run(view, resource) or not has_carried)
+        if found and before and (is_back or not is_same(found, before)):
+            writer = next((carrier.writer for carrier in view.operator.carriers if carrier.name == resource), "")
+            return {"resource": resource, "version": text, "found": found, "writer": writer or "somebody"}
+    return {}
+
+
+def _has_run(view: View, resource: str) -> bool:
+    """Whether a node of this resource runs the target, and so was given it."""
+    drivers = (node.facts.driver for name, node in view.nodes.items() if view.resource_of(name) == resource)
+    return any(driver is not None and is_same(driver.version, view.target) for driver in drivers)
 
 
 def await_carried(view: View, wanted: Versions) -> Outcome:

@@ -108,7 +108,9 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         raise CoreBug(f"{intent.rollout} is no campaign; decide moves its nodes without one.")
     record = seen.rollout.campaign
     if record is None:
-        return Course(record=CampaignRecord(entered_at=now, history=(Turn(phase=RolloutPhase.PROPOSED, at=now),)))
+        record = CampaignRecord(entered_at=now, history=(Turn(phase=RolloutPhase.PROPOSED, at=now),))
+        view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
+        return Course(record=record, holds=preflight.behind(view))
     view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
     if intent.is_paused:
         return _pause(view)

@@ -325,12 +325,23 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Why a rollout as a whole waits, in words: the reason, the next step, and until when at the latest."""
+
+    code: str
+    why: str
+    next_step: str
+    until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the rollout's status tells people: counts by phase, holds by code."""
+    """What the rollout's status tells people: counts by phase, holds by code, and the rollout's own in words."""
 
     state: str
     counts: tuple[tuple[str, int], ...] = ()
     holds: tuple[tuple[str, int], ...] = ()
+    told: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

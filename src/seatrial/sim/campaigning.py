@@ -34,6 +34,7 @@ RESTING: Final = frozenset(
         HoldCode.GATE_UNKNOWN,
         HoldCode.FAILURE_BUDGET,
         HoldCode.WRITTEN_BY_ANOTHER,
+        HoldCode.TAKEN_OVER,
         HoldCode.REVERT_CONFLICT,
         HoldCode.ENTRY_BAD,
         HoldCode.MATRIX_CHANGED,

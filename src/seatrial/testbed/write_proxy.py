@@ -114,9 +114,11 @@ class WriteProxy:
         connector = aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context(cafile=str(self._authority)))
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
             # Its handlers end with the connection, or the watches of the dead would stay open for minutes.
-            runner = web.ServerRunner(web.Server(partial(self._answer, session), handler_cancellation=True))
+            runner = web.ServerRunner(
+                web.Server(partial(self._answer, session), handler_cancellation=True), shutdown_timeout=1.0
+            )
             await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=1.0)
+            site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             self._write_kubeconfig(runner.addresses[0][1])
             self._is_up.set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from seatrial.adapters.kube import choosing
@@ -64,3 +66,10 @@ def test_other_campaigns_count_from_their_first_act_to_their_end() -> None:
     ]
     assert choosing.others(records, "autumn") == ("spring", "summer")
     assert choosing.others(records, "spring") == ("summer",)
+
+
+def test_who_waits_for_half_done_nodes_lets_whoever_finishes_them_go_first() -> None:
+    made, waiting = campaign(SPRING, RolloutPhase.PROPOSED)
+    held = (made, replace(waiting, summary=Summary(state="waiting", holds=(("half-done", 1),))))
+    assert choosing.whose_turn([held, plain(SUMMER, "waiting")]) == "summer"
+    assert choosing.whose_turn([held, plain(SUMMER, "done")]) == "spring"

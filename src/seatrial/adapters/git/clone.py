@@ -176,7 +176,11 @@ class Clone:
                     raise GitUnavailable(
                         f"Somebody else works in the clone in {self._folder}. Try again, or name another folder."
                     ) from err
-                yield
+                try:
+                    yield
+                finally:
+                    # Closing is not enough: a program that another thread starts right now has a copy of the file.
+                    fcntl.flock(lock, fcntl.LOCK_UN)
         finally:
             self._turn.release()
 

@@ -113,7 +113,8 @@ class Access:
                 except errors.ClusterError:
                     seconds = RETRY_SECONDS  # what was answered before stays; the streams tell of the outage
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), seconds)
+                async with asyncio.timeout(seconds):  # not wait_for: Python 3.11's may lose a cancellation
+                    await self._changed.wait()
 
     async def _ask(self, wanted: tuple[Right, ...]) -> None:
         answers = [await self._client.create(keys.ACCESS_REVIEWS, _review(right), AccessReview) for right in wanted]

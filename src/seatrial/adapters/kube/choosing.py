@@ -2,8 +2,9 @@
 
     under way ─▶ the oldest of them       none under way ─▶ the oldest not begun      all ended ─▶ the youngest
 
-Of those not begun, who comes after a rollout that is not Done stands behind those who do not; and of those that ended,
-who moved no driver stands behind those who did, since nodes that come late still want theirs.
+Of those not begun, who comes after a rollout that is not Done stands behind those who do not, and so does who waits for
+half-done nodes, since another may be there to finish them; and of those that ended, who moved no driver stands behind
+those who did, since nodes that come late still want theirs.
 
 Tests: tests/adapters/kube/test_choosing.py
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.holds import HoldCode
 from seatrial.core.rollout import ENDED
 from seatrial.core.snapshot import RolloutRecord
 
@@ -26,6 +28,7 @@ def whose_turn(records: Iterable[tuple[str, RolloutRecord]], after: Mapping[str,
     going = [each for each in found if not _has_ended(each[2])]
     done = {record.name for _, _, record in found if phase_of(record) is RolloutPhase.DONE}
     waiting = {name for name, other in (after or {}).items() if other and other not in done}
+    waiting |= {record.name for _, _, record in found if _waits_for_half_done(record)}
     if going:
         return min(going, key=lambda each: (not _has_begun(each[2]), each[1] in waiting, each[0], each[1]))[1]
     return max(found, key=lambda each: (not _is_by_hand(each[2]), each[0], each[1]))[1] if found else ""
@@ -59,6 +62,10 @@ def _has_ended(record: RolloutRecord) -> bool:
     if record.campaign is not None:
         return record.campaign.phase in ENDED
     return record.summary is not None and record.summary.state == "done"
+
+
+def _waits_for_half_done(record: RolloutRecord) -> bool:
+    return record.summary is not None and HoldCode.HALF_DONE.value in dict(record.summary.holds)
 
 
 def _is_by_hand(record: RolloutRecord) -> bool:

@@ -556,8 +556,16 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     history: tuple[TurnEntry, ...] = ()
 
 
+class Wait(Model, frozen=True):
+    code: str = ""
+    why: str = ""
+    next: str = ""
+    until: str = ""
+
+
 class RolloutStatus(Model, frozen=True):
     state: str = ""
+    waits: tuple[Wait, ...] = ()
     conditions: tuple[Condition, ...] = ()
     campaign: CampaignStatus | None = None
     admitted: tuple[AdmissionEntry, ...] = ()

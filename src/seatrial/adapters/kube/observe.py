@@ -533,13 +533,15 @@ class KubeObserver:
         nodes = self.all_nodes()
         selector = rollout.spec.node_selector
         admitted = frozenset(entry.node for entry in rollout.status.admitted)
-        key = (tuple(sorted(selector.items())), admitted)
+        key = (rollout.metadata.name, tuple(sorted(selector.items())), admitted)
         if self._members_key != key:
             self._members_key = key
             self._members = {
                 item.metadata.name: nodes[item.metadata.name]
                 for item in self.nodes.store
                 if is_member(item.metadata.name, item.labels, selector, admitted)
+                # What we marked is ours until the mark is gone, whatever becomes of its labels meanwhile.
+                or rollout.metadata.name in (item.labels.get(keys.CANARY_LABEL), item.skipped_by)
             }
         return self._members
 

@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from seatrial.adapters.kube import models
-from seatrial.core import intent as intents
 from seatrial.core import by_hand, windows
+from seatrial.core import intent as intents
 from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
 from seatrial.core.gates import Gate
 from seatrial.core.intent import Intent

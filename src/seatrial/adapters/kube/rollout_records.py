@@ -20,7 +20,7 @@ from seatrial.adapters.kube.records import instant_of, text_of
 from seatrial.core import conditions
 from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary
+from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
 
 EnumT = TypeVar("EnumT", bound=Enum)
 
@@ -32,7 +32,10 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
     """The rollout's status as a record; a campaign that cannot be read is a ValueError that says where."""
     status = rollout.status
     summary = Summary(
-        state=status.state, counts=tuple(sorted(status.counts.items())), holds=tuple(sorted(status.holds.items()))
+        state=status.state,
+        counts=tuple(sorted(status.counts.items())),
+        holds=tuple(sorted(status.holds.items())),
+        told=tuple(_read_told(entry) for entry in status.waits),
     )
     return RolloutRecord(
         name=rollout.metadata.name,
@@ -44,6 +47,16 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         attentive_since=_instant_or_never(status.attentive_since),
         campaign=_read_campaign(status.campaign) if status.campaign is not None else None,
     )
+
+
+def _read_told(entry: models.Wait) -> Told:
+    until = _instant_or_never(entry.until) if entry.until else None
+    return Told(code=entry.code, why=entry.why, next_step=entry.next, until=until)
+
+
+def _written_told(told: Told) -> dict[str, str]:
+    until = {"until": text_of(told.until)} if told.until is not None else {}
+    return {"code": told.code, "why": told.why, "next": told.next_step, **until}
 
 
 def _read_rebuff(entry: models.TurnedDown) -> Rebuff:
@@ -70,6 +83,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         "admitted": [{"node": admission.node, "attempt": admission.attempt} for admission in record.admitted],
         "counts": dict(summary.counts),
         "holds": dict(summary.holds),
+        "waits": [_written_told(each) for each in summary.told],
         "summarisedAt": text_of(record.summarised_at),
         "attentiveSince": text_of(record.attentive_since),
         "turnedDown": [

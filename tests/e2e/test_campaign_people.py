@@ -1,0 +1,246 @@
+"""What people say to a campaign: yes, not yet, only at night, stop, undo it, and after that one the next.
+
+Each story has a rollout of its own, on one stage; what is looked at is what the controller says, and what it leaves
+alone until it is told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from seatrial.adapters.kube import keys
+from seatrial.testbed.control_plane import ControlPlane
+from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, a_policy, light_stage
+
+pytestmark = pytest.mark.cluster
+
+PREFIX = "people"
+WATCHED = {"growth": "fixed", "first": 1, "pauseSeconds": 3600}
+"""Waves of one node; each is watched for an hour."""
+
+
+@pytest.fixture(scope="module")
+def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
+    """The stage of all stories."""
+    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
+        yield made
+
+
+@pytest.fixture
+def stage(shared: LightStage) -> LightStage:
+    """The stage, with nothing left of the story before."""
+    shared.open()
+    return shared
+
+
+# ── yes ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nothing_moves_at_any_point_before_a_person_says_yes(stage: LightStage) -> None:
+    stage.begin("asked", approvals={"manual": ["canary", "waves", "promotion"]})
+    stage.wait_held("approval-pending", saying="before the canary is touched")
+    assert stage.wait_holds("approval-pending")["phase"] == "Proposed"
+    assert stage.condition("Progressing") == ("False", "ApprovalPending")
+    assert stage.run("status").returncode == 12
+    assert "`seatrial rollout approve asked canary`" in stage.run("why", "asked").stdout
+    assert not stage.touched()
+    assert not stage.marks()
+    assert not stage.writes("clusterpolicies")
+
+    stage.do("rollout", "approve", "asked", "canary")
+    stage.wait_held("approval-pending", saying="before the fleet follows the canary")
+    assert stage.phases()[-1] == "Baking"
+    assert stage.touched() == {stage.canary}
+
+    stage.do("rollout", "approve", "asked", "waves")
+    stage.wait_held("approval-pending", saying="before the matrix is promoted")
+    assert stage.phases()[-1] == "Waving"
+    assert stage.touched() == set(stage.fleet.nodes)
+    assert stage.do("rollout", "promote", "asked").startswith("asked: promotion is approved.")
+    stage.wait_phase("Done")
+    assert not stage.marks()
+
+
+def test_a_failed_canary_waits_for_a_yes_before_it_is_undone(stage: LightStage) -> None:
+    name = stage.fleet.nodes[0]
+    stage.fleet.break_driver(name, "module-load", restart_count=11)
+    try:
+        stage.begin("asked-back", canary={"nodes": [name]}, approvals={"manual": ["rollback"]})
+        told = stage.wait_held("rollback-pending")
+        assert f"canary {name} failed" in told
+        assert stage.plane.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == stage.target
+        assert stage.phases()[-1] == "Canary"
+        stage.do("rollout", "approve", "asked-back", "rollback")
+        stage.wait_phase("Reverting")
+    finally:
+        stage.fleet.mend(name)
+    stage.wait_phase("Reverted")
+    assert stage.touched() == {name}
+    assert not stage.marks()
+    assert not stage.cordoned()
+
+
+def test_outside_of_its_window_nothing_starts(stage: LightStage) -> None:
+    soon = datetime.now(UTC) + timedelta(hours=3)
+    closed = {"open": [{"start": f"{soon:%H:%M}", "minutes": 60}]}
+    stage.begin("at-night", windows=closed)
+    stage.wait_held("outside-window")
+    assert stage.wait_holds("outside-window")["phase"] == "Proposed"
+    (held,) = json.loads(stage.run("status", "-o", "json").stdout)["holds"]
+    assert held["code"] == "outside-window"
+    assert datetime.fromtimestamp(held["until"], UTC).strftime("%H:%M") == f"{soon:%H:%M}"
+    assert not stage.touched()
+    assert not stage.writes("clusterpolicies")
+
+    stage.patch(windows={"open": [{"start": "00:00", "minutes": 1440}]}, **LONG_BAKE)
+    stage.wait_phase("Baking")
+    stage.patch(windows=closed, bake={"durationSeconds": 1, "everySeconds": 1})
+    stage.wait_phase("Waving")
+    stage.wait_held("outside-window", count=2)
+    assert stage.touched() == {stage.canary}, "the canary bakes at any hour, and nobody follows it now"
+    stage.patch(windows=None)
+    stage.wait_phase("Done")
+
+
+def test_a_pause_freezes_the_bake_and_counts_for_nothing(stage: LightStage) -> None:
+    stage.begin("paused", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    stage.do("rollout", "pause", "paused")
+    stage.wait_phase("Paused")
+    baked, number = stage.campaign().get("bakedSeconds", 0), stage.campaign()["round"]
+    stage.wait_holds("paused")
+    assert stage.condition("Progressing") == ("False", "Paused")
+    stage.do("rollout", "resume", "paused")
+    stage.wait_phase("Baking")
+    began = next(turn["at"] for turn in reversed(stage.campaign()["history"]) if turn["phase"] == "Paused")
+    ended = stage.campaign()["enteredAt"]
+    away_seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
+    stage.wait(lambda: stage.campaign()["round"] > number + 1, "another round")
+    now = datetime.now(UTC) - datetime.fromisoformat(ended)
+    assert stage.campaign()["bakedSeconds"] <= baked + now.total_seconds() + 1.5, f"{away_seconds} s are no evidence"
+    stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
+    stage.wait_phase("Done")
+
+
+# ── no ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_abort_before_the_beginning_writes_nothing(stage: LightStage) -> None:
+    stage.begin("unbegun", approvals={"manual": ["canary"]})
+    stage.wait_held("approval-pending")
+    stage.do("rollout", "abort", "unbegun", "--reason", "not this one", "-y")
+    stage.wait_phase("Reverted")
+    assert stage.campaign()["why"] == "not this one"
+    assert not stage.touched()
+    assert not stage.writes("clusterpolicies")
+    assert not stage.writes("nodes")
+
+
+def test_an_abort_while_the_canary_is_at_work_takes_it_back(stage: LightStage) -> None:
+    name = stage.fleet.nodes[0]
+    stage.fleet.break_driver(name, "image-pull")
+    try:
+        stage.begin("from-canary", canary={"nodes": [name]})
+        stage.wait_held("driver-starting", name)
+        stage.do("rollout", "abort", "from-canary", "--reason", "wrong image", "-y")
+        stage.wait_phase("Reverting")
+        stage.wait_held("nodes-going-back")
+    finally:
+        stage.fleet.mend(name)
+    stage.wait_phase("Reverted")
+    assert_all_back(stage, touched={name})
+
+
+def test_an_abort_during_the_bake_takes_the_canary_back(stage: LightStage) -> None:
+    stage.begin("from-bake", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    stage.do("rollout", "abort", "from-bake", "--reason", "another time", "-y")
+    stage.wait_phase("Reverted")
+    assert_all_back(stage, touched={stage.fleet.nodes[0]})
+    assert stage.condition("Ended") == ("True", "Reverted")
+    assert stage.condition("Healthy") == ("False", "Undone")
+
+
+def test_an_abort_between_two_waves_takes_back_who_went_and_leaves_the_rest(stage: LightStage) -> None:
+    stage.begin("from-waves", waves=WATCHED)
+    stage.wait_held("wave-pause")
+    went = stage.touched()
+    assert len(went) == 2
+    stage.do("rollout", "abort", "from-waves", "--reason", "slower in the wave", "-y")
+    stage.wait_phase("Reverted")
+    assert_all_back(stage, touched=went)
+
+
+# ── the next ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_second_rollout_waits_for_the_first_and_goes_on_when_it_ended(stage: LightStage) -> None:
+    stage.begin("one", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    before = stage.running
+    stage.target, stage.running = "575.57.08", stage.target
+    stage.begin("two")
+    told = stage.run("why", "two").stdout
+    assert "one" in told
+    assert "is under way" in told
+    assert stage.touched() == {stage.fleet.nodes[0]}
+    assert not stage.campaign()
+
+    stage.rollout = "one"
+    stage.do("rollout", "abort", "one", "--reason", "the other first", "-y")
+    stage.wait_phase("Reverted")
+    stage.rollout = "two"
+    stage.wait_phase("Done")
+    assert set(stage.fleet.driver_versions().values()) == {"575.57.08"}
+    assert stage.campaign()["baseline"] == [{"resource": f"ClusterPolicy/{POLICY}", "version": before}]
+    assert not stage.marks()
+
+
+def test_what_was_done_can_be_rolled_back_after_a_later_one_was_undone(stage: LightStage) -> None:
+    stage.begin("good")
+    stage.wait_phase("Done")
+    good, stage.target = stage.target, "580.105.08"
+    stage.begin("bad", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    stage.do("rollout", "abort", "bad", "--reason", "worse", "-y")
+    stage.wait_phase("Reverted")
+    assert set(stage.fleet.driver_versions().values()) == {good}
+    stage.rollout = "good"
+    said = stage.do("rollback", "--reason", "that one too", "-y")
+    assert said.startswith("good is being undone.")
+    stage.wait_phase("Reverted")
+    assert set(stage.fleet.driver_versions().values()) == {stage.running}
+    assert not stage.marks()
+
+
+# ── where NVIDIA's controller moves the nodes ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_skip_label_of_ours_that_somebody_takes_away_comes_back_and_a_persons_stays(stage: LightStage) -> None:
+    name, other, persons = stage.fleet.nodes
+    stage.plane.apply([a_policy(stage.running, auto_upgrade=True)])
+    stage.label(persons, f"{keys.SKIP_LABEL}=true")
+    stage.begin("delegated", mode="delegated", canary={"nodes": [name]})
+    stage.wait_held("canary-at-work")
+    assert keys.SKIPPED_BY_ANNOTATION not in stage.node(persons)["annotations"]
+    stage.label(other, f"{keys.SKIP_LABEL}-")
+    stage.wait(lambda: stage.node(other)["labels"].get(keys.SKIP_LABEL) == "true", "the label to come back")
+    assert stage.node(other)["annotations"][keys.SKIPPED_BY_ANNOTATION] == "delegated"
+    assert not stage.touched(), "we move nobody where NVIDIA's controller does"
+    stage.do("rollout", "abort", "delegated", "--reason", "enough seen", "-y")
+    stage.wait_phase("Reverted")
+    assert stage.marks() == [f"{persons}: {keys.SKIP_LABEL}"]
+    stage.label(persons, f"{keys.SKIP_LABEL}-")
+
+
+def assert_all_back(stage: LightStage, *, touched: set[str]) -> None:
+    """Everything is as it was, and nobody else was touched on the way."""
+    assert set(stage.fleet.driver_versions().values()) == {stage.running}
+    assert stage.plane.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == stage.running
+    assert stage.touched() == touched
+    assert not stage.cordoned()
+    assert not stage.marks()

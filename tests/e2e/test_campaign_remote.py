@@ -1,0 +1,131 @@
+"""The repository of a campaign fails it at every step: away, changed, rewritten, protected. It waits, says so, goes on.
+
+One rollout lives from its matrix commit to its rollback, through these tests in their order; nothing is done twice and
+nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from seatrial.testbed.control_plane import ControlPlane
+from tests.e2e.campaigns import MATRIX, PUBLISHED
+from tests.e2e.light_stage import POLICY, LightStage, light_stage
+
+pytestmark = pytest.mark.cluster
+
+PREFIX = "remote"
+LIFE = "life"
+
+
+@pytest.fixture(scope="module")
+def stage(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
+    """The stage, with a rollout that waits for a person before the waves and before the promotion."""
+    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX) as made:
+        made.open()
+        made.lay_out()
+        yield made
+
+
+def test_a_remote_that_is_away_keeps_the_canary_from_starting(stage: LightStage) -> None:
+    stage.begin(LIFE, **stage.by_git(approvals={"manual": ["waves", "promotion"]}))
+    stage.wait(lambda: len(stage.remote_log()) == 2, "the canary's commit")
+    stage.wait_held("publish-pending")
+    with stage.remote_away():
+        told = stage.wait_held("source-unreachable")
+        assert str(stage.remote) in told
+        stage.set_version(stage.target)  # as if the commit had been brought into the cluster before
+        stage.wait_held("not-its-turn", stage.canary)
+        assert stage.wait_holds("source-unreachable")["phase"] == "Canary"
+        answer = stage.run("why", LIFE)
+        assert "source-unreachable" in answer.stdout
+        assert not stage.touched()
+    with stage.synced():
+        stage.wait_phase("Baking")
+    assert stage.touched() == {stage.canary}
+    assert stage.remote_log().count(f"Driver {stage.target} for the canary {stage.canary}") == 1
+
+
+def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage: LightStage) -> None:
+    with stage.synced():
+        stage.wait_held("approval-pending", saying="before the fleet follows the canary")
+        good = stage.matrix()
+        stage.commit("Another one", **{MATRIX: good.replace(stage.target, "575.57.08")})
+        stage.do("rollout", "approve", LIFE, "waves")
+        told = stage.wait_held("matrix-changed")
+        assert f"the matrix now says 575.57.08, and the rollout was made for {stage.target}" in told
+
+        stage.commit("No canary any more", **{MATRIX: good.partition("  canary:")[0]})
+        assert "canary" in stage.wait_held("matrix-problem")
+
+        stage.commit("As it was", **{MATRIX: good})
+
+        head = stage.git("rev-parse", "HEAD").strip()
+        tree = stage.git("rev-parse", "HEAD^{tree}").strip()
+        alone = stage.git("commit-tree", tree, "-m", "All of it in one").strip()
+        stage.git("push", "--quiet", "--force", "origin", f"{alone}:main")
+        stage.wait_held("history-rewritten")
+        assert stage.wait_holds("history-rewritten")["phase"] == "Waving"
+        assert stage.condition("Progressing") == ("False", "HistoryRewritten")
+        with stage.remote_away():
+            stage.wait_held("source-unreachable", count=2)
+        stage.wait_held("history-rewritten", count=2)
+        assert stage.touched() == {stage.canary}, "nobody of the fleet moved"
+
+        stage.git("push", "--quiet", "--force", "origin", f"{head}:main")
+        stage.wait_held("approval-pending", saying="before the matrix is promoted")
+    assert stage.touched() == set(stage.fleet.nodes)
+    assert set(stage.fleet.driver_versions().values()) == {stage.target}
+
+
+def test_a_remote_that_is_away_holds_the_promotion_and_it_is_done_once(stage: LightStage) -> None:
+    with stage.remote_away():
+        stage.do("rollout", "approve", LIFE, "promotion")
+        stage.wait_phase("Promoting")
+        stage.wait_held("source-unreachable", count=3)
+        refuse(stage.remote.with_suffix(".away"), "this branch is closed until Monday")
+    told = stage.wait_held("write-refused")
+    assert "this branch is closed until Monday" in told
+    assert not stage.tags()
+    (stage.remote / "hooks" / "pre-receive").unlink()
+    stage.wait_phase("Done")
+    assert stage.remote_log().count(f"Promote driver {stage.target} to production") == 1
+    assert [tag.rpartition("-")[2] for tag in stage.tags()] == ["stable"]
+    assert not stage.marks()
+
+
+def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_back(stage: LightStage) -> None:
+    tags = stage.tags()
+    with stage.synced():
+        with stage.remote_away():
+            said = stage.do("rollback", "--reason", "two nodes lost their NVLink", "-y")
+            assert "life is being undone" in said
+            stage.wait_phase("Reverting")
+            stage.wait_held("source-unreachable", count=4)
+            assert stage.plane.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == stage.target
+            assert set(stage.fleet.driver_versions().values()) == {stage.target}
+        stage.wait_phase("Reverted")
+    assert set(stage.fleet.driver_versions().values()) == {stage.running}
+    reverts = [subject for subject in stage.remote_log() if subject.startswith(("Revert ", "Mark "))]
+    assert len(reverts) == 2, reverts
+    assert reverts[-1] == f"Mark driver {stage.target} as bad"
+    head, _, rest = stage.matrix().partition("canary:")
+    assert f'driver: "{stage.running}"' in head, "production is what it was"
+    assert "two nodes lost their NVLink" in rest
+    assert f'version: "{stage.running}"' in stage.shown(PUBLISHED)
+    assert stage.tags() == tags, "what was tagged was tagged"
+    assert not stage.marks()
+    data = json.loads(stage.run("status", "-o", "json").stdout)
+    assert data["rollout"]["state"] == "reverted"
+
+
+def refuse(remote: Path, why: str) -> None:
+    """Let a remote turn every push down."""
+    hook = remote / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\necho '{why}' >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+
