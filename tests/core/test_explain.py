@@ -38,6 +38,7 @@ from tests.builders import (
     NEW,
     NOW,
     OLD,
+    POLICY,
     a_campaign,
     a_campaign_record,
     a_done_node,
@@ -175,6 +176,15 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.WRITTEN_BY_ANOTHER: (
         at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator(writer="argocd-controller")),
+        CAREFUL,
+    ),
+    HoldCode.TAKEN_OVER: (
+        at(
+            RolloutPhase.CANARY,
+            an_old_node(canary_of="spring"),
+            operator=an_operator("575.57.08", writer="kubectl-edit"),
+            record={"baseline": ((POLICY, OLD.version),)},
+        ),
         CAREFUL,
     ),
     HoldCode.PREPULLING: (at(RolloutPhase.CANARY, waiting(canary_of="spring", wanted=NAMED)), CAREFUL),

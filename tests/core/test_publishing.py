@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from seatrial.core import publishing
 from seatrial.core.actions import Publish
 from seatrial.core.campaign import PublishStep, RolloutPhase, Via
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.snapshot import DriverRevision, NodeSeen, OperatorFacts
+from seatrial.core.snapshot import Carrier, DriverRevision, NodeSeen, OperatorFacts
 from seatrial.core.standing import ANY
 from seatrial.core.views import View
 from tests.builders import (
@@ -118,6 +119,40 @@ def test_who_writes_the_resource_from_a_repository_is_named_and_not_fought(write
 
 def test_a_person_who_wrote_the_resource_last_does_not_mind() -> None:
     assert told(view(operator=an_operator(writer="kubectl-edit"))) == ((PUBLISH,), [HoldCode.PUBLISH_PENDING])
+
+
+BEGUN = a_campaign_record(RolloutPhase.CANARY, baseline=((POLICY, OLD.version),))
+AFTER_A_ROUND = a_campaign_record(RolloutPhase.CANARY, baseline=((POLICY, OLD.version),), round=1)
+
+
+def test_a_third_version_that_a_person_writes_is_named_and_not_overruled() -> None:
+    there = view(operator=an_operator("575.57.08", writer="kubectl-edit"), campaign=BEGUN)
+    acts, holds = publishing.publish(there, PublishStep.CANARY, WANTED)
+    params = {"resource": POLICY, "version": NEW.version, "found": "575.57.08", "writer": "kubectl-edit"}
+    assert (acts, holds) == ((), (hold("spring", HoldCode.TAKEN_OVER, params, since=900.0),))
+    assert told(there, PublishStep.REVERT) == ((replace(PUBLISH, step=PublishStep.REVERT),), [HoldCode.PUBLISH_PENDING])
+
+
+def test_a_version_that_a_person_puts_back_after_the_canary_ran_is_not_overruled() -> None:
+    ran = an_old_node(driver=a_driver("n1", version=NEW.version))
+    assert told(view(ran, campaign=AFTER_A_ROUND)) == ((), [HoldCode.TAKEN_OVER])
+    assert told(view(an_old_node(), campaign=AFTER_A_ROUND)) == ((), [HoldCode.TAKEN_OVER])
+    assert told(view(ran, campaign=BEGUN)) == ((PUBLISH,), [HoldCode.PUBLISH_PENDING])
+
+
+def test_another_resource_is_published_to_while_the_first_one_still_carries_the_target() -> None:
+    canary = a_node(owner="canary")
+    fleet = an_old_node("n2", owner="fleet")
+    carriers = (
+        Carrier(name="NVIDIADriver/canary", version=NEW.version),
+        Carrier(name="NVIDIADriver/fleet", version=OLD.version),
+    )
+    baseline = (("NVIDIADriver/canary", OLD.version), ("NVIDIADriver/fleet", OLD.version))
+    record = a_campaign_record(RolloutPhase.CANARY, baseline=baseline, round=1)
+    seen = view(canary, fleet, operator=replace(an_operator(), carriers=carriers), campaign=record)
+    wanted = (("NVIDIADriver/fleet", NEW.version),)
+    acts, _ = publishing.publish(seen, PublishStep.CANARY, wanted)
+    assert [act.versions for act in acts if isinstance(act, Publish)] == [wanted]
 
 
 def test_a_commit_is_made_once_and_then_waited_for() -> None:

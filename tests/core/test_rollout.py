@@ -833,6 +833,15 @@ def test_a_node_that_got_the_new_driver_before_its_turn_is_told_and_one_that_had
     assert told(seen) == {"n2": HoldCode.LEAKED, "n3": HoldCode.LEAKED}
 
 
+def test_a_note_of_ours_that_somebody_changed_is_told_of_whoever_waits_too() -> None:
+    edited = replace(canary(), fault=RecordFault.EDITED, fault_text="cordon-required")
+    garbled = replace(waiting("n2"), fault=RecordFault.UNREADABLE, fault_text="no JSON")
+    assert told(at(RolloutPhase.BAKING, edited, garbled, record=BAKING)) == {
+        "n1": HoldCode.RECORD_EDITED,
+        "n2": HoldCode.RECORD_UNREADABLE,
+    }
+
+
 def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
     nodes = (
         a_well_node(canary_of="spring", nvidia_state="upgrade-done"),

@@ -52,6 +52,8 @@ HELD: dict[str, tuple[bytes, ...]] = {
 
 The last two are of a wave: nodes are admitted to the ledger, and one of them is cordoned.
 """
+FEW = 3
+"""Writes after which a leader is in the middle of something."""
 PUSH = "push"
 PUSH_HOOK = """#!/bin/sh
 touch {folder}/pushing
@@ -72,6 +74,8 @@ class Candidate:
     controller: ControllerProcess
     frozen_by: str = ""
     """The kind of write at which it is frozen, once it has left and before it arrives."""
+    frozen_after: int = 0
+    """How many of its writes are answered before it is frozen; 0 for never."""
     done: list[Write] = field(default_factory=list)
     """Its writes that the API server has answered, in order."""
     held: Write | None = None
@@ -86,6 +90,11 @@ class Candidate:
         if self.held is not None:
             self._release.wait()
         return True
+
+    def after(self, write: Write) -> None:
+        self.done.append(write)
+        if len(self.done) == self.frozen_after:
+            self.controller.freeze()
 
     def release(self) -> Write:
         """Let what was held up go on, and say how the write was answered that it was frozen by."""
@@ -117,7 +126,7 @@ class Cast:
     stack: ExitStack
     all: list[Candidate] = field(default_factory=list)
 
-    def enter(self, *, frozen_by: str = "") -> Candidate:
+    def enter(self, *, frozen_by: str = "", frozen_after: int = 0) -> Candidate:
         """A further candidate; returns when it leads, or stands by."""
         name = f"candidate-{len(self.all)}"
         folder = self.folder / name
@@ -129,8 +138,15 @@ class Cast:
             proxy.kubeconfig, "", folder, lease_seconds=LEASE_SECONDS, environment=environment
         )
         user = f"system:serviceaccount:seatrial:{name}"
-        made = Candidate(name=name, user=user, folder=folder, controller=controller, frozen_by=frozen_by)
-        proxy.before, proxy.after = made.before, made.done.append
+        made = Candidate(
+            name=name,
+            user=user,
+            folder=folder,
+            controller=controller,
+            frozen_by=frozen_by,
+            frozen_after=frozen_after,
+        )
+        proxy.before, proxy.after = made.before, made.after
         self.all.append(made)
         controller.start()
         self.stack.callback(controller.kill)
@@ -279,14 +295,13 @@ def test_leaders_frozen_with_a_write_on_its_way_change_nothing_once_another_lead
 
 
 def test_a_leader_killed_and_one_frozen_mid_wave_spend_no_node_twice(cast: Cast) -> None:
-    killed, frozen = cast.enter(), cast.enter()
+    killed, frozen = cast.enter(), cast.enter(frozen_after=FEW)
     begin(cast, "killed", OLD, BAD)
     cast.wait(lambda: is_mid_wave(cast), "a wave to be under way")
     killed.controller.kill()
-    cast.wait_leads(frozen, 2)
+    cast.wait_leads(frozen, FEW)
     last = cast.enter()
-    frozen.controller.freeze()
-    cast.wait_leads(last, 3)
+    cast.wait_leads(last, FEW)
     frozen.controller.thaw()
     frozen.controller.wait_dead(TIMEOUT_SECONDS)
     assert not frozen.controller.is_running

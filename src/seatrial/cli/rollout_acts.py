@@ -139,6 +139,14 @@ def what_is_undone(rollout: Rollout) -> list[str]:
         return [f"{rollout.name} has not begun: it ends, and nothing has to be taken back."]
     counts = rollout.status.get("counts") or {}
     done = counts.get("upgrade-done", 0)
+    step = spec.get("byHand")
+    if step:
+        back = next((each["version"] for each in campaign.get("baseline") or ()), "what was there before")
+        way = "no way back is known, and you will be asked whether it stays" if step.get("oneWay") else f"back to {back}"
+        return [
+            f"Undoing {rollout.name} ({rollout.phase}, to {step['component']} {step['version']}) means:",
+            f"  people put it back on every node that has it: {way}",
+        ]
     lines = [f"Undoing {rollout.name} ({rollout.phase}, to driver {rollout.target}) means:"]
     lines += [f"  {each['resource']} carries {each['version']} again" for each in campaign.get("baseline") or ()]
     via = (spec.get("publish") or {}).get("via") or "direct"

@@ -140,7 +140,7 @@ def picture_of(found: Look) -> Picture | None:
     return Picture(
         at=found.at,
         name=intent.rollout,
-        target=str(intent.target),
+        target=view.target,
         before=", ".join(sorted({version for _, version in record.baseline})),
         source=_source(found, intent.rollout),
         campaign=campaign,

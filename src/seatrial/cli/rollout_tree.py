@@ -133,18 +133,22 @@ def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_MOVERS = {"delegated": "NVIDIA's controller moves the nodes", "by-hand": "people move it"}
+
+
 def _head(picture: Picture, ink: Ink) -> Iterator[str]:
     record = picture.record
     was = f"{picture.before} {ink.sign('to')} " if picture.before else ""
-    yield f"{ink.paint(picture.name, 'bold')}  driver {was}{picture.target}"
+    step = picture.campaign.by_hand
+    what = step.component.value if step is not None else "driver"
+    yield f"{ink.paint(picture.name, 'bold')}  {what} {was}{picture.target}"
     yield _path(picture, ink)
     age = explain.span(picture.at - record.entered_at)
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
         phase = f"Paused in {record.paused_in.value} for {age}"
     left = f", about {explain.span(picture.left_seconds)} left" if picture.left_seconds is not None else ""
-    moves = "NVIDIA's controller moves the nodes" if picture.mode == "delegated" else "seatrial moves the nodes"
-    yield f"{phase}{left}; {moves} ({picture.mode})"
+    yield f"{phase}{left}; {_MOVERS.get(picture.mode, 'seatrial moves the nodes')} ({picture.mode})"
     if picture.source:
         yield ink.paint(picture.source, "faint")
     if record.why:

@@ -142,7 +142,7 @@ def _print_table(found: Look) -> None:
         return
     seen, intent = found.sight.seen, found.sight.intent
     _print_campaign(found)
-    console.print(f"Rollout   {intent.rollout} to driver {intent.target}: {_state(found)}", style="bold")
+    console.print(f"Rollout   {intent.rollout} to {intent.goal}: {_state(found)}", style="bold")
     failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
     console.print(f"Limits    {_limits(intent.limits)}, {failures}")
     for name, policy in sorted(intent.pools.items()):

@@ -59,7 +59,7 @@ def describe_rollout(found: Look) -> list[str]:
     if found.sight is None or found.decision is None:
         return ["Answer    the rollout cannot be read, so nothing is moved."]
     intent = found.sight.intent
-    lines = [f"Rollout   {intent.rollout} to driver {intent.target}"]
+    lines = [f"Rollout   {intent.rollout} to {intent.goal}"]
     picture = picture_of(found)
     if picture is None:
         mine = [held for held in found.decision.waits if held.subject == intent.rollout]

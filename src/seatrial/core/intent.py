@@ -101,6 +101,12 @@ class Intent:
     def limits(self) -> Limits:
         return self.policy.limits
 
+    @property
+    def goal(self) -> str:
+        """What is wanted, for people: a driver, or what they move themselves."""
+        step = self.campaign.by_hand if self.campaign is not None else None
+        return f"{step.component.value} {step.version}" if step is not None else f"driver {self.target}"
+
     def policy_for(self, facts: NodeFacts) -> Policy:
         """The policy that holds for one node."""
         return self.pools.get(facts.owner, self.policy)

@@ -88,13 +88,11 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
     A third version is theirs. So is the one from before us, once the canary has run ours: who puts it back by hand may
     be in a hurry, and is not to be overruled by a machine.
     """
-    baseline, has_carried = (
-        dict(view.record.baseline),
-        any(is_same(carrier.version, view.target) for carrier in view.operator.carriers),
-    )
+    baseline = dict(view.record.baseline)
+    is_carried = any(is_same(carrier.version, view.target) for carrier in view.operator.carriers)
     for resource, text in missing:
         found, before = carried(resource, view.operator), baseline.get(resource, "")
-        is_back = view.record.round > 0 and (_has_run(view, resource) or not has_carried)
+        is_back = view.record.round > 0 and (_has_run(view, resource) or not is_carried)
         if found and before and (is_back or not is_same(found, before)):
             writer = next((carrier.writer for carrier in view.operator.carriers if carrier.name == resource), "")
             return {"resource": resource, "version": text, "found": found, "writer": writer or "somebody"}
