@@ -19,7 +19,7 @@ $(READY): pyproject.toml uv.lock
 	@UV_PROJECT_ENVIRONMENT=$(VENV) $(RUN)/uv sync --quiet --frozen --inexact --extra testbed
 	@touch $@
 
-demo: $(READY) ## watch an upgrade of 24 simulated nodes (no cluster, no GPU, no root)
+demo: $(READY) ## watch two rollouts over 24 simulated nodes, one to the tag and one taken back (no cluster, no GPU)
 	@$(RUN)/seatrial demo
 
 test: $(READY) lint ## everything, on a real control plane (built once, then cached)

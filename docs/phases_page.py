@@ -11,7 +11,7 @@ from typing import Final
 
 from docs import drawing
 from seatrial.core.campaign import Bake, Point, RolloutPhase
-from seatrial.core.rollout import TRANSITIONS
+from seatrial.core.course import TRANSITIONS
 
 Way = tuple[RolloutPhase, RolloutPhase]
 MAIN: Final = (

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from seatrial.core.actions import Action, WriteNodeRecord
-from seatrial.core.campaign import Campaign, CampaignRecord, Mode, RolloutPhase, SourceFacts, Turn
+from seatrial.core.actions import Action, Publish, WriteNodeRecord
+from seatrial.core.campaign import Campaign, CampaignRecord, Mode, PublishStep, RolloutPhase, SourceFacts, Turn, Via
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
 from seatrial.core.gates import Gate, Measurement, Verdict
@@ -192,8 +192,16 @@ def a_fleet(size: int, phase: NodePhase | None = None, **changes: Any) -> tuple[
 
 def an_operator(version: str = OLD.version, *, writer: str = "", **changes: Any) -> OperatorFacts:
     """A GPU Operator whose ClusterPolicy carries a version, and that leaves the nodes to us."""
-    carrier = Carrier(name=POLICY, version=version, writer=writer)
+    # As a way back since 900 leaves it; a campaign on its way forward does not look at the note.
+    carrier = Carrier(name=POLICY, version=version, writer=writer, note="spring/revert/900")
     return replace(OperatorFacts(kind=POLICY, driver_version=version, carriers=(carrier,)), **changes)
+
+
+def published(step: PublishStep, *versions: tuple[str, str], note: str = "") -> Publish:
+    """The write of these versions into resources as `an_operator` and its like show them."""
+    expects = tuple((name, "") for name, _ in versions)
+    note = note or f"spring/{step}"
+    return Publish(rollout="spring", step=step, versions=versions, via=Via.DIRECT, expects=expects, note=note)
 
 
 SMOKE: Final = Gate(name="smoke", image="example.com/smoke:1")

@@ -13,9 +13,10 @@ import pytest
 from seatrial.cli import rollout, rollout_plan, rollout_spec
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
-from seatrial.cli.rollout_pick import Rollout
+from seatrial.cli.rollout_pick import Rollout, meant
 from seatrial.cli.rollout_plan import Chain, PlanUnusable
 from seatrial.cli.rollout_spec import CalledWrongly
+from tests.adapters.git.remotes import bare
 
 ON = date(2026, 9, 1)
 RUNS = {
@@ -153,6 +154,21 @@ def test_an_entry_is_planned_as_seatrial_plan_does(here: Path, plan: dict[str, A
     assert rollout_plan.chain_of(args, planned, target, ON).resources == chain(plan, "--name", "spring").resources
 
 
+def test_from_a_repository_the_last_step_promotes_and_every_commit_knows_where_to_go(here: Path) -> None:
+    remote = bare(here)
+    text = (here / "gpu-version-matrix.yaml").read_text(encoding="utf-8")
+    commit = remote.person().write("gpu-version-matrix.yaml", text)
+    url = str(remote.path)
+    args = asked("--to", "canary", "--git", url, "--publish", "git", "--publish-path", "cluster/gpu.yaml")
+    rollout_spec.check_options(args)
+    target = rollout_plan._target(args, ON)
+    found = rollout_plan.chain_of(args, rollout_plan._planned(args, target, ON), target, ON)
+    git = {"url": url, "branch": "main", "path": "gpu-version-matrix.yaml", "commit": commit}
+    assert [each["spec"].get("matrix") for each in found.resources] == [None] * 3 + [{"git": git, "entry": "canary"}]
+    driver = found.resources[1]["spec"]
+    assert driver["publish"] == {"via": "git", "git": {"path": "cluster/gpu.yaml", "url": url}}
+
+
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -207,3 +223,10 @@ def test_what_is_there_under_the_name_has_to_say_the_same(plan: dict[str, Any]) 
     there["spec"]["byHand"]["version"] = "v25.3.5"
     with pytest.raises(PlanUnusable, match=r"its spec\.byHand\.version is another"):
         rollout_plan.check_same(resource, Rollout(raw=there))
+
+
+def test_without_a_name_the_step_that_waits_for_no_other_is_meant(plan: dict[str, Any]) -> None:
+    steps = [Rollout(raw=each) for each in chain(plan, "--name", "spring").resources]
+    assert meant(steps).name == "spring-1-gpu-operator"
+    done = Rollout(raw={**steps[0].raw, "status": {"phase": "Done"}})
+    assert meant([done, *steps[1:]]).name == "spring-2-driver"

@@ -14,7 +14,7 @@ from seatrial.cli.rollout_tree import Ink
 from seatrial.core.campaign import RolloutPhase, Turn
 from seatrial.core.decide import decide
 from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import NodePhase, NodeSeen, Summary
+from seatrial.core.snapshot import NodePhase, NodeSeen, Summary, Told
 from seatrial.ports import Sight
 from tests import builders
 
@@ -144,9 +144,11 @@ def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None
 
 
 def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:
-    summary = Summary(state="waiting", holds=(("entry-bad", 1),))
+    told = Told(code="entry-bad", why="the entry is marked bad: slow", next_step="Choose another set.")
+    summary = Summary(state="waiting", holds=(("entry-bad", 1),), told=(told,))
     picture = a_picture(RolloutPhase.PROPOSED, summary=summary)
     assert "entry-bad" in drawn(picture)
+    assert "the entry is marked bad: slow. Choose another set." in drawn(picture)
     assert picture.exit_code is ExitCode.HELD
 
 

@@ -15,7 +15,9 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.report import Report
 from seatrial.cli.rollout_source import Target
 from seatrial.cli.rollout_start import Around
-from seatrial.core.campaign import Canary, Mode, Point, RolloutPhase, Via
+from seatrial.core.campaign import ByHand, Canary, Mode, Point, RolloutPhase, Via
+from seatrial.core.holds import HoldCode
+from seatrial.core.matrix import Component
 from seatrial.core.snapshot import NodeSeen, OperatorFacts
 from tests import builders
 
@@ -145,3 +147,11 @@ def test_a_fleet_of_500_is_tried_within_seconds() -> None:
     trial = rollout_trial.rehearse(around(*nodes), TARGET)
     assert trial.is_judged
     assert time.process_time() - began < 20
+
+
+def test_a_step_by_hand_marks_its_canary_and_then_waits_for_people() -> None:
+    firmware = ByHand(component=Component.FIRMWARE_CX7, version="28.44.1036")
+    trial = rollout_trial.rehearse(around(by_hand=firmware, publish=Via.NOBODY), TARGET)
+    assert [held.code for held in trial.holds] == [HoldCode.BY_HAND_PENDING]
+    assert trial.is_held
+    assert {each.what.partition("/")[0] for each in trial.writes} <= {"gpurollout", "GPURollout", "Node", "node"}

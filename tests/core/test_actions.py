@@ -93,7 +93,7 @@ ACTS: list[tuple[Action, str, str, bool]] = [
     (MarkBad(rollout="spring", why="Xid 79"), "spring/bad", "rollout/spring/bad", False),
     (Promote(rollout="spring", date="", tag_base="v1"), "spring/promotion/v1", "rollout/spring/promotion", False),
     (PROBE, "spring/gate/smoke/n1/2.1", "rollout/spring/gate/smoke/n1", False),
-    (SWITCH, "spring/auto-upgrade/ClusterPolicy/gpu=False", "rollout/spring/auto-upgrade/ClusterPolicy/gpu", False),
+    (SWITCH, "spring/auto-upgrade/ClusterPolicy/gpu=False@", "rollout/spring/auto-upgrade/ClusterPolicy/gpu", False),
     (MakePool(rollout="spring", name="gpu"), "spring/make-pool/gpu", "rollout/spring/pool/gpu", False),
     (
         RemovePool(rollout="spring", name="gpu", expect="3"),

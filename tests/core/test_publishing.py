@@ -31,10 +31,12 @@ from tests.builders import (
     an_intent,
     an_old_node,
     an_operator,
+    published,
 )
 
 WANTED = ((POLICY, NEW.version),)
-PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=WANTED, via=Via.DIRECT)
+PUBLISH = published(PublishStep.CANARY, *WANTED)
+BACK = published(PublishStep.REVERT, *WANTED, note="spring/revert/900")
 
 
 def view(*nodes: NodeSeen, via: Via = Via.DIRECT, **changes: Any) -> View:
@@ -130,7 +132,7 @@ def test_a_third_version_that_a_person_writes_is_named_and_not_overruled() -> No
     acts, holds = publishing.publish(there, PublishStep.CANARY, WANTED)
     params = {"resource": POLICY, "version": NEW.version, "found": "575.57.08", "writer": "kubectl-edit"}
     assert (acts, holds) == ((), (hold("spring", HoldCode.TAKEN_OVER, params, since=900.0),))
-    assert told(there, PublishStep.REVERT) == ((replace(PUBLISH, step=PublishStep.REVERT),), [HoldCode.PUBLISH_PENDING])
+    assert told(there, PublishStep.REVERT) == ((BACK,), [HoldCode.PUBLISH_PENDING])
 
 
 def test_a_version_that_a_person_puts_back_after_the_canary_ran_is_not_overruled() -> None:
@@ -191,3 +193,12 @@ def test_a_node_is_published_for_when_its_resource_carries_the_target() -> None:
 def test_an_image_that_says_no_version_is_never_seen_to_follow() -> None:
     silent = a_node(wanted=DriverRevision(hash="x", version=""))
     assert told(view(silent, operator=an_operator(NEW.version))) == ((), [HoldCode.PUBLISH_PENDING])
+
+
+def test_on_the_way_back_a_resource_is_noted_on_although_it_carries_the_old_version_already() -> None:
+    clean = replace(an_operator(), carriers=(replace(an_operator().carriers[0], note="", resource_version="7"),))
+    there = view(operator=clean, campaign=a_campaign_record(RolloutPhase.REVERTING))
+    acts, _ = publishing.publish(there, PublishStep.REVERT, ((POLICY, OLD.version),))
+    wanted = published(PublishStep.REVERT, (POLICY, OLD.version), note="spring/revert/900")
+    assert acts == (replace(wanted, expects=((POLICY, "7"),)),), "a late write of ours is then bound to what is gone"
+    assert publishing.publish(view(campaign=there.record), PublishStep.REVERT, ((POLICY, OLD.version),)) == ((), ())

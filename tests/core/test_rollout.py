@@ -31,6 +31,7 @@ from seatrial.core.campaign import (
     Via,
     Waves,
 )
+from seatrial.core.course import ENDED, HISTORY_MAX, TRANSITIONS, Course
 from seatrial.core.decide import decide
 from seatrial.core.errors import CoreBug
 from seatrial.core.gates import TRIES_MAX, GateResult, Verdict
@@ -38,8 +39,17 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Domain, Intent, Order, Retries
 from seatrial.core.invariants import broken
 from seatrial.core.policy import Share
-from seatrial.core.rollout import ENDED, HISTORY_MAX, TRANSITIONS, Course, step_rollout
-from seatrial.core.snapshot import Carrier, Freshness, MachinePool, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.rollout import step_rollout
+from seatrial.core.snapshot import (
+    Carrier,
+    Freshness,
+    MachinePool,
+    NodePhase,
+    NodeSeen,
+    OperatorFacts,
+    RecordFault,
+    Snapshot,
+)
 from tests.builders import (
     NEW,
     NOW,
@@ -59,6 +69,7 @@ from tests.builders import (
     an_intent,
     an_old_node,
     an_operator,
+    published,
 )
 
 FORWARD = an_operator(NEW.version)
@@ -182,7 +193,7 @@ def test_a_canary_is_marked_before_its_version_is_published() -> None:
 def test_the_version_is_published_once_the_canary_is_marked() -> None:
     course = course_of(at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=BACK))
     versions = ((POLICY, NEW.version),)
-    assert course.acts == (Publish(rollout="spring", step=PublishStep.CANARY, versions=versions, via=Via.DIRECT),)
+    assert course.acts == (published(PublishStep.CANARY, *versions),)
     assert codes(course) == [HoldCode.PUBLISH_PENDING]
 
 
@@ -512,7 +523,7 @@ def test_what_other_resources_own_is_published_with_the_first_wave() -> None:
     )
     course = course_of(seen)
     versions = (("NVIDIADriver/b", NEW.version),)
-    assert course.acts == (Publish(rollout="spring", step=PublishStep.FLEET, versions=versions, via=Via.DIRECT),)
+    assert course.acts == (published(PublishStep.FLEET, *versions),)
     assert (course.open, codes(course)) == (frozenset(), [HoldCode.PUBLISH_PENDING])
 
 
@@ -678,7 +689,7 @@ def test_a_campaign_is_undone_once(phase: RolloutPhase) -> None:
 def test_what_was_published_goes_back_first() -> None:
     course = course_of(reverting(canary(), waiting(), operator=FORWARD))
     versions = ((POLICY, OLD.version),)
-    assert course.acts == (Publish(rollout="spring", step=PublishStep.REVERT, versions=versions, via=Via.DIRECT),)
+    assert course.acts == (published(PublishStep.REVERT, *versions, note="spring/revert/900"),)
     assert (course.open, codes(course)) == (frozenset(), [HoldCode.PUBLISH_PENDING, HoldCode.NODES_GOING_BACK])
 
 
@@ -746,6 +757,15 @@ def test_commits_that_conflict_with_those_of_others_wait_for_a_person() -> None:
     source = replace(IN_GIT, conflict="values.yaml was changed by 1234abc")
     course = course_of(reverting(canary(), source=source, operator=FORWARD), careful(publish=Via.GIT))
     assert (course.acts, codes(course)) == ((), [HoldCode.REVERT_CONFLICT, HoldCode.NODES_GOING_BACK])
+
+
+def test_after_a_conflict_the_old_version_put_there_by_hand_will_do_unless_the_matrix_was_promoted() -> None:
+    source = replace(IN_GIT, steps=((PublishStep.CANARY, "c1"),), conflict="values.yaml was changed by 1234abc")
+    by_hand = course_of(reverting(an_old_node(), source=source), careful(publish=Via.GIT))
+    assert HoldCode.REVERT_CONFLICT not in codes(by_hand)
+    promoted = replace(source, steps=(*source.steps, (PublishStep.PROMOTION, "c3")))
+    held = course_of(reverting(an_old_node(), source=promoted), careful(publish=Via.GIT))
+    assert HoldCode.REVERT_CONFLICT in codes(held)
 
 
 def test_a_repository_out_of_reach_is_told_of_once() -> None:

@@ -1,4 +1,4 @@
-"""A stage for campaigns without the GPU Operator: a fleet with a driver DaemonSet, and a ClusterPolicy of NVIDIA's kind.
+"""A stage for campaigns without the GPU Operator: a fleet with a driver DaemonSet, and a ClusterPolicy nobody owns.
 
 What the operator would do is one deed here: it writes the ClusterPolicy's version into the DaemonSet. Who moves the
 nodes, publishes and reverts is our controller, one process for all stories; each story wants the driver that the fleet
@@ -140,6 +140,11 @@ class LightStage(Ground):
         matrix = f"# Story {self.story}.\n{matrix_of(self.running, self.target)}"
         files = {MATRIX: matrix, PUBLISHED: published_of("cluster-policy", self.running)}
         self.commit(f"Try driver {self.target} on the canary", **files)
+
+    def fetched(self) -> str:
+        """The remote's newest commit, brought into the person's clone."""
+        self.git("fetch", "--quiet", "origin", "main")
+        return self.git("rev-parse", "origin/main").strip()
 
     # ── acting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

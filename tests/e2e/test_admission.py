@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
 """What the API server fills in where a rollout names its target alone."""
 GIT = {"url": "https://git.example/gpu.git"}
 GATE = {"name": "nccl", "image": "registry.example/nccl-tests:2.27"}
+FIRMWARE = {"component": "firmware_cx7", "version": "28.43.2026"}
 NIGHT = {"start": "22:00", "minutes": 360}
 
 Submit = Callable[..., dict[str, Any]]
@@ -166,6 +167,15 @@ def test_every_default_of_a_campaign_is_filled_in(submit: Submit) -> None:
             id="configmap",
         ),
         pytest.param(
+            {
+                "canary": {"count": 1},
+                "publish": {"via": "none"},
+                "byHand": FIRMWARE | {"before": "28.39.1002", "instructions": "By the BMC.", "oneWay": True},
+                "after": "winter",
+            },
+            id="by-hand",
+        ),
+        pytest.param(
             {"canary": {"count": 1}, "mode": "delegated", "publish": {"via": "none"}, "abort": ""}, id="delegated"
         ),
     ],
@@ -186,6 +196,11 @@ def test_a_rollout_with_a_canary_may_have_a_name_as_long_as_a_label(cluster: Con
 
 def a_campaign(**spec: Any) -> dict[str, Any]:
     return {"canary": {}, **spec}
+
+
+def by_hand(**spec: Any) -> dict[str, Any]:
+    said = {"publish": {"via": "none"}, "byHand": FIRMWARE} | spec
+    return a_campaign(**{key: value for key, value in said.items() if value is not None})
 
 
 def to_git(**git: Any) -> dict[str, Any]:
@@ -211,6 +226,17 @@ def with_window(**window: Any) -> dict[str, Any]:
         ({"notifications": {"webhook": "https://chat.example/hook"}}, "notifications needs canary"),
         ({"mode": "delegated"}, "mode needs canary"),
         ({"prepull": False}, "prepull: false needs canary"),
+        ({"byHand": FIRMWARE}, "byHand needs canary"),
+        ({"after": "winter"}, "after needs canary"),
+        # steps that people take, and what they come after
+        (by_hand(publish={"via": "direct"}), "byHand needs publish.via: none"),
+        (by_hand(publish=None), "byHand needs publish.via: none"),
+        (by_hand(mode="direct"), "byHand needs mode auto, since people move the nodes"),
+        (by_hand(byHand={"component": "bios", "version": "1"}), "spec.byHand.component: Unsupported value"),
+        (by_hand(byHand={"component": "gpu_driver", "version": "1"}), "spec.byHand.component: Unsupported value"),
+        (by_hand(byHand={"component": "nccl"}), "spec.byHand.version: Required value"),
+        (by_hand(byHand=FIRMWARE | {"instructions": "x" * 4097}), "spec.byHand.instructions: Too long"),
+        (a_campaign(after=NAME), "a rollout cannot come after itself"),
         # the target
         ({"target": {"driver": "580"}}, "spec.target.driver"),
         ({"target": {}}, "spec.target.driver: Required value"),
@@ -327,6 +353,9 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(submit: Submit, spec: dic
         (a_campaign(), {"canary": None}, "canary cannot be taken away, since all nodes would go at once"),
         (a_campaign(), {"publish": {"via": "none"}}, "publish.via cannot change"),
         (a_campaign(publish={"via": "none"}), {"publish": None}, "publish.via cannot change"),
+        (by_hand(), {"byHand": None}, "byHand cannot change to another component or version"),
+        (by_hand(), {"byHand": {"version": "28.44.1036"}}, "byHand cannot change to another component or version"),
+        (a_campaign(publish={"via": "none"}), {"byHand": FIRMWARE}, "byHand cannot change to another component"),
         (a_campaign(abort="it smokes"), {"abort": None}, "abort cannot be withdrawn"),
         (a_campaign(abort="it smokes"), {"abort": ""}, "abort cannot be withdrawn"),
     ],
@@ -353,6 +382,13 @@ def test_what_people_decide_under_way_can_be_changed(cluster: ControlPlane, subm
     assert stored(cluster) == before | changes
     patch(cluster, publish=None, abort="gpu-03 and gpu-04 smoke")
     assert stored(cluster)["abort"] == "gpu-03 and gpu-04 smoke"
+
+
+def test_a_step_may_be_let_go_without_the_one_before_it(cluster: ControlPlane, submit: Submit) -> None:
+    submit(**by_hand(after="winter"))
+    patch(cluster, after=None, byHand={"instructions": "By the BMC, rack by rack."})
+    assert stored(cluster)["byHand"]["instructions"] == "By the BMC, rack by rack."
+    assert "after" not in stored(cluster)
 
 
 def test_the_target_of_a_rollout_without_a_canary_can_be_taken_back(cluster: ControlPlane, submit: Submit) -> None:
@@ -442,7 +478,7 @@ def test_people_see_where_a_campaign_stands(cluster: ControlPlane, submit: Submi
     headings, row = cluster.kubectl("get", "gpur", NAME, "-o", "wide").splitlines()
     assert headings.split() == [
         *("NAME", "TARGET", "PHASE", "STATE", "WHY", "HEALTHY", "WAVE", "DONE", "FAILED"),
-        *("CANARY", "MODE", "PAUSED", "AGE"),
+        *("CANARY", "MODE", "BY-HAND", "AFTER", "PAUSED", "AGE"),
     ]
     assert row.split()[:-1] == [
         *(NAME, "580.105.08", "Waving", "progressing", "WaveAtWork", "True", "2", "2"),

@@ -1,19 +1,21 @@
 """What goes wrong around a campaign: what the controller then says, and what it does not do.
 
-Two stages. On the first each story has a rollout of its own, published straight into a ClusterPolicy. On the second one
-rollout lives from its matrix commit to its rollback, and the repository fails it at every step.
+Each story has a rollout of its own, published straight into a ClusterPolicy; what goes wrong with a repository is in
+test_campaign_remote.py, what people say in test_campaign_people.py.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.testbed import gate_runs, manifests
+from seatrial.testbed import errors, gate_runs, manifests, waiting
 from seatrial.testbed.control_plane import ControlPlane
-from tests.e2e.light_stage import LONG_BAKE, RESOURCE, LightStage, light_stage
+from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage, light_stage
 
 pytestmark = pytest.mark.cluster
 
@@ -129,47 +131,61 @@ def test_a_canary_label_that_somebody_takes_away_comes_back(stage: LightStage) -
     assert not stage.marks()
 
 
-def test_a_canary_that_leaves_the_selector_is_not_left_with_our_label(stage: LightStage) -> None:
-    stage.begin("unselected", **LONG_BAKE)
+def test_a_canary_that_leaves_the_selector_stays_ours_until_our_label_is_gone(stage: LightStage) -> None:
+    for each in stage.fleet.nodes:
+        stage.label(each, "example.org/pool=trial")
+    stage.begin("unselected", nodeSelector={"example.org/pool": "trial"}, **LONG_BAKE)
     stage.wait_phase("Baking")
-    name = stage.canary
-    stage.label(name, f"{manifests.FLEET_LABEL}=elsewhere")
-    try:
-        stage.wait_turned("Canary", count=2)
-        stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
-        stage.wait_phase("Done")
-        assert keys.CANARY_LABEL not in stage.node(name)["labels"]
-    finally:
-        stage.label(name, f"{manifests.FLEET_LABEL}={PREFIX}")
-
-
-def test_a_record_label_that_somebody_edits_is_named_and_nobody_guesses(stage: LightStage) -> None:
-    stage.begin("edited", **LONG_BAKE)
-    stage.wait_phase("Baking")
-    name, other = stage.canary, stage.others[0]
-    touched = len(driver_pods_gone(stage))
-    stage.label(name, f"{keys.STATE_LABEL}=pod-restart-required")
-    stage.label(other, f"{keys.STATE_LABEL}=cordon-required")
-    told = stage.wait_held("record-edited", name)
-    assert "the state label says pod-restart-required, our record says upgrade-done" in told
-    stage.wait_held("record-edited", other)
-    assert len(driver_pods_gone(stage)) == touched, "nothing is done that the label says"
-    assert stage.touched() == {name}
-    for each in (name, other):
-        stage.label(each, f"{keys.STATE_LABEL}-")
+    name, number = stage.canary, stage.campaign()["round"]
+    stage.label(name, "example.org/pool-")
+    stage.wait(lambda: stage.campaign()["round"] > number + 1, "two more rounds")
+    assert stage.canary == name
+    assert stage.phases()[-1] == "Baking"
     stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
     stage.wait_phase("Done")
+    assert not stage.marks()
 
 
-def test_a_version_that_a_person_writes_during_the_bake_is_not_fought(stage: LightStage) -> None:
-    stage.begin("rewritten", **LONG_BAKE)
+def test_a_note_of_ours_that_somebody_edits_is_named_and_nobody_guesses(stage: LightStage) -> None:
+    stage.begin("edited", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    name, (edited, garbled) = stage.canary, stage.others
+    gone = len(driver_pods_gone(stage))
+    stage.label(name, f"{keys.STATE_LABEL}=pod-restart-required")
+    stage.label(edited, f"{keys.STATE_LABEL}=cordon-required")
+    stage.plane.kubectl("annotate", "node", garbled, f"{keys.RECORD_ANNOTATION}=once upon a time", "--overwrite")
+    told = stage.wait_held("record-edited", name)
+    assert "the state label says pod-restart-required, our record says upgrade-done" in told
+    stage.wait_held("record-edited", edited)
+    stage.wait_held("record-unreadable", garbled)
+    assert len(driver_pods_gone(stage)) == gone, "nothing is done that the label says"
+    assert stage.touched() == {name}
+    for each in stage.fleet.nodes:
+        stage.label(each, f"{keys.STATE_LABEL}-")
+    stage.plane.kubectl("annotate", "node", garbled, f"{keys.RECORD_ANNOTATION}-")
+    stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
+    stage.wait_phase("Done")
+    assert set(stage.fleet.driver_versions().values()) == {stage.target}
+
+
+def test_a_version_that_a_person_writes_during_the_bake_is_not_overruled(stage: LightStage) -> None:
+    stage.begin("overruled", **LONG_BAKE)
     stage.wait_phase("Baking")
     name = stage.canary
-    other = "575.57.08"
-    stage.set_version(other)
-    stage.wait_turned("Canary", count=2)
-    stage.wait_held("publish-pending", count=2)
-    stage.wait(lambda: len(stage.writes("clusterpolicies")) >= 2, "a second write")
+    stage.set_version("575.57.08")
+    told = stage.wait_held("taken-over")
+    assert f"{RESOURCE} is to carry {stage.target}, but kubectl-edit wrote 575.57.08 there" in told
+    stage.set_version(stage.running)
+    assert stage.wait_holds("taken-over")["phase"] == "Canary"
+    assert stage.condition("Progressing") == ("False", "TakenOver")
+    assert len(stage.writes("clusterpolicies")) == 1, "ours, from before"
+    assert stage.fleet.driver_versions()[name] == stage.target, "and nobody is moved meanwhile"
+    stage.set_version(stage.target)
+    stage.wait_turned("Baking", count=2)
+    assert stage.touched() == {name}
+    stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
+    stage.wait_phase("Done")
+    assert len(stage.writes("clusterpolicies")) == 1
 
 
 def test_what_a_syncer_puts_back_is_named_and_not_fought(stage: LightStage) -> None:
@@ -179,12 +195,11 @@ def test_what_a_syncer_puts_back_is_named_and_not_fought(stage: LightStage) -> N
     with stage.synced(manager="argocd-controller", is_healing=True):
         told = stage.wait_held("written-by-another")
         assert f"{RESOURCE} is to carry {stage.target}, but argocd-controller writes it from a repository" in told
-        status = stage.wait_holds("written-by-another")
-        assert status["phase"] == "Canary"
-        assert stage.condition("Progressing") == ("False", "WrittenByAnother")
+        assert stage.status()["phase"] == "Canary"
+        assert len(stage.writes("clusterpolicies")) == 1, "we wrote once, and never again"
         stage.do("rollout", "abort", "healed", "--reason", "the repository has it", "-y")
         stage.wait_phase("Reverted")
-    assert len(stage.writes("clusterpolicies")) == 1, "we wrote once, and never again"
+    assert len(stage.writes("clusterpolicies")) <= 2, "on the way back no version, at most a note that it was taken"
     assert stage.touched() == {stage.fleet.nodes[0]}
     assert set(stage.fleet.driver_versions().values()) == {stage.running}
     assert not stage.marks()
@@ -197,9 +212,10 @@ def test_a_resource_that_a_syncer_owns_is_not_written_at_all(stage: LightStage) 
         stage.wait_held("written-by-another")
         answer = stage.run("why", "owned")
         assert "Give the rollout spec.publish.via: git" in answer.stdout
+        assert not stage.writes("clusterpolicies")
         stage.do("rollout", "abort", "owned", "--reason", "by git then", "-y")
         stage.wait_phase("Reverted")
-    assert not stage.writes("clusterpolicies")
+    assert stage.plane.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == stage.running
     assert not stage.touched()
     assert not stage.marks()
 
@@ -221,3 +237,92 @@ def test_a_canary_that_a_person_cordons_during_the_bake_stays_cordoned(stage: Li
 
 def driver_pods_gone(stage: LightStage) -> list[str]:
     return [pod.uid for pod in stage.history.pods(manifests.DRIVER_APP) if pod.is_gone]
+
+
+# ── a spec that cannot be meant ──────────────────────────────────────────────────────────────────────────────────────
+
+MISREAD: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"waves": {"growth": "sideways"}}, "spec.waves.growth: 'sideways' is none of fixed, linear, exponential"),
+    ({"windows": {"timeZone": "Mars/Olympus", "open": [{"start": "22:00", "minutes": 60}]}}, "spec.windows.timeZone"),
+    ({"windows": {"open": [{"start": "25:99", "minutes": 60}]}}, "spec.windows.open[0].start"),
+    ({"approvals": {"manual": ["everything"]}}, "spec.approvals.manual[0]: 'everything' is none of canary"),
+    ({"publish": {"via": "git"}}, "spec.publish.git.path"),
+    ({"matrix": {"entry": "canary"}}, "spec.matrix: the matrix is in exactly one place"),
+)
+
+
+def test_a_spec_that_an_older_definition_lets_through_is_a_fault_with_its_place(
+    stage: LightStage, lenient: None
+) -> None:
+    stage.begin("good", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    for spec, place in MISREAD:
+        stage.begin("misread", **spec)
+        answer = stage.run("status", "--rollout", "misread")
+        assert answer.returncode == 1
+        assert f"GPURollout misread cannot be read: {place}" in answer.stderr
+        assert "Traceback" not in answer.stderr
+    stage.rollout = "good"
+    number = stage.campaign()["round"]
+    stage.wait(lambda: stage.campaign()["round"] > number, "the good one to go on beside it")
+    stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
+    stage.wait_phase("Done")
+    writes = len(stage.writes("nodes"))
+    stage.wait(
+        lambda: any(" fault " in line and "misread" in line for line in stage.log_lines()[stage.said_before :]),
+        "the controller to say why it cannot read the next one",
+    )
+    assert len(stage.writes("nodes")) == writes
+    assert not stage.plane.get("gpurollout", "misread").get("status")
+
+
+@pytest.fixture
+def lenient(shared: LightStage) -> Iterator[None]:
+    """Our definition without its rules, as a release may have had it that knew fewer of them."""
+    strict = shared.plane.get("crd", "gpurollouts.seatrial.dev")
+    without_rules = json.loads(json.dumps(strict))
+    _forget_rules(without_rules["spec"]["versions"][0]["schema"])
+    _replace(shared, without_rules)
+    bad = json.dumps(
+        {
+            "apiVersion": "seatrial.dev/v1alpha1",
+            "kind": "GPURollout",
+            "metadata": {"name": "probe"},
+            "spec": {"target": {"driver": "570.124.06"}, "canary": {}, "waves": {"growth": "sideways"}},
+        }
+    )
+    waiting.wait_for(
+        lambda: _is_taken(shared, bad), what="the rules to be gone", timeout_seconds=30.0, pause_seconds=0.2
+    )
+    yield
+    shared.plane.kubectl("delete", "gpurollout", "--all")
+    _replace(shared, strict)
+    waiting.wait_for(
+        lambda: not _is_taken(shared, bad), what="the rules to be back", timeout_seconds=30.0, pause_seconds=0.2
+    )
+
+
+def _is_taken(stage: LightStage, rollout: str) -> bool:
+    try:
+        stage.plane.kubectl("create", "--dry-run=server", "--validate=ignore", "-f", "-", stdin=rollout)
+    except errors.KubectlFailed:
+        return False
+    return True
+
+
+def _replace(stage: LightStage, definition: dict[str, Any]) -> None:
+    spec = json.dumps([{"op": "replace", "path": "/spec/versions", "value": definition["spec"]["versions"]}])
+    stage.plane.kubectl("patch", "crd", definition["metadata"]["name"], "--type=json", "-p", spec)
+
+
+def _forget_rules(schema: Any) -> None:
+    """Take every rule out of a schema, and leave the shapes."""
+    if isinstance(schema, dict):
+        for rule in ("x-kubernetes-validations", "enum", "pattern", "minLength", "maxLength", "minProperties"):
+            if not isinstance(schema.get(rule), dict):
+                schema.pop(rule, None)
+        for part in schema.values():
+            _forget_rules(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            _forget_rules(part)

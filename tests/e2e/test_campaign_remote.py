@@ -14,7 +14,7 @@ import pytest
 
 from seatrial.testbed.control_plane import ControlPlane
 from tests.e2e.campaigns import MATRIX, PUBLISHED
-from tests.e2e.light_stage import POLICY, LightStage, light_stage
+from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, light_stage
 
 pytestmark = pytest.mark.cluster
 
@@ -42,7 +42,7 @@ def test_a_remote_that_is_away_keeps_the_canary_from_starting(stage: LightStage)
         stage.wait_held("not-its-turn", stage.canary)
         assert stage.wait_holds("source-unreachable")["phase"] == "Canary"
         answer = stage.run("why", LIFE)
-        assert "source-unreachable" in answer.stdout
+        assert "the matrix cannot be looked at" in answer.stdout, answer.stdout
         assert not stage.touched()
     with stage.synced():
         stage.wait_phase("Baking")
@@ -62,6 +62,8 @@ def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage:
         stage.commit("No canary any more", **{MATRIX: good.partition("  canary:")[0]})
         assert "canary" in stage.wait_held("matrix-problem")
 
+        stage.commit("Somebody knows better", **{MATRIX: f'{good}    bad: "it hangs under load"\n'})
+        assert "it hangs under load" in stage.wait_held("entry-bad")
         stage.commit("As it was", **{MATRIX: good})
 
         head = stage.git("rev-parse", "HEAD").strip()
@@ -123,9 +125,74 @@ def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_bac
     assert data["rollout"]["state"] == "reverted"
 
 
+# ── rollouts of their own ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def fresh(stage: LightStage) -> LightStage:
+    """The stage with nothing left of what was before, and a matrix that says what is next."""
+    stage.open()
+    stage.lay_out()
+    return stage
+
+
+def test_nodes_go_back_while_the_matrix_cannot_be_reached_where_we_publish_ourselves(fresh: LightStage) -> None:
+    by_git = fresh.by_git()
+    fresh.begin("straight", matrix=by_git["matrix"], **LONG_BAKE)
+    fresh.wait_phase("Baking")
+    before = fresh.remote_log()
+    with fresh.remote_away():
+        fresh.do("rollout", "abort", "straight", "--reason", "no time for Git", "-y")
+        fresh.wait(
+            lambda: set(fresh.fleet.driver_versions().values()) == {fresh.running}, "the canary to run the old driver"
+        )
+        fresh.wait_held("source-unreachable")
+        fresh.wait(lambda: not fresh.cordoned(), "the canary to be back")
+        assert fresh.status()["phase"] == "Reverting", "what is owed to the matrix is not forgotten"
+    fresh.wait_phase("Reverted")
+    assert fresh.remote_log() == [*before, f"Mark driver {fresh.target} as bad"]
+    assert "no time for Git" in fresh.matrix()
+    assert not fresh.marks()
+
+
+def test_a_revert_that_conflicts_says_what_to_type_and_goes_on_once_the_old_version_is_there(fresh: LightStage) -> None:
+    with fresh.synced():
+        fresh.begin("conflict", **fresh.by_git(**LONG_BAKE))
+        fresh.wait_phase("Baking")
+        moved = fresh.shown(PUBLISHED).replace(f'version: "{fresh.target}"', f'version: "{fresh.target}" # keep')
+        moved = moved.replace("# keep  # by the matrix", "# keep")
+        fresh.commit("A remark on the same line", **{PUBLISHED: moved})
+        fresh.do("rollout", "abort", "conflict", "--reason", "not so", "-y")
+        told = fresh.wait_held("revert-conflict")
+        assert "git revert" in told
+        assert fresh.fleet.driver_versions()[fresh.canary] == fresh.target
+        fresh.commit("Back by hand", **{PUBLISHED: moved.replace(fresh.target, fresh.running)})
+        fresh.wait_phase("Reverted")
+    assert set(fresh.fleet.driver_versions().values()) == {fresh.running}
+    assert not fresh.marks()
+
+
+def test_an_abort_after_our_commits_were_rewritten_away_waits_for_the_old_version(fresh: LightStage) -> None:
+    with fresh.synced():
+        fresh.begin("rewritten", **fresh.by_git(**LONG_BAKE))
+        fresh.wait_phase("Baking")
+        tree = fresh.git("rev-parse", f"{fresh.fetched()}^{{tree}}").strip()
+        alone = fresh.git("commit-tree", tree, "-m", "All of it in one").strip()
+        fresh.git("push", "--quiet", "--force", "origin", f"{alone}:main")
+        fresh.git("reset", "--quiet", "--hard", alone)
+        fresh.do("rollout", "abort", "rewritten", "--reason", "history", "-y")
+        fresh.wait_phase("Reverting")
+        fresh.wait_held("publish-pending", count=2)
+        assert fresh.fleet.driver_versions()[fresh.canary] == fresh.target
+        text = fresh.shown(PUBLISHED).replace(fresh.target, fresh.running)
+        fresh.commit("Back by hand", **{PUBLISHED: text})
+        fresh.wait_phase("Reverted")
+    assert set(fresh.fleet.driver_versions().values()) == {fresh.running}
+    assert not fresh.marks()
+
+
 def refuse(remote: Path, why: str) -> None:
     """Let a remote turn every push down."""
     hook = remote / "hooks" / "pre-receive"
     hook.write_text(f"#!/bin/sh\necho '{why}' >&2\nexit 1\n", encoding="utf-8")
     hook.chmod(0o755)
-

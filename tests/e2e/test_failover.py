@@ -8,7 +8,6 @@ freeze: on waking, nothing of the old leader stands between the write and the cl
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -226,13 +225,6 @@ def writes_after_losing(cast: Cast) -> dict[str, list[AuditedRequest]]:
     return found
 
 
-def told(cast: Cast) -> dict[str, list[str]]:
-    return {
-        name: [f"{one.verb} {one.resource}/{one.subresource} {one.name}: {one.code}" for one in some]
-        for name, some in writes_after_losing(cast).items()
-    }
-
-
 def _is_claim(request: AuditedRequest) -> bool:
     return request.resource == "leases" and request.verb in ("create", "update") and request.code < 300
 
@@ -255,6 +247,11 @@ def check_end(cast: Cast, version: str, *, restarts: int) -> None:
     assert ledgers[-1] == ()
 
 
+def policy_generation(cast: Cast) -> int:
+    """Grows with every change of what the ClusterPolicy asks for."""
+    return int(cast.stage.plane.get("clusterpolicy", "cluster-policy")["metadata"]["generation"])
+
+
 def is_mid_wave(cast: Cast) -> bool:
     """Whether a node beside the canary is under way, and another one still waits."""
     _, *others = cast.stage.beside.nodes
@@ -265,19 +262,18 @@ def is_mid_wave(cast: Cast) -> bool:
 
 def test_leaders_frozen_with_a_write_on_its_way_change_nothing_once_another_leads(cast: Cast) -> None:
     leader = cast.enter(frozen_by=next(iter(HELD)))
-    began_at = time.monotonic()
     begin(cast, "frozen", OLD, NEW)
     answers: dict[str, int] = {}
     for kind, following in pairwise((*HELD, PUSH)):
         held = cast.wait_held(leader)
         follower = cast.enter(frozen_by=following)
         cast.wait(lambda: follower.has_done_too(held), f"{follower.name} to do {held}")  # noqa: B023  waited for here
-        offered = cast.stage.beside.offered_versions()
+        generation = policy_generation(cast)
         answers[kind] = leader.release().code
         leader.controller.thaw()
         leader.controller.wait_dead(TIMEOUT_SECONDS)
         assert not leader.controller.is_running, "whoever has lost the Lease ends, to begin anew as a standby"
-        assert cast.stage.beside.offered_versions() == offered
+        assert policy_generation(cast) == generation
         leader = follower
     cast.wait((leader.folder / "pushing").exists, f"{leader.name} to push")
     leader.controller.freeze()
@@ -286,8 +282,12 @@ def test_leaders_frozen_with_a_write_on_its_way_change_nothing_once_another_lead
     (leader.folder / "go").touch()
     leader.controller.thaw()
     leader.controller.wait_dead(TIMEOUT_SECONDS)
-    print(leader.said()[-800:])
-    print(round(time.monotonic() - began_at), "s", answers, told(cast))
+    assert "Somebody else pushed" in leader.said()
+
+    # A version written twice is written once: that the policy stayed as it was is asked above.
+    late = [one for some in writes_after_losing(cast).values() for one in some]
+    assert [one.resource for one in late if one.code < 300] in ([], ["clusterpolicies"])
+    assert all(code in (404, 409) for kind, code in answers.items() if kind != "PATCH clusterpolicies"), answers
     check_end(cast, NEW, restarts=1)
     subjects = [f"Try driver {NEW} on the canary", f"Promote driver {NEW} to production"]
     assert cast.stage.remote_log()[1:] == subjects
@@ -306,9 +306,6 @@ def test_a_leader_killed_and_one_frozen_mid_wave_spend_no_node_twice(cast: Cast)
     frozen.controller.wait_dead(TIMEOUT_SECONDS)
     assert not frozen.controller.is_running
     wait_phase(cast, "Done")
-    late = writes_after_losing(cast)
-    assert {name: [one for one in some if one.code < 300] for name, some in late.items()} == {
-        killed.name: [],
-        frozen.name: [],
-    }
+    late = [one for some in writes_after_losing(cast).values() for one in some]
+    assert [one for one in late if one.code < 300] == []
     check_end(cast, BAD, restarts=1)

@@ -142,7 +142,7 @@ def what_is_undone(rollout: Rollout) -> list[str]:
     step = spec.get("byHand")
     if step:
         back = next((each["version"] for each in campaign.get("baseline") or ()), "what was there before")
-        way = "no way back is known, and you will be asked whether it stays" if step.get("oneWay") else f"back to {back}"
+        way = "no way back is known, and you are asked whether it stays" if step.get("oneWay") else f"back to {back}"
         return [
             f"Undoing {rollout.name} ({rollout.phase}, to {step['component']} {step['version']}) means:",
             f"  people put it back on every node that has it: {way}",

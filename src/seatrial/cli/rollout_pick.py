@@ -140,7 +140,7 @@ def meant(found: Iterable[Rollout], name: str = "") -> Rollout:
         raise RolloutMissing("there is no rollout. Begin with `seatrial rollout start`.")
     active = tuple(each for each in every if not each.is_ended)
     names = {each.name for each in active}
-    # The steps of a plan wait one for the other: the one that none of them waits for is meant.
+    # The steps of a plan wait one for the other: the one that waits for none of them is meant.
     first = tuple(each for each in active if each.spec.get("after") not in names)
     chosen = first or active or every
     if len(chosen) == 1:

@@ -65,7 +65,9 @@ def run(args: argparse.Namespace) -> int:
         print("Nothing to do: what is wanted is what runs.")
         return ExitCode.OK
     missing = asyncio.run(_try(args, chain))
-    print("\n".join(preview(chain, data, frozenset(missing), has_source=_matrix(target) is not None)), file=sys.stderr)
+    print(
+        "\n".join(preview(chain, data, frozenset(missing), has_source=_promoted(target) is not None)), file=sys.stderr
+    )
     if args.dry_run or not missing:
         _tell(chain, args.output, "" if missing else "there already")
         return ExitCode.OK
@@ -145,6 +147,11 @@ def _target(args: argparse.Namespace, on: date) -> Target | None:
 
 def _matrix(target: Target | None) -> dict[str, Any] | None:
     return target.matrix if target is not None else None
+
+
+def _promoted(target: Target | None) -> dict[str, Any] | None:
+    """The matrix whose entry the last step promotes: that of a canary, and of no other."""
+    return _matrix(target) if target is not None and target.role == rollout_source.CANARY else None
 
 
 def verdict(data: Mapping[str, Any], *, accepts_unknown: bool) -> ExitCode:
@@ -288,7 +295,7 @@ def spec_of(
     spec = rollout_spec.spec_of(
         args,
         move.driver,
-        matrix=_matrix(target) if is_last else None,
+        matrix=_promoted(target) if is_last else None,
         gates=gates,
         canary_node=target.canary_node if target is not None else "",
     )
@@ -400,7 +407,7 @@ def preview(chain: Chain, data: Mapping[str, Any], missing: frozenset[str], *, h
     if has_source:
         yield f"Promotes  the entry, when {chain.names[-1]} is through"
     else:
-        yield "Promotes  nothing: no repository stands behind the plan (--git)"
+        yield "Promotes  nothing: no canary entry of a repository stands behind the plan (--git, --to canary)"
 
 
 def _told(move: Move) -> str:

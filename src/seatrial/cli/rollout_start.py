@@ -193,13 +193,15 @@ async def _create(args: argparse.Namespace, resource: dict[str, Any]) -> dict[st
 def preview(around: Around, target: Target) -> Iterator[str]:
     """What a rollout would do, in the order in which it would."""
     from seatrial.core import canary, waves
-    from seatrial.core.campaign import Via
+    from seatrial.core.campaign import Mode, Via
 
     intent, members = around.intent, around.members
     campaign = intent.campaign
     running = Counter(node.facts.driver.version or "?" for node in members.values() if node.facts.driver is not None)
     now = ", ".join(f"{version} on {count}" for version, count in running.most_common()) or "no driver pod"
-    yield f"Rollout   {intent.rollout}: driver {intent.target}, now {now} of {len(members)} nodes"
+    step = campaign.by_hand if campaign is not None else None
+    runs = f"drivers now {now}" if step is not None else f"now {now}"
+    yield f"Rollout   {intent.rollout}: {intent.goal}, {runs} of {len(members)} nodes"
     yield f"Source    {target.where}"
     if campaign is None:
         return
@@ -218,10 +220,10 @@ def preview(around: Around, target: Target) -> Iterator[str]:
         Via.GIT: "by commits, which Argo CD or Flux brings into the cluster",
         Via.NOBODY: "by somebody else; the rollout waits for it",
     }
-    yield f"Publish   {how_published[campaign.publish]}"
-    mode = campaign.mode or around.operator.mode
-    mover = "NVIDIA's upgrade controller" if mode.value == "delegated" else "seatrial"
-    yield f"Nodes     moved by {mover} ({mode.value})"
+    yield f"Publish   {'nothing' if step is not None else how_published[campaign.publish]}"
+    mode = Mode.BY_HAND if step is not None else campaign.mode or around.operator.mode
+    movers = {Mode.DELEGATED: "NVIDIA's upgrade controller", Mode.DIRECT: "seatrial", Mode.BY_HAND: "people"}
+    yield f"Nodes     moved by {movers[mode]} ({mode.value})"
     if campaign.manual:
         yield f"Asks      a person before {', '.join(campaign.manual)}"
     if campaign.openings is not None:

@@ -133,7 +133,7 @@ def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_MOVERS = {"delegated": "NVIDIA's controller moves the nodes", "by-hand": "people move it"}
+_MOVERS: Final = {"delegated": "NVIDIA's controller moves the nodes", "by-hand": "people move it"}
 
 
 def _head(picture: Picture, ink: Ink) -> Iterator[str]:

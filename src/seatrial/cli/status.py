@@ -115,14 +115,17 @@ def as_data(found: Look) -> dict[str, Any]:
 
 def _state(found: Look) -> str:
     from seatrial.core.actions import WriteRolloutRecord
-    from seatrial.core.decide import summarise
+    from seatrial.core.decide import state_of, summarise
 
     if found.sight is None or found.decision is None:
         return "none"
+    campaign = found.sight.seen.rollout.campaign
     moves = [action for action in found.decision.actions if not isinstance(action, WriteRolloutRecord)]
-    if moves and found.decision.stop is None:
-        return "progressing"
-    return summarise(found.sight.seen, found.decision.holds, found.decision.stop).state
+    state = summarise(found.sight.seen, found.decision.holds, found.decision.stop).state
+    is_moving = bool(moves) or state == "progressing"
+    if campaign is not None:
+        return state_of(campaign, found.decision.stop, is_moving=is_moving)
+    return "progressing" if moves and found.decision.stop is None else state
 
 
 def _print_table(found: Look) -> None:

@@ -246,6 +246,10 @@ class Publish:
     versions: tuple[tuple[str, str], ...]
     """Each resource, such as `ClusterPolicy/cluster-policy`, and the version it is to carry."""
     via: Via
+    expects: tuple[tuple[str, str], ...] = ()
+    """The resource version of each as it was seen; for a commit there is none."""
+    note: str = ""
+    """Left on each resource with the version, so that a write which comes too late finds it changed."""
 
     @property
     def id(self) -> str:
@@ -345,10 +349,11 @@ class SetAutoUpgrade:
     rollout: str
     resource: str
     value: bool
+    expect: str = ""
 
     @property
     def id(self) -> str:
-        return f"{self.rollout}/auto-upgrade/{self.resource}={self.value}"
+        return f"{self.rollout}/auto-upgrade/{self.resource}={self.value}@{self.expect}"
 
     @property
     def subject(self) -> str:

@@ -16,9 +16,9 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.campaign import RolloutPhase
+from seatrial.core.course import ENDED
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.rollout import ENDED
 from seatrial.core.snapshot import NodePhase, RolloutRecord, Summary
 
 NEEDS_SOMEBODY: Final = frozenset(

@@ -16,15 +16,16 @@ from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import capacity, explain, order, versions
+from seatrial.core import by_hand, capacity, explain, order, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
+from seatrial.core.course import ENDED, Course
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.node import step_node, why_unclear
 from seatrial.core.phases import is_under_way
-from seatrial.core.rollout import ENDED, Course, step_rollout
+from seatrial.core.rollout import step_rollout
 from seatrial.core.snapshot import (
     Admission,
     Instant,
@@ -36,7 +37,7 @@ from seatrial.core.snapshot import (
     Summary,
     Told,
 )
-from seatrial.core.standing import wants
+from seatrial.core.standing import Standing, wants
 from seatrial.core.steps import NOTHING, Orders, Step, retry_at
 
 ACTIONS_MAX: Final = 200
@@ -113,7 +114,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], room)
     holds += [pass_full(action.subject, now) for action in left]
     holds += course.holds if course is not None else ()
-    summary = summarise(seen, holds, stop)
+    summary = summarise(seen, holds, stop, intent.campaign.by_hand if intent.campaign is not None else None)
     if course is not None:
         state = state_of(course.record, stop, is_moving=summary.state == "progressing")
         summary = replace(summary, state=state, told=told_of(course.holds if stop is None else (stop,)))
@@ -380,19 +381,23 @@ def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> s
     return "progressing" if is_moving and stop is None else "waiting"
 
 
-def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None) -> Summary:
+def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, step: ByHand | None = None) -> Summary:
     """Counts by phase, holds by code; `done` only when every member is, `waiting` when stopped or nobody is under way.
 
-    A stopped rollout is not done even when every node is in order: they may all be in order on the old driver.
+    A stopped rollout is not done even when every node is in order: they may all be in order on the old driver. In a
+    step by hand nodes are done that have what people bring.
     """
     record = seen.rollout.campaign
     is_delegated = record is not None and record.mode is Mode.DELEGATED
-    phases = Counter(_phase_of(node, is_delegated) for node in seen.nodes.values())
+    phases = Counter(_phase_of(node, is_delegated, step) for node in seen.nodes.values())
     return summary_of(seen, phases, Counter(held.code for held in holds), stop)
 
 
-def _phase_of(node: NodeSeen, is_delegated: bool) -> NodePhase | None:
+def _phase_of(node: NodeSeen, is_delegated: bool, step: ByHand | None) -> NodePhase | None:
     """Where a node stands, by the word of whoever moves it."""
+    if step is not None:
+        is_done = by_hand.standing_of(node.facts, step) is Standing.DONE
+        return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
     if not is_delegated:
         return node.record.phase if node.record else None
     state = node.facts.nvidia_state

@@ -34,7 +34,9 @@ def forget(view: View) -> Outcome:
     waiting = len(_waiting(view))
     for resource, is_on in _movers(view):
         if (is_on and waiting) or (not is_on and not has_states):
-            act = SetAutoUpgrade(rollout=view.name, resource=resource, value=not is_on)
+            versions = {carrier.name: carrier.resource_version for carrier in view.operator.carriers}
+            expect = versions.get(resource, "")
+            act = SetAutoUpgrade(rollout=view.name, resource=resource, value=not is_on, expect=expect)
             return view.act(act, HoldCode.STATES_PENDING, nodes=waiting)
     return (), (view.hold(HoldCode.STATES_PENDING, nodes=waiting),)
 

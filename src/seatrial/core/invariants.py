@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import capacity, clearing, rollout
+from seatrial.core import capacity, clearing, course
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -274,7 +274,7 @@ def _backwards(before: CampaignRecord | None, after: CampaignRecord) -> Iterator
         if after.phase is not RolloutPhase.PROPOSED:
             yield f"it begins as {after.phase}"
         return
-    if after.phase is not before.phase and after.phase not in rollout.TRANSITIONS[before.phase]:
+    if after.phase is not before.phase and after.phase not in course.TRANSITIONS[before.phase]:
         yield f"{before.phase} → {after.phase}"
     if before.phase is RolloutPhase.PAUSED and after.phase not in (RolloutPhase.PAUSED, before.paused_in):
         yield f"paused in {before.paused_in}, resumed in {after.phase}"

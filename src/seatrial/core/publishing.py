@@ -57,8 +57,14 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """What is due so that these resources carry these versions, and why we wait meanwhile."""
     if view.mode is Mode.BY_HAND:
         return (), ()
-    missing = tuple((name, text) for name, text in wanted if name != ANY and not _is_carried(view, name, text))
     via = view.campaign.publish
+    note = _note(view, step) if via is Via.DIRECT else ""
+    is_noted = step is PublishStep.REVERT and via is Via.DIRECT
+    missing = tuple(
+        (name, text)
+        for name, text in wanted
+        if name != ANY and (not _is_carried(view, name, text) or (is_noted and _noted_on(view, name) != note))
+    )
     if not missing or via is Via.NOBODY:
         return await_carried(view, wanted)
     if via is Via.GIT and view.source is not None and view.source.commit_of(step):
@@ -71,15 +77,29 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         # Two that were proposed in the same moment; who goes back publishes only what was there before.
         return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
     other = writer_of(view, missing[0][0]) if via is Via.DIRECT else ""
-    if other:
+    if other and not _is_carried(view, *missing[0]):
         told = {"resource": missing[0][0], "version": missing[0][1], "writer": other}
         return (), (hold(view.name, HoldCode.WRITTEN_BY_ANOTHER, told),)
     if via is Via.DIRECT and step is not PublishStep.REVERT:
         told = _taken_over(view, missing)
         if told:
-            return (), (view.hold(HoldCode.TAKEN_OVER, **told),)
-    act = Publish(rollout=view.name, step=step, versions=missing, via=via)
+            return (), (hold(view.name, HoldCode.TAKEN_OVER, told, since=view.record.entered_at),)
+    versions = {carrier.name: carrier.resource_version for carrier in view.operator.carriers}
+    expects = tuple((name, versions.get(name, "")) for name, _ in missing) if via is Via.DIRECT else ()
+    act = Publish(rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note)
     return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
+
+
+def _note(view: View, step: PublishStep) -> str:
+    """What is noted on a resource with a version. On the way back it is noted in any case, also where nothing is to be
+    changed: a write of ours that is still on its way is bound to the resource as it was, and must not arrive after the
+    end."""
+    at = f"/{view.record.entered_at:.0f}" if step is PublishStep.REVERT else ""
+    return f"{view.name}/{step}{at}"
+
+
+def _noted_on(view: View, resource: str) -> str:
+    return next((carrier.note for carrier in view.operator.carriers if carrier.name == resource), "")
 
 
 def _taken_over(view: View, missing: Versions) -> dict[str, str]:

@@ -400,6 +400,9 @@ class Carrier:
     version: str = ""
     writer: str = ""
     """Who wrote the version last, by the name it gave to the API server."""
+    resource_version: str = ""
+    note: str = ""
+    """What a campaign of ours noted on it when it last wrote a version there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

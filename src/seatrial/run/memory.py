@@ -164,8 +164,12 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
     """Whether what an act of the campaign did outside of the nodes is not to be seen yet."""
     steps = dict(seen.source.steps) if seen.source is not None else {}
     match action:
-        case Publish(via=Via.DIRECT, versions=versions):
-            return any(carried(resource, seen.operator) != version for resource, version in versions)
+        case Publish(via=Via.DIRECT, versions=versions, note=note):
+            notes = {carrier.name: carrier.note for carrier in seen.operator.carriers}
+            return any(
+                carried(resource, seen.operator) != version or notes.get(resource, "") != note
+                for resource, version in versions
+            )
         case Publish(step=step):
             return step not in steps
         case RevertCommits():

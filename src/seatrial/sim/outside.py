@@ -156,8 +156,8 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
     match act:
         case Publish(via=Via.GIT, step=step, versions=versions):
             return commit(outside, step, versions)
-        case Publish(versions=versions):
-            return _write(outside, versions)
+        case Publish(versions=versions, note=note):
+            return _write(outside, versions, note)
         case RevertCommits(commits=commits):
             return _revert(outside, commits)
         case MarkBad(why=why):
@@ -201,13 +201,16 @@ def _has(outside: Outside, step: PublishStep) -> bool:
     return outside.source is not None and bool(outside.source.commit_of(step))
 
 
-def _write(outside: Outside, versions: Versions) -> Outside | Refused:
+def _write(outside: Outside, versions: Versions, note: str) -> Outside | Refused:
     """Write the version into the resources themselves."""
     known = {carrier.name for carrier in outside.operator.carriers}
     missing = [name for name, _ in versions if name not in known]
     if missing:
         return Refused(is_stale=False, why=f"{missing[0]} not found")
-    return replace(outside, operator=_carrying(outside.operator, versions, US))
+    written = _carrying(outside.operator, versions, US)
+    names = {name for name, _ in versions}
+    carriers = tuple(replace(each, note=note) if each.name in names else each for each in written.carriers)
+    return replace(outside, operator=replace(written, carriers=carriers))
 
 
 def _revert(outside: Outside, commits: Iterable[str]) -> Outside | Refused:

@@ -17,7 +17,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -156,10 +156,11 @@ class WriteProxy:
     ) -> web.StreamResponse:
         async with self._sent(session, request, body) as answer:
             passed = web.StreamResponse(status=answer.status, headers=_end_to_end(answer.headers.items()))
-            await passed.prepare(request)
-            async for part in answer.content.iter_any():
-                await passed.write(part)
-            await passed.write_eof()
+            with suppress(ConnectionResetError):  # whoever asked is gone
+                await passed.prepare(request)
+                async for part in answer.content.iter_any():
+                    await passed.write(part)
+                await passed.write_eof()
             return passed
 
     def _sent(

@@ -41,6 +41,7 @@ def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> s
         (Campaign(publish=Via.GIT), Mode.DIRECT, MOVING),
         (Campaign(publish=Via.NOBODY), Mode.DELEGATED, WRITING),
         (Campaign(), Mode.DELEGATED, WRITING),
+        (Campaign(publish=Via.NOBODY), Mode.BY_HAND, set()),
         (
             Campaign(publish=Via.GIT, gates=(Gate(name="nccl", image="nccl:1"),)),
             Mode.DIRECT,

@@ -91,6 +91,21 @@ def test_a_nodes_marks_are_facts() -> None:
     )
 
 
+def test_what_the_kubelet_says_of_its_node_is_known_and_nobody_says_it_better() -> None:
+    info = {"nodeInfo": {"kernelVersion": "5.14.0-427.40.1.el9_4.x86_64", "kubeletVersion": "v1.29.5"}}
+    notes = {
+        "seatrial.dev/observed-kernel": "5.15.0-105-generic",
+        "seatrial.dev/observed-firmware_cx7": "28.43.2026",
+        "seatrial.dev/observed-openshift": "",
+        "seatrial.dev/upgrade-note": "x",
+    }
+    assert seen_with(status=info, annotations=notes).components == (
+        ("firmware_cx7", "28.43.2026"),
+        ("kernel", "5.14.0-427.40.1.el9_4.x86_64"),
+        ("kubernetes", "v1.29.5"),
+    )
+
+
 def test_a_skip_label_with_our_name_is_ours_and_a_name_without_the_label_is_nobodys() -> None:
     noted = {keys.SKIPPED_BY_ANNOTATION: "spring"}
     node = objects.a_node(labels={keys.SKIP_LABEL: "true"})
@@ -885,21 +900,21 @@ def revisions(*some: dict[str, Any]) -> dict[str, DriverRevision]:
 
 def test_each_daemon_set_wants_its_revision_with_the_highest_number() -> None:
     other = objects.DAEMON_SET | {"uid": "ds-9"}
-    assert revisions(
+    found = revisions(
         objects.a_revision("b", number=10, driver=objects.NEW),
         objects.a_revision("a", number=9, driver=objects.OLD),
         objects.a_revision("c", number=1, driver=objects.OLD, owner=other),
-    ) == {
-        "ds-1": DriverRevision(hash="b", version=objects.NEW),
-        "ds-9": DriverRevision(hash="c", version=objects.OLD),
+    )
+    assert {owner: (each.hash, each.version) for owner, each in found.items()} == {
+        "ds-1": ("b", objects.NEW),
+        "ds-9": ("c", objects.OLD),
     }
 
 
 def test_a_template_that_was_rolled_back_is_the_newest_by_its_new_number() -> None:
     back = objects.a_revision("a", number=3, driver=objects.OLD)  # the DaemonSet controller renumbers the old revision
-    assert revisions(objects.a_revision("b", number=2, driver=objects.NEW), back) == {
-        "ds-1": DriverRevision(hash="a", version=objects.OLD)
-    }
+    found = revisions(objects.a_revision("b", number=2, driver=objects.NEW), back)["ds-1"]
+    assert (found.hash, found.version) == ("a", objects.OLD)
 
 
 def test_revisions_of_a_daemon_set_that_was_taken_away_are_wanted_by_nobody() -> None:
@@ -917,7 +932,8 @@ def test_a_template_carries_its_digest() -> None:
 
 def test_a_template_whose_image_does_not_say_has_no_version() -> None:
     digest = objects.a_revision("a", number=1, driver="", image="nvcr.io/nvidia/driver@sha256:0123")
-    assert revisions(digest) == {"ds-1": DriverRevision(hash="a", version="")}
+    image = "nvcr.io/nvidia/driver@sha256:0123"
+    assert revisions(digest) == {"ds-1": DriverRevision(hash="a", version="", image=image)}
 
 
 # ── the operator ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -972,7 +988,7 @@ def test_a_cluster_policy_is_described() -> None:
         is_auto_upgrading=True,
         driver_version=objects.NEW,
         state="ready",
-        carriers=(Carrier(name="ClusterPolicy/cluster-policy", version=objects.NEW),),
+        carriers=(Carrier(name="ClusterPolicy/cluster-policy", version=objects.NEW, resource_version="5"),),
     )
 
 
@@ -1020,6 +1036,10 @@ def written(*by: tuple[str, str, str]) -> list[dict[str, Any]]:
         (written(("helm", "2026-01-01", "version"), ("kubectl", "2026-01-02", "image")), "helm"),
         (written(("helm", "2026-01-01", "version"), ("flux", "2026-01-02", "version")), "flux"),
         (written(("flux", "2026-01-01", "version"), ("seatrial", "2026-01-02", "version")), "flux"),
+        (
+            written(("argocd-controller", "2026-01-01", "version"), ("helm", "2026-01-02", "version")),
+            "argocd-controller",
+        ),
         (written(("flux", "2026-01-01", "image"), ("seatrial", "2026-01-02", "version")), "seatrial"),
         ([{"manager": "operator", "subresource": "status", "fieldsV1": {"f:status": {"f:state": {}}}}], ""),
         ([{"manager": "odd", "fieldsV1": {"f:spec": {}}}, {"manager": "bare"}], ""),
@@ -1036,10 +1056,11 @@ def test_the_writer_of_a_version_is_who_owns_it_and_we_ourselves_only_alone(
 def test_where_nvidia_drivers_own_the_drivers_they_carry_the_versions() -> None:
     policy = objects.a_cluster_policy(driver={"useNvidiaDriverCRD": True, "version": objects.OLD})
     found = operator([policy], [a_driver_resource("b"), a_driver_resource("a", version=objects.OLD)])
-    assert found.carriers == (
-        Carrier(name="NVIDIADriver/a", version=objects.OLD),
-        Carrier(name="NVIDIADriver/b", version=objects.NEW),
-    )
+    assert [(carrier.name, carrier.version) for carrier in found.carriers] == [
+        ("ClusterPolicy/cluster-policy", ""),
+        ("NVIDIADriver/a", objects.OLD),
+        ("NVIDIADriver/b", objects.NEW),
+    ]
 
 
 def test_of_several_nvidia_drivers_the_one_that_upgrades_is_named() -> None:

@@ -11,9 +11,10 @@ import pytest
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.rollout_intent import publish_place, read_intent
 from seatrial.core import windows
-from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Mode, Point, Via, Waves
+from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
 from seatrial.core.gates import Gate
 from seatrial.core.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
+from seatrial.core.matrix import Component
 from seatrial.core.owners import DriverClaim
 from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
 from seatrial.core.selectors import Selector, drain_selector
@@ -214,6 +215,23 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
     )
 
 
+BY_HAND = {"component": "firmware_cx7", "version": "28.43.2026"}
+BY_PEOPLE = {"publish": {"via": "none"}}
+
+
+def test_a_step_by_hand_arrives_with_the_step_before_it() -> None:
+    said = BY_HAND | {"before": "28.39.1002", "instructions": "By the BMC.", "oneWay": True}
+    asked = ByHand(
+        component=Component.FIRMWARE_CX7,
+        version="28.43.2026",
+        before="28.39.1002",
+        instructions="By the BMC.",
+        is_one_way=True,
+    )
+    found = a_campaign(byHand=said, after="winter", **BY_PEOPLE)
+    assert found == Campaign(by_hand=asked, after="winter", publish=Via.NOBODY)
+
+
 def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
     assert a_campaign(matrix={"configMap": {"namespace": "ops", "name": "matrix"}}).has_source
 
@@ -222,6 +240,22 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
     ("spec", "sentence"),
     [
         ({"mode": "both"}, "spec.mode: 'both' is none of direct, delegated."),
+        ({"mode": "by-hand"}, "spec.mode: 'by-hand' is none of direct, delegated."),
+        ({"byHand": BY_HAND}, "spec.publish.via: nothing is published for a step by hand; set it to none."),
+        ({"byHand": BY_HAND, "mode": "direct", **BY_PEOPLE}, "spec.mode: people move the nodes in a step by hand"),
+        (
+            {"byHand": BY_HAND | {"component": "bios"}, **BY_PEOPLE},
+            "spec.byHand.component: 'bios' is none of openshift, kubernetes",
+        ),
+        (
+            {"byHand": BY_HAND | {"component": "gpu_driver"}, **BY_PEOPLE},
+            "spec.byHand.component: gpu_driver is what a rollout moves itself",
+        ),
+        (
+            {"byHand": BY_HAND | {"version": "newest"}, **BY_PEOPLE},
+            "spec.byHand.version: NIC firmware 'newest' is unreadable",
+        ),
+        ({"after": "spring"}, "spec.after: a rollout cannot come after itself"),
         ({"matrix": {}}, "spec.matrix: the matrix is in exactly one place, git or configMap."),
         (
             {"matrix": {"git": GIT, "configMap": {"namespace": "a", "name": "b"}}},

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.adapters.kube import models, rollout_records
+from seatrial.adapters.kube.records import text_of
 from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, Rebuff, RolloutRecord, Summary
+from seatrial.core.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
 LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"
@@ -55,6 +56,12 @@ CAMPAIGNS = st.builds(
 )
 
 
+TOLD = (
+    Told(code="baking", why="the canary bakes", next_step="Wait.", until=AT + 60),
+    Told(code="paused", why="it is paused", next_step="Resume it."),
+)
+
+
 def a_rollout(**fields: Any) -> models.Rollout:
     """A rollout as the API server stores it."""
     metadata = {"name": "spring", "resourceVersion": "40", "generation": 3}
@@ -79,7 +86,7 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         name="spring",
         resource_version="40",
         admitted=(Admission(node="gpu-01", attempt=1), Admission(node="gpu-02", attempt=3)),
-        summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),)),
+        summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),), told=TOLD),
         summarised_at=AT,
         rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
         attentive_since=AT,
@@ -95,6 +102,10 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             "admitted": [{"node": "gpu-01", "attempt": 1}, {"node": "gpu-02", "attempt": 3}],
             "counts": {"upgrade-done": 2},
             "holds": {"skipped": 1},
+            "waits": [
+                {"code": "baking", "why": "the canary bakes", "next": "Wait.", "until": text_of(AT + 60)},
+                {"code": "paused", "why": "it is paused", "next": "Resume it."},
+            ],
             "summarisedAt": AT_TEXT,
             "attentiveSince": AT_TEXT,
             "turnedDown": [
@@ -189,7 +200,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
     [
         ({"phase": "Resting"}, "status.campaign.phase: 'Resting' is none of Proposed, Canary, Gating, Baking"),
         ({"pausedIn": "Bed"}, "status.campaign.pausedIn: 'Bed' is none of Proposed"),
-        ({"mode": "both"}, "status.campaign.mode: 'both' is none of direct, delegated."),
+        ({"mode": "both"}, "status.campaign.mode: 'both' is none of direct, delegated, by-hand."),
         ({"bakedUntil": "soon"}, "status.campaign.bakedUntil: "),
         ({"enteredAt": "2026-01-02T03:04:05"}, "status.campaign.enteredAt: the time '2026-01-02T03:04:05' lacks"),
         (

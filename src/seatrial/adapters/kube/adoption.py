@@ -216,7 +216,7 @@ async def publish(client: Client, resources: tuple[str, ...], version: str) -> N
         target = publishing.target_of(resource)
         if target is None:
             raise NotAdopted(f"{resource} carries no driver version that could be written. Publish it yourself.")
-        body = target.version_patch(version)
+        body = target.version_patch(version, expect="", note="")
         stored = publishing.version_of(await client.patch(target.path, body, target.model, kind=PatchKind.MERGE))
         if stored != version:
             raise NotAdopted(f"{resource} was to carry {version}, and the server stored {stored or 'none'}.")

@@ -278,7 +278,7 @@ class KubeExecutor:
             target = publishing.target_of(resource)
             if target is None:
                 return _failed(action, f"{resource} carries no driver version that could be written")
-            body = target.version_patch(version)
+            body = target.version_patch(version, expect=dict(action.expects).get(resource, ""), note=action.note)
             stored = publishing.version_of(
                 await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
             )
@@ -290,7 +290,7 @@ class KubeExecutor:
         target = publishing.target_of(action.resource)
         if target is None:
             return _failed(action, f"{action.resource} has no autoUpgrade that could be written")
-        body = target.auto_upgrade_patch(is_on=action.value)
+        body = target.auto_upgrade_patch(is_on=action.value, expect=action.expect)
         stored = publishing.auto_upgrade_of(
             await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
         )

@@ -182,11 +182,7 @@ def node_item(node: models.Node) -> NodeItem:
 def _components(node: models.Node) -> tuple[tuple[str, str], ...]:
     """What the kubelet says, and what people say of the rest."""
     notes = node.metadata.annotations.items()
-    said = {
-        key.removeprefix(keys.OBSERVED_PREFIX): text
-        for key, text in notes
-        if key.startswith(keys.OBSERVED_PREFIX)
-    }
+    said = {key.removeprefix(keys.OBSERVED_PREFIX): text for key, text in notes if key.startswith(keys.OBSERVED_PREFIX)}
     info = node.status.node_info
     seen = {Component.KERNEL.value: info.kernel_version, Component.KUBERNETES.value: info.kubelet_version}
     return tuple(sorted((intern(name), intern(text)) for name, text in {**said, **seen}.items() if text))

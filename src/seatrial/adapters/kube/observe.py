@@ -27,7 +27,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from seatrial.adapters.kube import (
     access,
-    choosing,
     errors,
     items,
     keys,
@@ -45,7 +44,7 @@ from seatrial.adapters.kube import (
 from seatrial.adapters.kube.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.store import Store, by_name
-from seatrial.core import owners
+from seatrial.core import choosing, owners
 from seatrial.core.campaign import RolloutPhase, SourceFacts
 from seatrial.core.consumers import Claim
 from seatrial.core.errors import SeatrialError
@@ -487,7 +486,8 @@ class KubeObserver:
 
     def _whose_turn(self) -> str:
         after = {item.metadata.name: item.spec.after for item in self.rollouts.store}
-        return choosing.whose_turn(self._records(), after)
+        undone = {item.metadata.name for item in self.rollouts.store if item.spec.abort}
+        return choosing.whose_turn(self._records(), after, undone)
 
     def _predecessor(self, name: str) -> RolloutPhase | None:
         """Where the rollout of that name stands; None when there is none."""

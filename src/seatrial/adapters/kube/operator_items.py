@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
-from seatrial.adapters.kube import models
+from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.client import FIELD_MANAGER
 from seatrial.core import owners
 from seatrial.core.policy import PolicyWish, Share
+from seatrial.core.publishing import GITOPS
 from seatrial.core.snapshot import Carrier, OperatorFacts, Pool
 
 POLICY_VERSION: Final = ("spec", "driver", "version")
@@ -71,20 +72,36 @@ def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.Nvid
             name=f"NVIDIADriver/{item.metadata.name}",
             version=item.spec.version,
             writer=_writer(item.metadata, DRIVER_VERSION),
+            resource_version=item.metadata.resource_version,
+            note=item.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, ""),
         )
         for item in drivers
     ]
-    if policy is not None and not policy.spec.driver.use_nvidia_driver_crd:
-        writer = _writer(policy.metadata, POLICY_VERSION)
-        name, version = f"ClusterPolicy/{policy.metadata.name}", policy.spec.driver.version
-        found.insert(0, Carrier(name=name, version=version, writer=writer))
+    if policy is not None:
+        # Where the drivers are left to NVIDIADrivers its version says nothing, but its upgradePolicy does.
+        is_silent = bool(policy.spec.driver.use_nvidia_driver_crd)
+        carrier = Carrier(
+            name=f"ClusterPolicy/{policy.metadata.name}",
+            version="" if is_silent else policy.spec.driver.version,
+            writer="" if is_silent else _writer(policy.metadata, POLICY_VERSION),
+            resource_version=policy.metadata.resource_version,
+            note=policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, ""),
+        )
+        found.insert(0, carrier)
     return tuple(found)
 
 
 def _writer(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:
-    """Who owns a field: the one who wrote last, and we ourselves only where nobody else does."""
+    """Who owns a field: the one who wrote last, and we ourselves only where nobody else does.
+
+    Of several that wrote the same, who does it from a repository is the one that does it again.
+    """
     owning = [entry for entry in meta.managed_fields if not entry.subresource and _owns(entry, field)]
-    last = max(owning, key=lambda entry: (entry.manager != FIELD_MANAGER, entry.time), default=None)
+    last = max(
+        owning,
+        key=lambda entry: (entry.manager != FIELD_MANAGER, entry.manager.startswith(GITOPS), entry.time),
+        default=None,
+    )
     return last.manager if last is not None else ""
 
 

@@ -1,9 +1,9 @@
 """How a driver version, or NVIDIA's own upgrading, is written into the resource that owns the drivers.
 
-Law of this file: a write names the one field it changes and no other. The server is asked to refuse what it does not
-know (fieldValidation=Strict): by default it would drop a field such as `spec.driver.nodeSelector` with a warning, and a
-canary would be the whole fleet. What it then says it has stored is compared with what was asked. Tests:
-tests/adapters/kube/test_execute_campaign.py
+Law of this file: a write names the one field it changes, and our note of it, and no other; it is bound to the resource
+as it was looked at. The server is asked to refuse what it does not know (fieldValidation=Strict): by default it would
+drop a field such as `spec.driver.nodeSelector` with a warning, and a canary would be the whole fleet. What it then says
+it has stored is compared with what was asked. Tests: tests/adapters/kube/test_execute_campaign.py
 """
 
 from __future__ import annotations
@@ -28,16 +28,21 @@ class Target:
     def _is_policy(self) -> bool:
         return self.model is models.ClusterPolicy
 
-    def version_patch(self, version: str) -> dict[str, Any]:
-        """The merge patch of the version, and of nothing else."""
-        return self._spec({"version": version})
+    def version_patch(self, version: str, *, expect: str, note: str) -> dict[str, Any]:
+        """The merge patch of the version and our note of it, at the version of the resource that was looked at."""
+        notes = {"annotations": {keys.PUBLISHED_ANNOTATION: note}} if note else {}
+        return {"metadata": {**_bound(expect), **notes}, **self._spec({"version": version})}
 
-    def auto_upgrade_patch(self, *, is_on: bool) -> dict[str, Any]:
-        """The merge patch of whether NVIDIA's controller upgrades by itself, and of nothing else."""
-        return self._spec({"upgradePolicy": {"autoUpgrade": is_on}})
+    def auto_upgrade_patch(self, *, is_on: bool, expect: str) -> dict[str, Any]:
+        """The merge patch of whether NVIDIA's controller upgrades by itself, bound as well."""
+        return {"metadata": _bound(expect), **self._spec({"upgradePolicy": {"autoUpgrade": is_on}})}
 
     def _spec(self, fields: dict[str, Any]) -> dict[str, Any]:
         return {"spec": {"driver": fields} if self._is_policy else fields}
+
+
+def _bound(expect: str) -> dict[str, str]:
+    return {"resourceVersion": expect} if expect else {}
 
 
 def target_of(resource: str) -> Target | None:

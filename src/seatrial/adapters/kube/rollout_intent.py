@@ -207,10 +207,13 @@ def _read_after(spec: models.RolloutSpec, name: str) -> str:
 
 
 def _read_mode(said: str) -> Mode | None:
-    mode = None if said == AUTO else _one_of(Mode, said, "spec.mode")
-    if mode is Mode.BY_HAND:
-        raise ValueError("spec.mode: a step by hand is asked for by spec.byHand; leave the mode out.")
-    return mode
+    """Who is to move the nodes; that people do is said by spec.byHand."""
+    if said == AUTO:
+        return None
+    movers = {mode.value: mode for mode in Mode if mode is not Mode.BY_HAND}
+    if said not in movers:
+        raise ValueError(f"spec.mode: {said!r} is none of {', '.join(movers)}.")
+    return movers[said]
 
 
 def _read_gate(gate: models.RolloutGate) -> Gate:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.adapters.kube import choosing
-from seatrial.core.campaign import CampaignRecord, RolloutPhase
+from seatrial.core import choosing
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.snapshot import Admission, RolloutRecord, Summary
 
 SPRING, SUMMER, AUTUMN = ("2026-03", "spring"), ("2026-06", "summer"), ("2026-09", "autumn")
@@ -73,3 +73,25 @@ def test_who_waits_for_half_done_nodes_lets_whoever_finishes_them_go_first() -> 
     held = (made, replace(waiting, summary=Summary(state="waiting", holds=(("half-done", 1),))))
     assert choosing.whose_turn([held, plain(SUMMER, "waiting")]) == "summer"
     assert choosing.whose_turn([held, plain(SUMMER, "done")]) == "spring"
+
+
+def test_a_step_that_waits_for_another_stands_behind_those_that_do_not() -> None:
+    records = [campaign(SPRING, RolloutPhase.REVERTED), campaign(SUMMER, None), campaign(AUTUMN, None)]
+    assert choosing.whose_turn(records, {"summer": "spring"}) == "autumn"
+    assert choosing.whose_turn(records, {"autumn": "summer"}) == "summer"
+
+
+def test_a_step_whose_predecessor_is_done_waits_for_nobody() -> None:
+    records = [campaign(SPRING, RolloutPhase.DONE), campaign(SUMMER, None), campaign(AUTUMN, None)]
+    assert choosing.whose_turn(records, {"summer": "spring"}) == "summer"
+
+
+def test_one_that_was_done_and_is_to_be_undone_has_work_again() -> None:
+    records = [campaign(SPRING, RolloutPhase.DONE), campaign(SUMMER, RolloutPhase.DONE)]
+    assert choosing.whose_turn(records, undone={"spring"}) == "spring"
+    assert choosing.whose_turn([campaign(SPRING, RolloutPhase.REVERTED), records[1]], undone={"spring"}) == "summer"
+
+
+def test_among_those_that_ended_late_nodes_belong_to_the_last_that_moved_a_driver() -> None:
+    by_hand = RolloutRecord(name="summer", campaign=CampaignRecord(phase=RolloutPhase.DONE, mode=Mode.BY_HAND))
+    assert choosing.whose_turn([campaign(SPRING, RolloutPhase.DONE), (SUMMER[0], by_hand)]) == "spring"

@@ -2,30 +2,34 @@
 
     under way ─▶ the oldest of them       none under way ─▶ the oldest not begun      all ended ─▶ the youngest
 
-Of those not begun, who comes after a rollout that is not Done stands behind those who do not, and so does who waits for
-half-done nodes, since another may be there to finish them; and of those that ended, who moved no driver stands behind
-those who did, since nodes that come late still want theirs.
+One that was Done and is to be undone has work again. Of those not begun, who comes after a rollout that is not Done
+stands behind those who do not, and so does who waits for half-done nodes, since another may be there to finish them;
+and of those that ended, who moved no driver stands behind those who did, since nodes that come late still want theirs.
 
-Tests: tests/adapters/kube/test_choosing.py
+Tests: tests/core/test_choosing.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.course import ENDED
 from seatrial.core.holds import HoldCode
-from seatrial.core.rollout import ENDED
 from seatrial.core.snapshot import RolloutRecord
 
 
-def whose_turn(records: Iterable[tuple[str, RolloutRecord]], after: Mapping[str, str] | None = None) -> str:
+def whose_turn(
+    records: Iterable[tuple[str, RolloutRecord]],
+    after: Mapping[str, str] | None = None,
+    undone: Collection[str] = (),
+) -> str:
     """The name of the rollout to work on, among records with when each was made; empty when there is none.
 
-    `after` says which rollout comes after which other one.
+    `after` says which rollout comes after which other one; `undone` are those that somebody wants undone.
     """
     found = [(made, record.name, record) for made, record in records]
-    going = [each for each in found if not _has_ended(each[2])]
+    going = [each for each in found if not _has_ended(each[2]) or _goes_back(each[2], undone)]
     done = {record.name for _, _, record in found if phase_of(record) is RolloutPhase.DONE}
     waiting = {name for name, other in (after or {}).items() if other and other not in done}
     waiting |= {record.name for _, _, record in found if _waits_for_half_done(record)}
@@ -66,6 +70,12 @@ def _has_ended(record: RolloutRecord) -> bool:
 
 def _waits_for_half_done(record: RolloutRecord) -> bool:
     return record.summary is not None and HoldCode.HALF_DONE.value in dict(record.summary.holds)
+
+
+def _goes_back(record: RolloutRecord, undone: Collection[str]) -> bool:
+    """Whether a rollout that was Done has work again."""
+    is_done = record.campaign is not None and record.campaign.phase is RolloutPhase.DONE
+    return is_done and record.name in undone
 
 
 def _is_by_hand(record: RolloutRecord) -> bool:

@@ -1,0 +1,174 @@
+"""The canary under its gates: the first round, the bake, and when the evidence is enough.
+
+Law of this file: a round that failed ends the campaign, one that cannot be measured proves nothing, and evidence is of
+one canary: when it is another node than it was, everything begins anew. Counting is in baking.py, judging in gates.py.
+Tests: tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from seatrial.core import baking, by_hand
+from seatrial.core.actions import CampaignAct, StartProbe
+from seatrial.core.campaign import CampaignRecord, Mode, Point, RolloutPhase
+from seatrial.core.course import Course, a_few, fail, turn_to
+from seatrial.core.gates import TRIES_MAX, Verdict
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.instants import Instant
+from seatrial.core.readiness import why_unproven
+from seatrial.core.snapshot import NodePhase
+from seatrial.core.standing import Standing, wants
+from seatrial.core.views import View
+
+
+def step_gating(view: View) -> Course:
+    lost = _lost_canaries(view)
+    if lost:
+        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+    looked = _look(view)
+    record = replace(view.record, gates=looked.results)
+    match looked.verdict:
+        case Verdict.FAILED:
+            return fail(view, _evidence(looked), gates=looked.results)
+        case Verdict.PASSED:
+            return turn_to(view, RolloutPhase.BAKING, gates=looked.results, baked_until=view.now)
+        case Verdict.UNKNOWN:
+            return _ask_again(view, record, looked)
+        case Verdict.PENDING:
+            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+        case _:
+            assert_never(looked.verdict)
+
+
+def step_baking(view: View) -> Course:
+    lost = _lost_canaries(view)
+    if lost:
+        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+    record, now = view.record, view.now
+    if record.baked_until >= record.round_at:  # the last round is over and accounted for
+        return _between_rounds(view)
+    looked = _look(view)
+    record = replace(record, gates=looked.results)
+    match looked.verdict:
+        case Verdict.FAILED:
+            return fail(view, _evidence(looked), gates=looked.results)
+        case Verdict.PASSED:
+            return Course(record=baking.counted(record, view.seen.attentive_since, now))
+        case Verdict.UNKNOWN:
+            return Course(record=baking.uncounted(record, now))
+        case Verdict.PENDING:
+            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+        case _:
+            assert_never(looked.verdict)
+
+
+def _between_rounds(view: View) -> Course:
+    record, campaign = view.record, view.campaign
+    # A round that a pause cut short has no verdicts, and those of nobody are no pass.
+    has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
+    if baking.is_ended(record, campaign) and has_passed:
+        waiting = approval(view, Point.WAVES)
+        if waiting is None:
+            return turn_to(view, RolloutPhase.WAVING, wave=0)
+    else:
+        waiting = None
+    due_at = baking.round_due_at(record, campaign)
+    if view.now >= due_at:
+        return Course(record=baking.next_round(record, view.now))
+    if waiting is not None:  # asked again all the same: who says yes in three days is to rest on today's evidence
+        return Course(record=record, holds=(waiting,), wake_at=due_at)
+    unknown = [each for each in record.gates if each.verdict is Verdict.UNKNOWN]
+    if unknown:
+        return Course(record=record, holds=(_unmeasured(view, unknown[0].gate, unknown[0].node, due_at),))
+    left_seconds = campaign.bake.seconds - record.baked_seconds
+    told = view.hold(
+        HoldCode.BAKING,
+        hours=f"{record.baked_seconds / 3600:.1f}",
+        asked=f"{campaign.bake.seconds / 3600:.1f}",
+        left=f"{left_seconds / 3600:.1f}",
+        until=due_at,
+    )
+    return Course(record=record, holds=(told,))
+
+
+def _lost_canaries(view: View) -> str:
+    """Why the evidence so far is of another canary; empty while it is of this one."""
+    for name in view.record.canaries:
+        node = view.nodes.get(name)
+        if node is None:
+            return f"canary {name} is gone"
+        if view.campaign.by_hand is not None:
+            if by_hand.shows(node.facts, view.campaign.by_hand.component, view.target):
+                continue
+            return f"canary {name} is not seen to have {view.campaign.by_hand.component.value} {view.target} any more"
+        if view.mode is Mode.DIRECT and (node.record is None or node.record.phase is not NodePhase.UPGRADE_DONE):
+            return f"canary {name} is at work again"
+        if view.mode is Mode.DIRECT and node.facts.is_requested:
+            return f"canary {name} is asked to be upgraded again"
+        if not (wants(node.facts, view.target) and (node.facts.driver is None or node.facts.is_in_sync)):
+            return f"canary {name} does not run {view.target} any more"
+    return ""
+
+
+def _look(view: View) -> baking.Round:
+    """How the round stands. A canary that is not well has as long as a validation may take, then it has failed."""
+    well = frozenset(name for name in view.record.canaries if _is_well(view, name))
+    patience_until = _attentive_since(view) + view.intent.validation_timeout_seconds
+    return baking.look_at(view.record, view.campaign, view.seen.measurements, well, patience_until, view.now)
+
+
+def _is_well(view: View, name: str) -> bool:
+    """Whether a canary is done, and proven still; of NVIDIA's controller no more than its word can be had."""
+    node = view.nodes[name]
+    is_proven = view.mode is Mode.DELEGATED or why_unproven(node.facts, node.record) is None
+    return view.standing(name) is Standing.DONE and is_proven
+
+
+def _attentive_since(view: View) -> Instant:
+    """Since when a round has been ours to watch: no outage and no pause of ours fails anybody."""
+    return max(view.record.round_at, view.record.entered_at, view.seen.attentive_since)
+
+
+def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
+    gates = {gate.name: gate for gate in view.campaign.gates}
+    probes = (
+        StartProbe(rollout=view.name, gate=gates[gate], node=node, round=view.record.round, attempt=attempt)
+        for gate, node, attempt in looked.due
+    )
+    return tuple(probe for probe in probes if view.may_act(probe.subject))
+
+
+def _running(view: View, looked: baking.Round) -> Hold:
+    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(Verdict.PENDING)})
+    # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
+    seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
+    until = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
+    return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until if until > view.now else None)
+
+
+def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Course:
+    """A first round without a verdict is asked anew after a while."""
+    due_at = record.round_at + view.campaign.bake.every_seconds
+    if view.now >= due_at:
+        return Course(record=baking.next_round(record, view.now))
+    unknown = looked.of(Verdict.UNKNOWN)[0]
+    return Course(record=record, holds=(_unmeasured(view, unknown.gate, unknown.node, due_at),))
+
+
+def _unmeasured(view: View, gate: str, node: str, until: Instant) -> Hold:
+    found = [each.detail for each in view.record.gates if (each.gate, each.node) == (gate, node)]
+    return view.hold(HoldCode.GATE_UNKNOWN, gate=gate, node=node, why=(found or [""])[0], until=until)
+
+
+def _evidence(looked: baking.Round) -> str:
+    return "; ".join(
+        f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
+        for each in looked.of(Verdict.FAILED)
+    )
+
+
+def approval(view: View, point: Point) -> Hold | None:
+    is_due = point in view.campaign.manual and point not in view.campaign.approved
+    return view.hold(HoldCode.APPROVAL_PENDING, point=point) if is_due else None

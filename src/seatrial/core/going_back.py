@@ -1,0 +1,116 @@
+"""The way back: what was published is taken back, the entry is marked, and the nodes walk the same machine again.
+
+Law of this file: there is no rollback engine. The old version is wanted again, and whoever runs another goes there as
+it came; who never left is not touched. Tests: tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core import by_hand, delegating, marks, publishing
+from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
+from seatrial.core.campaign import PUBLISHING, Mode, PublishStep, RolloutPhase, SourceFacts, Via
+from seatrial.core.course import Course, a_few, turn_to, unreachable
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.standing import Standing, is_same, wants
+from seatrial.core.views import View
+
+
+def step_reverting(view: View) -> Course:
+    """Back to what was before: the same machine, with the old version wanted."""
+    record = view.record
+    acts, holds = _unpublish(view)
+    if not acts and view.campaign.has_source:
+        source = view.source
+        is_marked = source is not None and bool(source.bad or source.commit_of(PublishStep.BAD))
+        if source is None or source.trouble:
+            told = unreachable(view, source)
+            holds = holds if is_marked or told in holds else (*holds, told)
+        elif not is_marked:
+            acts, pending = view.act(MarkBad(rollout=view.name, why=record.why), HoldCode.REVERT_PENDING)
+            holds = (*holds, *pending)
+    if view.mode is Mode.BY_HAND:
+        return _revert_by_hand(view, acts, holds)
+    touched = {name for name, node in view.nodes.items() if _is_touched(node)}
+    back = {name for name in touched if _is_back(view, name)}
+    open_ = frozenset(name for name in touched - back if wants(view.nodes[name].facts, view.way_back(name)))
+    if touched - back:
+        if view.mode is Mode.DELEGATED and not acts:
+            acts = marks.let_back(view, open_)  # and NVIDIA's controller leaves a failed node alone until it is asked
+        holds = (*holds, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(sorted(touched - back))))
+        return Course(record=record, acts=acts, holds=holds, open=open_)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
+    if view.mode is Mode.DELEGATED:
+        record = delegating.forgetting(view)
+        acts, holds = delegating.forget(view)
+        if record != view.record or acts or holds:
+            return Course(record=record, acts=acts, holds=holds)
+    acts, holds = marks.clear(view)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
+    return turn_to(view, RolloutPhase.REVERTED, why=record.why)
+
+
+def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:
+    """People take it back, or say that it stays where no way leads back."""
+    still = by_hand.still_there(view)
+    if still:
+        holds = (*holds, by_hand.going_back(view, still))
+    if not acts and not holds:
+        acts, holds = marks.clear(view)
+    if acts or holds:
+        return Course(record=view.record, acts=acts, holds=holds)
+    return turn_to(view, RolloutPhase.REVERTED, why=view.record.why)
+
+
+def _unpublish(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
+    """Have every resource carry again what it carried before us, and the matrix say what it said."""
+    if view.campaign.publish is Via.GIT:
+        acts, holds = _take_back(view)
+        return (acts, holds) if acts or holds else publishing.await_carried(view, view.record.baseline)
+    acts, holds = publishing.publish(view, PublishStep.REVERT, view.record.baseline)
+    if acts or not _is_promoted(view.source):
+        return acts, holds
+    # The nodes do not wait for the matrix: what we write ourselves goes back even while its home cannot be reached.
+    acts, told = _take_back(view)
+    return acts, (*holds, *told)
+
+
+def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
+    """What is due so that our commits are reverted; nothing when there are none, or they are."""
+    source = view.source
+    if source is None or source.trouble:
+        return (), (unreachable(view, source),)
+    commits = tuple(commit for step in reversed(PUBLISHING) if (commit := source.commit_of(step)))
+    if not commits or source.commit_of(PublishStep.REVERT):
+        return (), ()
+    if source.conflict:
+        is_back = not any(publishing.await_carried(view, view.record.baseline))
+        if is_back and not _is_promoted(source):
+            return (), ()  # somebody has put the old version there by hand
+        return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)
+    act = RevertCommits(rollout=view.name, commits=commits, why=view.record.why)
+    return view.act(act, HoldCode.REVERT_PENDING)
+
+
+def _is_promoted(source: SourceFacts | None) -> bool:
+    return source is not None and bool(source.commit_of(PublishStep.PROMOTION))
+
+
+def _is_touched(node: NodeSeen) -> bool:
+    """Whether the way back concerns a node: we have a record of it, or it does not run what is wanted."""
+    return node.record is not None or bool(node.facts.nvidia_state) or not node.facts.is_in_sync
+
+
+def _is_back(view: View, name: str) -> bool:
+    """Whether a node runs what it ran before, and nothing is under way there."""
+    node, version = view.nodes[name], view.way_back(name)
+    how = view.standing(name, version)
+    if how is Standing.DONE:
+        return True
+    # Who never left the old driver has nowhere to go back to, also while its DaemonSet still carries the new one.
+    is_idle = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
+    is_moving = how in (Standing.MOVING, Standing.FAILED)
+    driver = node.facts.driver
+    return is_idle and not is_moving and driver is not None and driver.is_ready and is_same(driver.version, version)
