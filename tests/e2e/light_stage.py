@@ -22,7 +22,7 @@ from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess
 from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
-from seatrial.testbed.history import History, NodeMoment
+from seatrial.testbed.history import History, NodeMoment, PodMoment
 from tests.e2e.campaigns import LEASE_SECONDS, MATRIX, NEW, OLD, PUBLISHED, Ground, make_remote, matrix_of, published_of
 
 POLICY = "cluster-policy"
@@ -234,8 +234,7 @@ class LightStage(Ground):
         """Nodes that were cordoned, or lost their driver pod, since the story began."""
         since = self.history.moments[self.seen_before :]
         cordoned = {moment.name for moment in since if isinstance(moment, NodeMoment) and moment.is_cordoned}
-        pods = {pod.node for pod in since if not isinstance(pod, NodeMoment) and _is_lost_driver(pod)}
-        return cordoned | pods
+        return cordoned | {pod.node for pod in since if isinstance(pod, PodMoment) and _is_lost_driver(pod)}
 
     def requests(self) -> list[AuditedRequest]:
         """What the controller asked of the API server, over all stories."""
@@ -250,9 +249,8 @@ class LightStage(Ground):
         return self.controller.log.read_text(encoding="utf-8").splitlines()
 
 
-def _is_lost_driver(moment: object) -> bool:
-    image, is_leaving = getattr(moment, "image", ""), getattr(moment, "is_leaving", False)
-    return "/nvidia/driver:" in image and (is_leaving or getattr(moment, "is_gone", False))
+def _is_lost_driver(pod: PodMoment) -> bool:
+    return "/nvidia/driver:" in pod.image and (pod.is_leaving or pod.is_gone)
 
 
 def a_policy(version: str, *, auto_upgrade: bool = False) -> dict[str, Any]:
