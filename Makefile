@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts help demo test test-fast lint format bench coverage docs testbed clean explore faults
+.PHONY: facts help demo test test-fast lint format bench coverage docs testbed clean explore faults crashes
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,7 +25,8 @@ demo: $(READY) ## watch two rollouts over 24 simulated nodes, one to the tag and
 test: $(READY) lint ## everything, on a real control plane (built once, then cached)
 	@$(RUN)/python -m seatrial.testbed.build
 	@$(RUN)/coverage run -m pytest tests/core -q
-	@$(RUN)/python -m pytest tests --ignore=tests/core
+	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster" -q -n 2
+	@$(RUN)/python -m pytest tests -m cluster -q -n 3 --dist loadfile
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
 test-fast: $(READY) ## everything that needs neither a control plane nor a long search
@@ -50,6 +51,9 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 
 explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8
+
+crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
+	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

@@ -9,7 +9,7 @@ from bench.machine import keep, machine
 
 from tests.e2e.campaigns import KINDS
 from tests.e2e.campaigns import NODES as SIX
-from tests.e2e.test_crashes import check_promoted, mortal, play_through
+from tests.e2e.crashes import check_promoted, mortal, play_through
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.slow]
 

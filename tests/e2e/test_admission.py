@@ -119,7 +119,7 @@ def test_every_default_of_a_campaign_is_filled_in(submit: Submit) -> None:
                 "mode": "direct",
                 "matrix": {
                     "git": GIT | {"branch": "release/gpu", "path": "a/b.yaml", "commit": "0" * 40},
-                    "entry": "planned",
+                    "entry": "production",
                 },
                 "publish": {"via": "git", "git": {"path": "clusters/gpu/values.yaml", "pullRequests": True}},
                 "gates": [

@@ -113,7 +113,7 @@ def test_a_rollout_that_cannot_be_meant_is_refused_by_the_api_server(
 
 
 def test_a_node_that_is_not_there_is_answered_with_names_that_are_alike(cluster: ControlPlane) -> None:
-    assert_one_sentence(run("why", "nowhere", "--kubeconfig", str(cluster.kubeconfig)), "no node nowhere")
+    assert_one_sentence(run("why", "nowhere", "--kubeconfig", str(cluster.kubeconfig)), "no node or rollout nowhere")
 
 
 def test_a_rollout_that_is_not_there_is_named(cluster: ControlPlane) -> None:

@@ -42,8 +42,10 @@ def test_a_matrix_commit_goes_through_canary_gates_bake_and_waves_to_the_tag(sta
     assert f'driver: "{OLD}"' in stage.matrix().partition("rollback")[2], "the set before it is the one to go back to"
     assert not left_behind(stage)
     canary = stage.beside.nodes[0]
-    assert {run.node for run in stage.gates.runs} == {canary}
-    assert {run.gate for run in stage.gates.runs} == {"smoke-train", "rdma"}
+    pulled = {run.node for run in stage.gates.runs if run.gate == "prepull"}
+    assert pulled == set(stage.beside.nodes), "the image was brought to every node before it was touched"
+    assert {run.node for run in stage.gates.runs if run.gate != "prepull"} == {canary}
+    assert {run.gate for run in stage.gates.runs} == {"smoke-train", "rdma", "prepull"}
     assert max(run.round for run in stage.gates.runs) >= 3, "the bake asks the gates again"
 
 

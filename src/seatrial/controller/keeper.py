@@ -61,6 +61,7 @@ class Keeper:
         standing: Callable[[], Standing | None],
         on_change: Callable[[], None],
         now: Callable[[], Instant],
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -68,6 +69,7 @@ class Keeper:
         self._standing = standing
         self._on_change = on_change
         self._now = now
+        self._is_leader = is_leader
         self._key: Key | None = None
         self._name = ""
         self._home: Home | None = None
@@ -106,6 +108,8 @@ class Keeper:
             trouble = self._facts.trouble if self._facts is not None else ""
             detail = trouble or "The rollout names nothing to write to. Set spec.matrix, or spec.publish.git."
             return Outcome(action=act, result=Result.FAILED, detail=detail)
+        if not self._is_leader():  # asked again: we may have waited for a look, and a fetch takes its time
+            return Outcome(action=act, result=Result.STALE, detail="another controller leads by now")
         try:
             await home.do(act, standing)
         except (Stale, errors.Conflict) as err:

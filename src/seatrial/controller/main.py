@@ -128,6 +128,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
             standing=last.standing,
             on_change=observer.poke,
             now=clock.now,
+            is_leader=election.is_leader,
         )
         recorder = await stack.enter_async_context(
             EventRecorder(

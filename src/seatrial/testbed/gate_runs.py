@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from seatrial.adapters.kube import keys
 from seatrial.testbed import control_plane
 
-LOOK_SECONDS: Final = 0.25
+LOOK_SECONDS: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

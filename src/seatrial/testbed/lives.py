@@ -8,7 +8,7 @@ Whoever dies is started again at once. A life that has nothing left to write goe
 Of writes that are on their way together one arrives, and which one is fair: that of which the fewest have died so far.
 Were it always the first, a life would never get further than what every life begins with.
 
-Tests: tests/e2e/test_crashes.py
+Tests: tests/e2e/crashes.py
 """
 
 from __future__ import annotations

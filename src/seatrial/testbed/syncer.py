@@ -16,7 +16,7 @@ from typing import Final, Self
 from seatrial.testbed import control_plane
 
 MANAGER: Final = "kustomize-controller"
-LOOK_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 1.0
 
 
 class RemoteAway(RuntimeError):  # noqa: N818  the trade's word

@@ -7,7 +7,7 @@ Reads and watches pass through. So do Leases, Events, questions about rights and
 is rolled out. A write that has left us is out of our hands: whoever sent it may die or be frozen meanwhile, and it is
 answered all the same. Both callbacks may block, each in a thread of its own.
 
-Tests: tests/testbed/test_write_proxy.py, tests/e2e/test_crashes.py, tests/e2e/test_failover.py
+Tests: tests/testbed/test_write_proxy.py, tests/e2e/crashes.py, tests/e2e/test_failover.py
 """
 
 from __future__ import annotations

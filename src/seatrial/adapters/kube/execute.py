@@ -275,6 +275,8 @@ class KubeExecutor:
     async def _publish(self, action: Publish) -> Outcome:
         """Write one version after the other; what is carried already is written again and changes nothing."""
         for resource, version in action.versions:
+            if not self._is_leader():
+                return _stale(action, "another controller leads by now")
             target = publishing.target_of(resource)
             if target is None:
                 return _failed(action, f"{resource} carries no driver version that could be written")
