@@ -61,7 +61,7 @@ def test_an_undo_means_the_active_one_and_else_the_one_that_was_done_last() -> N
     undone = a_rollout("undone", "Reverted", ended_at="2026-03-03T10:00:00Z")
     assert rollout_pick.last([second, first, undone]).name == "second"
     assert rollout_pick.last([second, a_rollout("now")]).name == "now"
-    with pytest.raises(RolloutMissing, match="none was ever done"):
+    with pytest.raises(RolloutMissing, match="none with a canary was ever done"):
         rollout_pick.last([undone])
 
 

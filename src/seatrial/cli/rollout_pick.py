@@ -156,7 +156,10 @@ def last(found: Iterable[Rollout], name: str = "") -> Rollout:
         return meant(every, name)
     done = [each for each in every if each.phase == "Done"]
     if not done:
-        raise RolloutMissing("there is no rollout to undo: none is under way, and none was ever done.")
+        raise RolloutMissing(
+            "there is no rollout to undo: none is under way, and none with a canary was ever done. "
+            "A rollout without one is undone by publishing the old version, and a rollout to it."
+        )
     return max(done, key=lambda each: each.ended_at)
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core import canary, conditions, explain, order, waves
+from seatrial.core import canary, conditions, explain
 from seatrial.core.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
+from seatrial.core.rollout import wave_order
 from seatrial.core.snapshot import NodeSeen, RolloutRecord, Told
 from seatrial.core.standing import Standing
 from seatrial.core.views import View
@@ -172,14 +173,12 @@ def _line(node: NodeSeen, standing: Standing, held: Hold | None) -> NodeLine:
 
 def _waves(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """How many nodes each wave adds, and who is in the current one."""
-    names = [node.name for node in order.fixed(view.nodes.values(), view.intent)]
-    rest = [name for name in names if name not in view.record.canaries]
-    bounds = waves.bounds(view.campaign.waves, len(rest))
+    bounds, rest = wave_order(view)
     sizes = tuple(bound - before for before, bound in zip((0, *bounds), bounds, strict=False))
     if view.record.phase is not RolloutPhase.WAVING or not bounds:
         return sizes, ()
     current = min(view.record.wave, len(bounds) - 1)
-    return sizes, tuple(rest[bounds[current] - sizes[current] : bounds[current]])
+    return sizes, rest[bounds[current] - sizes[current] : bounds[current]]
 
 
 def _holds(found: Look, name: str) -> tuple[Hold, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.actions import CampaignAct
-from seatrial.core.campaign import CampaignRecord, Point, RolloutPhase, SourceFacts, Turn
+from seatrial.core.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
@@ -85,11 +85,6 @@ def fail(view: View, why: str, **changes: object) -> Course:
         record = replace(view.record, **changes)  # type: ignore[arg-type]
         return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why),))
     return turn_to(view, RolloutPhase.REVERTING, why=why, **changes)
-
-
-def unreachable(view: View, source: SourceFacts | None) -> Hold:
-    why = source.trouble if source is not None else "it was not looked at yet"
-    return view.hold(HoldCode.SOURCE_UNREACHABLE, why=why)
 
 
 def a_few(names: list[str], count: int = 5) -> str:

@@ -15,6 +15,7 @@ from seatrial.core.campaign import CampaignRecord
 from seatrial.core.holds import HoldCode
 from seatrial.core.publishing import Outcome
 from seatrial.core.snapshot import NodePhase
+from seatrial.core.standing import carrier_of
 from seatrial.core.views import View
 
 
@@ -34,8 +35,7 @@ def forget(view: View) -> Outcome:
     waiting = len(_waiting(view))
     for resource, is_on in _movers(view):
         if (is_on and waiting) or (not is_on and not has_states):
-            versions = {carrier.name: carrier.resource_version for carrier in view.operator.carriers}
-            expect = versions.get(resource, "")
+            expect = carrier_of(resource, view.operator).resource_version
             act = SetAutoUpgrade(rollout=view.name, resource=resource, value=not is_on, expect=expect)
             return view.act(act, HoldCode.STATES_PENDING, nodes=waiting)
     return (), (view.hold(HoldCode.STATES_PENDING, nodes=waiting),)

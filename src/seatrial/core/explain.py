@@ -14,6 +14,7 @@ from seatrial.core.campaign import Point, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import FailureCode
 from seatrial.core.snapshot import Instant
+from seatrial.core.standing import ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +132,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "a person has to merge our change ({step}): {request}",
         "Merge it; or decline it, and end the rollout with `seatrial rollout abort {subject} --reason ...`.",
     ),
-    HoldCode.PUBLISH_PENDING: _says(
-        "{resource} and the DaemonSets that come from it are not seen to carry {version} yet", "{publish_step}"
-    ),
+    HoldCode.PUBLISH_PENDING: _says("{carrier_text} not seen to carry {version} yet", "{publish_step}"),
     HoldCode.PREPULLING: _says(
         "the new driver's image is brought to {count} nodes, {node} first, before they are touched", _BY_ITSELF
     ),
@@ -485,6 +484,10 @@ def _fill(text: str, held: Hold) -> str:
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
+    if params.get("resource") == ANY:
+        params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets are"}
+    elif "resource" in params:
+        params["carrier_text"] = f"{params['resource']} and the DaemonSets that come from it are"
     cause = _diagnosis(held)
     params["cure"] = cause[1] if cause else "Mend the cause."
     # What others say may end with a full stop of its own.

@@ -69,7 +69,7 @@ def _between_rounds(view: View) -> Course:
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
     has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
-        waiting = approval(view, Point.WAVES)
+        waiting = view.unapproved(Point.WAVES)
         if waiting is None:
             return turn_to(view, RolloutPhase.WAVING, wave=0)
     else:
@@ -167,8 +167,3 @@ def _evidence(looked: baking.Round) -> str:
         f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
         for each in looked.of(Verdict.FAILED)
     )
-
-
-def approval(view: View, point: Point) -> Hold | None:
-    is_due = point in view.campaign.manual and point not in view.campaign.approved
-    return view.hold(HoldCode.APPROVAL_PENDING, point=point) if is_due else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from seatrial.core import by_hand, delegating, marks, publishing
 from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
 from seatrial.core.campaign import PUBLISHING, Mode, PublishStep, RolloutPhase, SourceFacts, Via
-from seatrial.core.course import Course, a_few, turn_to, unreachable
+from seatrial.core.course import Course, a_few, turn_to
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.snapshot import NodePhase, NodeSeen
 from seatrial.core.standing import Standing, is_same, wants
@@ -24,7 +24,7 @@ def step_reverting(view: View) -> Course:
         source = view.source
         is_marked = source is not None and bool(source.bad or source.commit_of(PublishStep.BAD))
         if source is None or source.trouble:
-            told = unreachable(view, source)
+            told = view.unreachable()
             holds = holds if is_marked or told in holds else (*holds, told)
         elif not is_marked:
             acts, pending = view.act(MarkBad(rollout=view.name, why=record.why), HoldCode.REVERT_PENDING)
@@ -81,7 +81,7 @@ def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
     """What is due so that our commits are reverted; nothing when there are none, or they are."""
     source = view.source
     if source is None or source.trouble:
-        return (), (unreachable(view, source),)
+        return (), (view.unreachable(),)
     commits = tuple(commit for step in reversed(PUBLISHING) if (commit := source.commit_of(step)))
     if not commits or source.commit_of(PublishStep.REVERT):
         return (), ()

@@ -5,7 +5,7 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 
 from __future__ import annotations
 
-from seatrial.core import canary, publishing, windows
+from seatrial.core import canary, publishing
 from seatrial.core.campaign import Mode, Point, RolloutPhase, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import is_under_way
@@ -29,8 +29,8 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         _half_done(view),
         None if view.mode is Mode.BY_HAND else _no_way_back(view),
         None if view.mode is Mode.BY_HAND else _nothing_to_publish(view),
-        _unapproved(view),
-        _closed(view),
+        view.unapproved(Point.CANARY),
+        view.closed(),
     )
     return tuple(held for held in found if held is not None)
 
@@ -45,8 +45,7 @@ def why_source(view: View) -> Hold | None:
     """Why the matrix does not stand behind the target."""
     source = view.source
     if source is None or source.trouble:
-        why = source.trouble if source is not None else "it was not looked at yet"
-        return view.hold(HoldCode.SOURCE_UNREACHABLE, why=why)
+        return view.unreachable()
     if source.is_rewritten:
         return view.hold(HoldCode.HISTORY_REWRITTEN, head=source.head)
     if source.problem:
@@ -123,14 +122,3 @@ def _no_way_back(view: View) -> Hold | None:
 def _nothing_to_publish(view: View) -> Hold | None:
     is_needed = view.campaign.publish is not Via.NOBODY and not view.operator.carriers
     return view.hold(HoldCode.NOTHING_TO_PUBLISH) if is_needed else None
-
-
-def _unapproved(view: View) -> Hold | None:
-    is_due = Point.CANARY in view.campaign.manual and Point.CANARY not in view.campaign.approved
-    return view.hold(HoldCode.APPROVAL_PENDING, point=Point.CANARY) if is_due else None
-
-
-def _closed(view: View) -> Hold | None:
-    if windows.is_open(view.campaign.openings, view.now):
-        return None
-    return view.hold(HoldCode.OUTSIDE_WINDOW, until=windows.next_opening(view.campaign.openings, view.now))

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from seatrial.core.actions import CampaignAct, Publish
 from seatrial.core.campaign import Mode, PublishStep, Via
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.standing import ANY, carried, is_same, wants
+from seatrial.core.standing import ANY, carried, carrier_of, is_same, wants
 from seatrial.core.views import View
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]
@@ -63,7 +63,8 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     missing = tuple(
         (name, text)
         for name, text in wanted
-        if name != ANY and (not _is_carried(view, name, text) or (is_noted and _noted_on(view, name) != note))
+        if name != ANY
+        and (not _is_carried(view, name, text) or (is_noted and carrier_of(name, view.operator).note != note))
     )
     if not missing or via is Via.NOBODY:
         return await_carried(view, wanted)
@@ -71,8 +72,7 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         return await_carried(view, wanted)
     if via is Via.GIT and (view.source is None or view.source.trouble):
         # Whether our commit is there cannot be told, and nothing is committed twice.
-        why = view.source.trouble if view.source is not None else "it was not looked at yet"
-        return (), (view.hold(HoldCode.SOURCE_UNREACHABLE, why=why),)
+        return (), (view.unreachable(),)
     if view.seen.others and step is not PublishStep.REVERT:
         # Two that were proposed in the same moment; who goes back publishes only what was there before.
         return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
@@ -84,8 +84,8 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         told = _taken_over(view, missing)
         if told:
             return (), (hold(view.name, HoldCode.TAKEN_OVER, told, since=view.record.entered_at),)
-    versions = {carrier.name: carrier.resource_version for carrier in view.operator.carriers}
-    expects = tuple((name, versions.get(name, "")) for name, _ in missing) if via is Via.DIRECT else ()
+    seen = ((name, carrier_of(name, view.operator).resource_version) for name, _ in missing)
+    expects = tuple(seen) if via is Via.DIRECT else ()
     act = Publish(rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note)
     return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
 
@@ -96,10 +96,6 @@ def _note(view: View, step: PublishStep) -> str:
     end."""
     at = f"/{view.record.entered_at:.0f}" if step is PublishStep.REVERT else ""
     return f"{view.name}/{step}{at}"
-
-
-def _noted_on(view: View, resource: str) -> str:
-    return next((carrier.note for carrier in view.operator.carriers if carrier.name == resource), "")
 
 
 def _taken_over(view: View, missing: Versions) -> dict[str, str]:
@@ -114,8 +110,8 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
         found, before = carried(resource, view.operator), baseline.get(resource, "")
         is_back = view.record.round > 0 and (_has_run(view, resource) or not is_carried)
         if found and before and (is_back or not is_same(found, before)):
-            writer = next((carrier.writer for carrier in view.operator.carriers if carrier.name == resource), "")
-            return {"resource": resource, "version": text, "found": found, "writer": writer or "somebody"}
+            writer = carrier_of(resource, view.operator).writer or "somebody"
+            return {"resource": resource, "version": text, "found": found, "writer": writer}
     return {}
 
 
@@ -152,5 +148,5 @@ def _has_followed(view: View, resource: str, text: str) -> bool:
 
 def writer_of(view: View, resource: str) -> str:
     """Who brings a repository into the cluster and wrote the version of this resource last; empty when nobody does."""
-    writer = next((carrier.writer for carrier in view.operator.carriers if carrier.name == resource), "")
+    writer = carrier_of(resource, view.operator).writer
     return writer if writer.startswith(GITOPS) else ""

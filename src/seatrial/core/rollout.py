@@ -33,13 +33,12 @@ from seatrial.core import (
     prepulling,
     publishing,
     waves,
-    windows,
 )
 from seatrial.core.actions import Promote
 from seatrial.core.campaign import CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Turn
-from seatrial.core.course import ENDED, Course, a_few, fail, remembered, turn_to, unreachable
+from seatrial.core.course import ENDED, Course, a_few, fail, remembered, turn_to
 from seatrial.core.errors import CoreBug
-from seatrial.core.gating import approval, step_baking, step_gating
+from seatrial.core.gating import step_baking, step_gating
 from seatrial.core.going_back import step_reverting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
@@ -156,7 +155,7 @@ def _move_canaries(view: View) -> Course:
 
 def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
     """Open these nodes, as far as a window is open and the image is there."""
-    closed = _closed(view)
+    closed = view.closed()
     if closed is not None:
         return Course(record=view.record, holds=(closed,))
     if view.mode is not Mode.DIRECT:  # they are let in already, by the skip label that is gone, or moved by people
@@ -214,7 +213,7 @@ def _end_wave(view: View, count: int) -> Course:
     """A wave is over: the next one, after the pause between them; or promotion, after the last."""
     record, now = view.record, view.now
     if record.wave + 1 >= count:
-        waiting = approval(view, Point.PROMOTION)
+        waiting = view.unapproved(Point.PROMOTION)
         if waiting is not None:
             return Course(record=record, holds=(waiting,))
         day = datetime.fromtimestamp(now, UTC)
@@ -235,7 +234,7 @@ def _promote(view: View) -> Course:
     if view.campaign.has_source:
         source = view.source
         if source is None or source.trouble:
-            return Course(record=record, holds=(unreachable(view, source),))
+            return Course(record=record, holds=(view.unreachable(),))
         is_begun = bool(source.commit_of(PublishStep.PROMOTION))
         waiting = None if is_begun else preflight.why_source(view)
         if waiting is not None:
@@ -275,13 +274,6 @@ def _resume(view: View) -> Course:
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _closed(view: View) -> Hold | None:
-    """Why nobody may start now; those under way go on."""
-    if windows.is_open(view.campaign.openings, view.now):
-        return None
-    return view.hold(HoldCode.OUTSIDE_WINDOW, until=windows.next_opening(view.campaign.openings, view.now))
-
-
 def _waits_for_source(view: View) -> Hold | None:
     """Why the matrix does not stand behind the target any more; checked before anything new is published or started."""
     return preflight.why_source(view) if view.campaign.has_source else None
@@ -300,11 +292,16 @@ def _why_failed(view: View, name: str) -> str:
     return record.reason if record is not None and record.reason else "its upgrade failed"
 
 
+def wave_order(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """How many nodes may have started when each wave is open, and the order in which they follow the canary."""
+    names = (node.name for node in order.fixed(view.nodes.values(), view.intent))
+    rest = tuple(name for name in names if name not in view.record.canaries)
+    return waves.bounds(view.campaign.waves, len(rest)), rest
+
+
 def _wave_names(view: View) -> tuple[tuple[int, ...], frozenset[str]]:
     """How large the waves are, and who is in the current one or one before it."""
-    names = [node.name for node in order.fixed(view.nodes.values(), view.intent)]
-    rest = [name for name in names if name not in view.record.canaries]
-    bounds = waves.bounds(view.campaign.waves, len(rest))
+    bounds, rest = wave_order(view)
     reached = bounds[min(view.record.wave, len(bounds) - 1)] if bounds else 0
     first = [name for name in view.record.canaries if name in view.nodes]
     return bounds, _with_units(view, (*first, *rest[:reached]))

@@ -15,7 +15,7 @@ from typing import Final
 from seatrial.core import versions
 from seatrial.core.campaign import Mode
 from seatrial.core.phases import is_under_way
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts
+from seatrial.core.snapshot import Carrier, NodeFacts, NodePhase, NodeSeen, OperatorFacts
 
 ANY: Final = "*"
 """The owner of driver DaemonSets that no GPU Operator made."""
@@ -89,6 +89,11 @@ def resource_of(facts: NodeFacts, operator: OperatorFacts) -> str:
     return "" if operator.pools else operator.kind or ANY
 
 
+def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:
+    """What is seen of a resource that says which driver nodes run; one that says nothing where it is not there."""
+    return next((carrier for carrier in operator.carriers if carrier.name == resource), Carrier(name=resource))
+
+
 def carried(resource: str, operator: OperatorFacts) -> str:
     """The driver version a resource carries; empty where it says none."""
-    return next((carrier.version for carrier in operator.carriers if carrier.name == resource), "")
+    return carrier_of(resource, operator).version

@@ -1,6 +1,6 @@
 """What a campaign looks at in one pass, in one hand: the snapshot, what is asked, and the record it has seen.
 
-Law of this file: it answers questions, and decides nothing. Tests: tests/core/test_rollout.py
+Law of this file: it answers questions that several phases ask, and decides nothing. Tests: tests/core/test_rollout.py
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seatrial.core import by_hand
+from seatrial.core import by_hand, windows
 from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
-from seatrial.core.campaign import Campaign, CampaignRecord, Mode, SourceFacts
+from seatrial.core.campaign import Campaign, CampaignRecord, Mode, Point, SourceFacts
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.instants import Instant
 from seatrial.core.intent import Intent
@@ -73,6 +73,22 @@ class View:
     def hold(self, code: HoldCode, *, until: Instant | None = None, **params: object) -> Hold:
         """Why the rollout as a whole waits."""
         return hold(self.name, code, params, since=self.record.entered_at or None, until=until)
+
+    def unreachable(self) -> Hold:
+        """Why nothing can be said about the home of the matrix."""
+        why = self.source.trouble if self.source is not None else "it was not looked at yet"
+        return self.hold(HoldCode.SOURCE_UNREACHABLE, why=why)
+
+    def unapproved(self, point: Point) -> Hold | None:
+        """That a person has not said yes yet, where one has to."""
+        is_due = point in self.campaign.manual and point not in self.campaign.approved
+        return self.hold(HoldCode.APPROVAL_PENDING, point=point) if is_due else None
+
+    def closed(self) -> Hold | None:
+        """Why nobody may start now; those under way go on."""
+        if windows.is_open(self.campaign.openings, self.now):
+            return None
+        return self.hold(HoldCode.OUTSIDE_WINDOW, until=windows.next_opening(self.campaign.openings, self.now))
 
     def is_ours(self, subject: str) -> bool:
         """Whether a write under this subject is one of the campaign's own, outside of the nodes."""

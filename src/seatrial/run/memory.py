@@ -36,7 +36,7 @@ from seatrial.core.actions import (
 )
 from seatrial.core.campaign import PublishStep, Via
 from seatrial.core.snapshot import Instant, NodeFacts, Pod, Rebuff, Snapshot
-from seatrial.core.standing import carried
+from seatrial.core.standing import carrier_of
 from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0
@@ -165,11 +165,8 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
     steps = dict(seen.source.steps) if seen.source is not None else {}
     match action:
         case Publish(via=Via.DIRECT, versions=versions, note=note):
-            notes = {carrier.name: carrier.note for carrier in seen.operator.carriers}
-            return any(
-                carried(resource, seen.operator) != version or notes.get(resource, "") != note
-                for resource, version in versions
-            )
+            carriers = ((carrier_of(resource, seen.operator), version) for resource, version in versions)
+            return any((carrier.version, carrier.note) != (version, note) for carrier, version in carriers)
         case Publish(step=step):
             return step not in steps
         case RevertCommits():
