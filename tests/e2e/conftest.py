@@ -33,7 +33,7 @@ RolloutMaker = Callable[..., None]
 DRIVERS = ("570.124.06", "580.105.08")
 ANY = {"maxParallelUpgrades": 0, "maxUnavailable": "100%", "maxFailed": 1}
 """Limits that hold nobody up."""
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
 TOLD_SECONDS = 0.3
 """Between two looks through our own command, which costs a process each."""
 

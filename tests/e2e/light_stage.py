@@ -28,7 +28,7 @@ from tests.e2e.campaigns import LEASE_SECONDS, MATRIX, NEW, OLD, PUBLISHED, Grou
 POLICY = "cluster-policy"
 RESOURCE = f"ClusterPolicy/{POLICY}"
 MARKS = (keys.CANARY_LABEL, keys.SKIPPED_BY_ANNOTATION, keys.SKIP_LABEL)
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
 AT_ONCE: dict[str, Any] = {
     "canary": {"count": 1},
     "prepull": False,

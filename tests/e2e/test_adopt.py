@@ -35,7 +35,7 @@ pytestmark = pytest.mark.cluster
 PREFIX = "adopt"
 OLD, NEW, NEWER = "570.124.06", "580.105.08", "590.48.01"
 SELECTOR = f"testbed.seatrial.dev/fleet={PREFIX}"
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
 
 OPERATOR, PERSON, OURSELVES = "gpu-operator", "kubectl", "seatrial"
 PLUGIN, TOOLKIT = f"{keys.DEPLOY_PREFIX}device-plugin", f"{keys.DEPLOY_PREFIX}container-toolkit"

@@ -72,12 +72,9 @@ def left_at(history: History, workload: Workload) -> float:
     return next(pod.at for pod in history.pods(workload.name) if pod.is_leaving or pod.is_gone)
 
 
-def seconds_in(history: History, node: str, state: str) -> float:
-    """How long a node was in a state, the first time it was."""
-    moments = [moment for moment in history.nodes() if moment.name == node]
-    position = next(number for number, moment in enumerate(moments) if moment.state == state)
-    after = next(moment for moment in moments[position:] if moment.state != state)
-    return after.at - moments[position].at
+def entered_at(history: History, node: str, state: str) -> float:
+    """When a node was first seen in a state."""
+    return next(moment.at for moment in history.nodes() if moment.name == node and moment.state == state)
 
 
 def test_every_kind_of_consumer_is_gone_before_the_driver_and_comes_back(play: Play, fleet: Fleet) -> None:
@@ -154,23 +151,28 @@ def test_jobs_end_by_themselves_or_are_outwaited_and_save_their_work_scenarios_1
     endure = consumers.add_pod(fleet, endless, name="endless", gpus=1)
     saver = consumers.add_pod(fleet, saving, name="saver", gpus=1)
     waited_for = f"app in (job-{ended},job-{ending},{endure.name})"
-    with play("jobs", waitForCompletion={"podSelector": waited_for, "timeoutSeconds": 10}) as stage:
+    # While the test looks, nobody is outwaited: how long that takes is the machine's affair.
+    with play("jobs", waitForCompletion={"podSelector": waited_for, "timeoutSeconds": 600}) as stage:
         annotate(stage, saver, f"{keys.CHECKPOINT_ANNOTATION}=true")
         short = fleet.add_job_pod(ending, runs_seconds=4)
         fleet.set_driver_version(stage.target)
         stage.wait_held({endless: "jobs-running", saving: "checkpoint-pending"})
-        assert f"still run: 1, first {name_of(stage, endure)} (limit: 10 s)" in stage.why(endless)
+        assert f"still run: 1, first {name_of(stage, endure)} (limit: 600 s)" in stage.why(endless)
 
         (pod,) = fleet.pods_of(saver)
         token = pod["metadata"]["annotations"][keys.CHECKPOINT_REQUESTED_ANNOTATION]
         assert not has_left(stage.history, saver.name)
         annotate(stage, saver, f"{keys.CHECKPOINT_SAVED_ANNOTATION}={token}")
+        stage.wait_upgraded(*(name for name in fleet.nodes if name != endless))
+        assert stage.state(endless) == "wait-for-jobs-required"
+        assert not has_left(stage.history, endure.name)
+
+        # A limit that is over by now, as long as the node has waited at least.
+        waited = int(time.time() - entered_at(stage.history, endless, "wait-for-jobs-required")) + 5
+        stage.patch(waitForCompletion={"timeoutSeconds": waited})
         stage.wait_upgraded()
     assert not has_left(stage.history, short.name), "a job that ends by itself was evicted"
-    assert seconds_in(stage.history, ended, "wait-for-jobs-required") < 3
-    assert seconds_in(stage.history, ending, "wait-for-jobs-required") < 9
-    assert 9 < seconds_in(stage.history, endless, "wait-for-jobs-required") < 20
-    assert has_left(stage.history, endure.name)
+    assert left_at(stage.history, endure) - entered_at(stage.history, endless, "wait-for-jobs-required") > waited - 1
     for workload, node in ((endure, endless), (saver, saving)):
         (here,) = driver_restarts(stage.history, node)
         assert workload.name not in here

@@ -96,14 +96,14 @@ def test_a_live_rollout_is_told_in_pages_and_events(play: Play, fleet: Fleet) ->
     consumers.add_pod(fleet, drained, name="bare", gpus=1, is_bare=True)
     static = consumers.add_static_pod(fleet, stubborn, name="static", gpus=1)
     fleet.break_driver(crashing, "module-load", restart_count=10)
-    spec = {"drain": {"enable": True, "force": True}, "podDeletion": {"timeoutSeconds": 3}}
+    spec = {"drain": {"enable": True, "force": True}}
     with play("meter", limits={"maxFailed": 2}, pages="127.0.0.1:0", **spec) as stage:
         stage.do("node", "skip", stubborn)
         fleet.set_driver_version(stage.target)
         stage.wait_upgraded(moved, drained)
         stage.wait_state(crashing, "upgrade-failed")
         # Where no drain is allowed, a pod that must not be evicted gives its node up.
-        stage.patch(drain={"enable": False})
+        stage.patch(drain={"enable": False}, podDeletion={"timeoutSeconds": 2})
         stage.do("node", "unskip", stubborn)
         stage.wait_state(stubborn, "upgrade-failed")
         waiting.wait_for(

@@ -65,7 +65,7 @@ def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_po
 
 
 def test_a_budget_that_allows_nothing_is_honoured_named_and_outwaited(play: Play) -> None:
-    with play("budget", podDeletion={"timeoutSeconds": 12}) as stage:
+    with play("budget") as stage:
         workload = stage.fleet.add_workload("service", replicas=1, gpus_per_pod=8, min_available=1)
         (pod,) = stage.fleet.pods_of(workload)
         node, others = pod["spec"]["nodeName"], [name for name in stage.fleet.nodes if name != pod["spec"]["nodeName"]]
@@ -73,7 +73,14 @@ def test_a_budget_that_allows_nothing_is_honoured_named_and_outwaited(play: Play
         stage.wait_upgraded(*others)
         said = stage.wait_told(node, "disruption budget service")
         assert f"{workload.namespace}/{pod['metadata']['name']}" in said
+        waiting.wait_for(
+            lambda: len(stage.evictions()) > 1,
+            what="the second eviction",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.2,
+        )
 
+        stage.patch(podDeletion={"timeoutSeconds": 1})
         stage.wait_state(node, "upgrade-failed")
         assert stage.history.latest()[node].is_cordoned
         assert "GPU pods did not leave in time; nothing was deleted by force" in stage.run("why", node).stdout

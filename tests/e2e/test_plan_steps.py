@@ -43,7 +43,7 @@ HOW = (
     *("--selector", f"testbed.seatrial.dev/fleet={PREFIX}", "--publish", "none", "--no-prepull"),
     *("--bake", "1s", "--bake-every", "1s", "--wave", "50%", "--max-parallel", "4", "--max-unavailable", "4"),
 )
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

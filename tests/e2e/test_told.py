@@ -77,5 +77,5 @@ def test_an_upgrade_that_was_asked_for_is_told_in_nvidias_words(
             "Deleted workload pods on the node for the driver upgrade",
         ]
     )
-    waiting.wait_for(lambda: told(cluster, node) == states + others, what="every event to be there", timeout_seconds=10)
+    waiting.wait_for(lambda: told(cluster, node) == states + others, what="every event to be there", timeout_seconds=60)
     fleet.remove()
