@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +29,7 @@ from seatrial.testbed import controller_process, operator, waiting
 from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.history import History
+from seatrial.testbed.write_proxy import Write, WriteProxy
 from tests.e2e.promises import PATH
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
@@ -100,9 +102,17 @@ class Pace:
         self._process.kill()
         self._process.communicate(timeout=10)
 
-    def stop(self, number: int = signal.SIGTERM) -> dict[str, Any]:
-        """Ask it to end, and give what it said."""
+    def send(self, number: int) -> None:
         self._process.send_signal(number)
+
+    def wait_killed(self) -> None:
+        """Wait until it has died of a signal that nobody can hear."""
+        self._process.communicate(timeout=TIMEOUT_SECONDS)
+        assert self._process.returncode == -signal.SIGKILL, self.log
+
+    def stop(self) -> dict[str, Any]:
+        """Ask it to end, and give what it said."""
+        self.send(signal.SIGTERM)
         return self.wait(ExitCode.OK)
 
     def wait(self, code: int) -> dict[str, Any]:
@@ -165,13 +175,13 @@ def test_whatever_ends_it_no_label_is_left_and_the_upgrade_ends(
 ) -> None:
     beside.set_driver_version(OLD)
     wait_states(beside, None)
-    kill_with_a_trace(lone_plane, account, tmp_path)
+    with signalled(lone_plane, account, tmp_path, signal.SIGKILL) as pace:
+        pace.wait_killed()
     assert traces(lone_plane) != []
 
-    with Pace(account, tmp_path) as pace:
-        wait_for(lambda: traces(lone_plane) == [], "the trace to be taken away", pace)
-        wait_for(lambda: traces(lone_plane) != [], "a trace of its own", pace)
-        pace.stop(signal.SIGINT)
+    # The next one takes that trace away, and is interrupted while a label of its own stands.
+    with signalled(lone_plane, account, tmp_path, signal.SIGINT) as pace:
+        assert pace.wait(ExitCode.OK)["wakes"] > 0
     assert marks_of_ours(lone_plane) == []
 
     with Pace(account, tmp_path, "--until-done") as pace:
@@ -235,16 +245,19 @@ def test_where_the_controller_is_off_it_says_so_and_writes_nothing(
 # ── looking and acting ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def kill_with_a_trace(plane: ControlPlane, account: Path, folder: Path) -> None:
-    """Kill it while its label stands; where it was quicker than we, once more."""
+@contextmanager
+def signalled(plane: ControlPlane, account: Path, folder: Path, number: int) -> Iterator[Pace]:
+    """It gets a signal when its label stands, before it hears so."""
+    started: list[Pace] = []
 
-    def is_left() -> bool:
-        with Pace(account, folder) as pace:
-            wait_for(lambda: traces(plane) != [], "a label to be raised", pace)
-            pace.kill()
-        return traces(plane) != []
+    def after(_write: Write) -> None:
+        if traces(plane):
+            way.after = lambda _: None
+            started[0].send(number)
 
-    waiting.wait_for(is_left, what="it to die with its label raised", timeout_seconds=TIMEOUT_SECONDS)
+    with WriteProxy(account, authority=plane.authority, after=after) as way, Pace(way.kubeconfig, folder) as pace:
+        started.append(pace)
+        yield pace
 
 
 def traces(plane: ControlPlane) -> list[str]:
