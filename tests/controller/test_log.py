@@ -101,6 +101,14 @@ def test_a_hold_is_told_when_it_begins_and_when_its_reason_changes(lines: Lines)
     assert len(lines.new()) == 1
 
 
+def test_of_several_reasons_for_the_same_wait_none_hides_another(lines: Lines) -> None:
+    first, second = skipped("n1")[0], hold("n1", HoldCode.DRIVER_POD_MISSING)
+    lines.log.report(a_report(second))
+    lines.new()
+    lines.log.report(a_report(first, second))
+    assert [line.partition(" why=")[0] for line in lines.new()] == ["held subject=n1 code=skipped"]
+
+
 def test_a_hold_of_a_moment_is_not_told(lines: Lines) -> None:
     lines.log.report(a_report(hold("n1", HoldCode.WRITE_IN_FLIGHT), hold("n2", HoldCode.LEDGER_PENDING)))
     assert lines.new() == []

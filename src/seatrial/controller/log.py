@@ -28,7 +28,7 @@ class Log:
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
-        self._held: dict[str, HoldCode] = {}
+        self._held: frozenset[tuple[str, HoldCode]] = frozenset()
         self.fault_text = ""
 
     def say(self, message: str, **fields: object) -> None:
@@ -64,10 +64,10 @@ class Log:
                 self.say("act turned down", id=outcome.action.id, result=outcome.result, why=outcome.detail)
 
     def _holds(self, holds: Iterable[Hold]) -> None:
-        held = {hold.subject: hold for hold in holds if hold.code not in PASSING}
+        held = {(hold.subject, hold.code): hold for hold in holds if hold.code not in PASSING}
         news: dict[HoldCode, list[Hold]] = {}
-        for subject, hold in held.items():
-            if self._held.get(subject) is not hold.code:
+        for key, hold in held.items():
+            if key not in self._held:
                 news.setdefault(hold.code, []).append(hold)
         for code, some in news.items():
             if len(some) > NAMED_MAX:
@@ -75,7 +75,7 @@ class Log:
                 continue
             for hold in some:
                 self.say("held", subject=hold.subject, code=code, why=explain.why(hold))
-        self._held = {subject: hold.code for subject, hold in held.items()}
+        self._held = frozenset(held)
 
 
 def _quoted(text: str) -> str:
