@@ -16,6 +16,7 @@ from seatrial.core.actions import (
     MarkNode,
     Operand,
     PauseClients,
+    PausePool,
     Promote,
     Publish,
     ReleaseMaintenance,
@@ -95,6 +96,12 @@ ACTS: list[tuple[Action, str, str, bool]] = [
     (PROBE, "spring/gate/smoke/n1/2.1", "rollout/spring/gate/smoke/n1", False),
     (SWITCH, "spring/auto-upgrade/ClusterPolicy/gpu=False@", "rollout/spring/auto-upgrade/ClusterPolicy/gpu", False),
     (MakePool(rollout="spring", name="gpu"), "spring/make-pool/gpu", "rollout/spring/pool/gpu", False),
+    (
+        PausePool(rollout="spring", name="worker", value=True, expect="5"),
+        "spring/pause-pool/worker=True@5",
+        "rollout/spring/pool/worker",
+        False,
+    ),
     (
         RemovePool(rollout="spring", name="gpu", expect="3"),
         "spring/remove-pool/gpu@3",

@@ -157,6 +157,11 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.OUTSIDE_WINDOW: (proposed(), careful(openings=((NOW + 60, NOW + 3600),))),
     HoldCode.MARKS_PENDING: (at(RolloutPhase.CANARY, waiting()), CAREFUL),
     HoldCode.POOL_PENDING: (at(RolloutPhase.CANARY, waiting()), careful(pool="gpu-canary")),
+    HoldCode.POOL_MISSING: (proposed(), careful(still=("worker",))),
+    HoldCode.POOL_RESUMED: (
+        at(RolloutPhase.CANARY, waiting(), machine_pools=(MachinePool(name="gpu", paused_by="spring"),)),
+        careful(still=("gpu",)),
+    ),
     HoldCode.POOL_PAUSED: (
         proposed(machine_pools=(MachinePool(name="gpu", is_paused=True, certificate_at=NOW + 7200),)),
         CAREFUL,
@@ -374,7 +379,8 @@ def test_every_hold_that_core_makes_reads_as_a_sentence(code: HoldCode) -> None:
     assert held.code is code
     assert told.startswith(("n1: ", "spring: "))
     assert told.endswith(".")
-    assert is_finished(told.replace("--reason ...", "--reason")), told
+    typed = told.replace("--reason ...", "--reason").replace("""'{"spec":{"paused":false}}'""", "PATCH")
+    assert is_finished(typed), told
 
 
 IN_USE = "rmmod: ERROR: Module nvidia is in use by: nvidia_uvm"

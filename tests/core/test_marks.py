@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from seatrial.core import marks
-from seatrial.core.actions import MakePool, MarkNode, RemovePool
+from seatrial.core.actions import MarkNode
 from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.holds import HoldCode
-from seatrial.core.snapshot import MachinePool, NodeSeen
+from seatrial.core.snapshot import NodeSeen
 from seatrial.core.views import View
 from tests.builders import (
     NOW,
@@ -33,12 +31,11 @@ def view(
     *nodes: NodeSeen,
     phase: RolloutPhase = RolloutPhase.CANARY,
     mode: Mode = Mode.DIRECT,
-    pool: str = "",
     **changes: Any,
 ) -> View:
     record = a_campaign_record(phase, mode=mode)
     seen = a_snapshot(*nodes, campaign=record, operator=an_operator(), **changes)
-    return a_view(seen, an_intent(campaign=a_campaign(pool=pool)))
+    return a_view(seen, an_intent(campaign=a_campaign()))
 
 
 def mark(node: str, **changes: Any) -> MarkNode:
@@ -117,31 +114,3 @@ def test_nodes_are_let_back_without_our_label_and_failed_ones_are_tried_again() 
     )
     found = marks.let_back(view(*nodes, busy={"n5": None}), {"n1", "n2", "n3", "n4", "n5"})
     assert found == (mark("n1", skip=False), mark("n2", is_retry=True))
-
-
-def test_the_canarys_pool_is_made_first_and_removed_last() -> None:
-    made = view(an_old_node(), pool="gpu-canary")
-    assert marks.prepare(made, {"n1"})[0] == (MakePool(rollout="spring", name="gpu-canary"),)
-    pools = (MachinePool(name="worker"), MachinePool(name="gpu-canary", resource_version="3", is_ours=True))
-    there = view(an_old_node(), pool="gpu-canary", machine_pools=pools)
-    assert marks.prepare(there, {"n1"})[0] == (mark("n1", canary=True),)
-    assert marks.clear(there)[0] == (RemovePool(rollout="spring", name="gpu-canary", expect="3"),)
-
-
-@pytest.mark.parametrize(
-    ("pools", "name", "until"),
-    [
-        ((MachinePool(name="b", is_paused=True), MachinePool(name="a", is_paused=True)), "a", None),
-        ((MachinePool(name="a", is_paused=True), MachinePool(name="b", is_paused=True, certificate_at=9e3)), "b", 9e3),
-    ],
-)
-def test_of_paused_pools_the_one_whose_clock_ends_first_is_told(
-    pools: tuple[MachinePool, ...], name: str, until: float | None
-) -> None:
-    held = marks.paused_pool(view(an_old_node(), machine_pools=pools))
-    assert held is not None
-    assert (dict(held.params)["pool"], held.until) == (name, until)
-
-
-def test_without_a_paused_pool_there_is_nothing_to_tell() -> None:
-    assert marks.paused_pool(view(an_old_node(), machine_pools=(MachinePool(name="a"),))) is None

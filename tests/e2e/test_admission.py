@@ -36,6 +36,7 @@ DEFAULTS: dict[str, Any] = {
 }
 """What the API server fills in where a rollout names its target alone."""
 GIT = {"url": "https://git.example/gpu.git"}
+STILL = {"pausePools": ["worker", "gpu-worker"]}
 GATE = {"name": "nccl", "image": "registry.example/nccl-tests:2.27"}
 FIRMWARE = {"component": "firmware_cx7", "version": "28.43.2026"}
 NIGHT = {"start": "22:00", "minutes": 360}
@@ -115,7 +116,7 @@ def test_every_default_of_a_campaign_is_filled_in(submit: Submit) -> None:
     [
         pytest.param(
             {
-                "canary": {"count": 2, "selector": {"pool": "spare"}, "machineConfigPool": "gpu-canary"},
+                "canary": {"count": 2, "selector": {"pool": "spare"}, "machineConfigPool": "gpu"} | STILL,
                 "mode": "direct",
                 "matrix": {
                     "git": GIT | {"branch": "release/gpu", "path": "a/b.yaml", "commit": "0" * 40},
@@ -283,6 +284,16 @@ def with_window(**window: Any) -> dict[str, Any]:
         ({"canary": {"nodes": ["a"], "selector": {"b": "c"}}}, "canary has nodes or a selector, not both"),
         ({"canary": {"nodes": ["a", "a"]}}, "Duplicate value"),
         ({"canary": {"machineConfigPool": "GPU_canary"}}, "spec.canary.machineConfigPool"),
+        ({"canary": {"pausePools": ["GPU_worker"]}}, "spec.canary.pausePools[0]"),
+        ({"canary": {"pausePools": ["worker", "worker"]}}, "Duplicate value"),
+        (
+            {"canary": {"pausePools": ["worker"], "machineConfigPool": "worker"}},
+            "the pool of the canary cannot be one of canary.pausePools",
+        ),
+        (
+            by_hand(canary={"pausePools": ["worker"]}),
+            "canary.pausePools needs canary.machineConfigPool where people move the nodes",
+        ),
         # gates
         (a_campaign(gates=[GATE, GATE]), "Duplicate value"),
         (a_campaign(gates=[GATE | {"name": "NCCL test"}]), "a gate's name is a DNS label such as nccl-all-reduce"),

@@ -13,6 +13,7 @@ from seatrial.core.actions import (
     MakePool,
     MarkBad,
     MarkNode,
+    PausePool,
     Promote,
     Publish,
     RemovePool,
@@ -132,6 +133,10 @@ def test_a_pool_is_made_once_and_removed() -> None:
     make = MakePool(rollout="spring", name="gpu-canary")
     made = done(POLICY, make, make)
     assert [(pool.name, pool.is_ours) for pool in made.machine_pools] == [("gpu-canary", True)]
+    paused = done(made, PausePool(rollout="spring", name="gpu-canary", value=True, expect="1"))
+    assert [(pool.is_paused, pool.paused_by) for pool in paused.machine_pools] == [(True, "spring")]
+    resumed = done(paused, PausePool(rollout="spring", name="gpu-canary", value=False, expect="1"))
+    assert resumed.machine_pools == made.machine_pools
     assert done(made, RemovePool(rollout="spring", name="gpu-canary", expect="1")).machine_pools == ()
 
 

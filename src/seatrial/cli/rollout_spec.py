@@ -54,6 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--canary-node", metavar="NODE", action="append", help="this node goes first; repeatable")
     care.add_argument("--canary-selector", metavar="K=V", type=words.label, action="append", help="choose among these")
     care.add_argument("--canary-pool", metavar="NAME", help="OpenShift: make this MachineConfigPool for the canary")
+    care.add_argument("--pause-pool", metavar="NAME", action="append", help="OpenShift: pause it until the waves open")
     care.add_argument("--gate", metavar="NAME=IMAGE", type=words.gate, action="append", help="a Job it has to pass")
     care.add_argument("--gates-file", metavar="FILE", help="gates in YAML, as spec.gates has them")
     care.add_argument("--bake", metavar="48h", type=words.span, help="hours with evidence before the fleet follows")
@@ -74,7 +75,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 SPEC_OPTIONS: Final = (
     *("matrix", "git", "branch", "path", "entry", "driver", "to", "plan", "selector"),
     *("publish", "publish_path", "publish_url", "publish_branch", "pull_requests", "mode"),
-    *("canary", "canary_node", "canary_selector", "canary_pool", "gate", "gates_file", "bake", "bake_every"),
+    *("canary", "canary_node", "canary_selector", "canary_pool", "pause_pool"),
+    *("gate", "gates_file", "bake", "bake_every"),
     *("wave", "growth", "wave_pause", "window", "time_zone", "manual"),
     *("max_unavailable", "max_parallel", "max_failed", "no_prepull", "notify"),
 )
@@ -213,7 +215,8 @@ def _canary(args: argparse.Namespace, canary_node: str) -> dict[str, Any]:
     nodes = args.canary_node or ([canary_node] if canary_node and is_free else None)
     selector = dict(args.canary_selector) if args.canary_selector else None
     count = args.canary or (len(nodes) if nodes else 1)
-    return {"count": count, **(_some(nodes=nodes, selector=selector, machineConfigPool=args.canary_pool) or {})}
+    pools = {"machineConfigPool": args.canary_pool, "pausePools": args.pause_pool}
+    return {"count": count, **(_some(nodes=nodes, selector=selector, **pools) or {})}
 
 
 def _waves(args: argparse.Namespace) -> dict[str, Any] | None:

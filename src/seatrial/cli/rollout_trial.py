@@ -23,6 +23,7 @@ from seatrial.core.actions import (
     MakePool,
     MarkBad,
     MarkNode,
+    PausePool,
     Promote,
     Publish,
     RemovePool,
@@ -246,6 +247,8 @@ def told(action: Action) -> tuple[str, str]:
             return resource, f"driver.upgradePolicy.autoUpgrade {str(value).lower()}"
         case MakePool(name=name):
             return f"machineconfigpool/{name}", "create, for the canary"
+        case PausePool(name=name, value=value):
+            return f"machineconfigpool/{name}", f"paused {str(value).lower()}"
         case RemovePool(name=name):
             return f"machineconfigpool/{name}", "delete"
         case RevertCommits() | MarkBad() | Promote():

@@ -24,6 +24,7 @@ act.
     SetAutoUpgrade      switch NVIDIA's own upgrade controller on or off
     MakePool            make the canary's MachineConfigPool
     RemovePool          remove it again
+    PausePool           keep a MachineConfigPool still, or let it go again
 
 Tests: tests/core/test_actions.py
 """
@@ -393,6 +394,25 @@ class RemovePool:
         return f"{rollout_subject(self.rollout)}/pool/{self.name}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausePool:
+    """Keep a MachineConfigPool still and leave our name on it, or let it go and take the name away."""
+
+    rollout: str
+    name: str
+    value: bool
+    expect: str
+    """The pool's version; a person's decision in between is not overwritten."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/pause-pool/{self.name}={self.value}@{self.expect}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/pool/{self.name}"
+
+
 NodeAct: TypeAlias = (
     WriteNodeRecord
     | Cordon
@@ -406,7 +426,7 @@ NodeAct: TypeAlias = (
 )
 HomeAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote
 """What a campaign does to the home of the matrix; each step of it at most once."""
-OuterAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote | StartProbe | SetAutoUpgrade | MakePool | RemovePool
+OuterAct: TypeAlias = HomeAct | StartProbe | SetAutoUpgrade | MakePool | RemovePool | PausePool
 """What a campaign does outside of the nodes."""
 CampaignAct: TypeAlias = MarkNode | OuterAct
 Action: TypeAlias = NodeAct | CampaignAct | WriteRolloutRecord

@@ -161,6 +161,8 @@ class Campaign:
     """Why somebody wants it undone; empty while nobody does."""
     pool: str = ""
     """On OpenShift: the MachineConfigPool to make for the canary; empty makes none."""
+    still: tuple[str, ...] = ()
+    """On OpenShift: the MachineConfigPools to pause until the canary has proved itself."""
     prepull: bool = True
     """Whether the new driver's image is brought to a node before the node is touched."""
     by_hand: ByHand | None = None

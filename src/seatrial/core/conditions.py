@@ -32,6 +32,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.NO_CANARY,
         HoldCode.NO_WAY_BACK,
         HoldCode.NOTHING_TO_PUBLISH,
+        HoldCode.POOL_MISSING,
         HoldCode.HALF_DONE,
         HoldCode.MATRIX_PROBLEM,
         HoldCode.MATRIX_CHANGED,

@@ -121,12 +121,20 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "It goes on when the next window opens; see spec.windows.",
     ),
     HoldCode.MARKS_PENDING: _says("nodes are being marked, first {node}: {count} to go", _BY_ITSELF),
+    HoldCode.POOL_MISSING: _says(
+        "there is no MachineConfigPool {pool}, which is to stand still until the canary has proved itself",
+        "See `kubectl get machineconfigpools`, and mend spec.canary.pausePools.",
+    ),
+    HoldCode.POOL_RESUMED: _says(
+        "somebody resumed MachineConfigPool {pool}, so its nodes may change before the canary has proved itself",
+        "It stays as it is. Pause it again if that was not meant.",
+    ),
     HoldCode.POOL_PENDING: _says(
-        "MachineConfigPool {pool} is not as it should be yet", "See `kubectl describe machineconfigpool {pool}`."
+        "MachineConfigPool {pool} {state}", "See `kubectl describe machineconfigpool {pool}` if it takes long."
     ),
     HoldCode.POOL_PAUSED: _says(
-        "MachineConfigPool {pool} is paused, and as long as it is its kubelets get no new certificates",
-        "Resume the pool before the old ones end.",
+        "MachineConfigPool {pool} is paused{by_text}, and as long as it is its kubelets get no new certificates",
+        "{resume_step}",
     ),
     HoldCode.MERGE_PENDING: _says(
         "a person has to merge our change ({step}): {request}",
@@ -483,6 +491,7 @@ def _fill(text: str, held: Hold) -> str:
     params["reason_text"] = f": {reason}" if reason else ""
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
+    params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
     if params.get("resource") == ANY:
         params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets are"}
@@ -496,9 +505,20 @@ def _fill(text: str, held: Hold) -> str:
         "cure": params["cure"],
         "publish_step": PUBLISHING.get(params.get("via", ""), "").format(**texts),
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
+        "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
     }
     return text.format(**(texts | whole), subject=held.subject)
+
+
+def _resume_step(params: Mapping[str, str], rollout: str) -> str:
+    """Who ends the pause of a pool, and with what."""
+    command = f'`kubectl patch machineconfigpool {params["pool"]} --type merge -p \'{{"spec":{{"paused":false}}}}\'`'
+    if params.get("is_left"):
+        return f"It stays paused: resuming it takes what was undone to its nodes. Where that is wanted, {command}."
+    if params.get("by") == rollout:
+        return "It is resumed when the canary has proved itself, or is back where it was."
+    return f"Resume the pool before the old ones end: {command}."
 
 
 def _times(held: Hold, now: Instant) -> str:

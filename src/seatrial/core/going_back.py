@@ -6,7 +6,7 @@ it came; who never left is not touched. Tests: tests/core/test_rollout.py
 
 from __future__ import annotations
 
-from seatrial.core import by_hand, delegating, marks, publishing
+from seatrial.core import by_hand, delegating, machine_pools, marks, publishing
 from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
 from seatrial.core.campaign import PUBLISHING, Mode, PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.course import Course, a_few, turn_to
@@ -54,6 +54,8 @@ def step_reverting(view: View) -> Course:
 
 def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:
     """People take it back, or say that it stays where no way leads back."""
+    pauses, pending = machine_pools.hold_still(view)  # whatever moves the nodes of a pool stops moving them
+    acts, holds = (*pauses, *acts), (*pending, *holds)
     still = by_hand.still_there(view)
     if still:
         holds = (*holds, by_hand.going_back(view, still))

@@ -1,4 +1,4 @@
-"""The marks a campaign leaves on nodes, and takes away again: the canary's label, our skip labels, the canary's pool.
+"""The marks a campaign leaves on nodes, and takes away again: the canary's label and our skip labels.
 
 A skip label of ours keeps NVIDIA's controller off a node until its wave opens; it carries our name, so that a person's
 stays when ours go. Law of this file: a node is marked before anything that the mark is for, and everything we marked is
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from seatrial.core.actions import CampaignAct, MakePool, MarkNode, RemovePool
+from seatrial.core import machine_pools
+from seatrial.core.actions import CampaignAct, MarkNode
 from seatrial.core.campaign import Mode, RolloutPhase
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import HoldCode
 from seatrial.core.publishing import Outcome
 from seatrial.core.snapshot import NodePhase
 from seatrial.core.views import View
@@ -23,18 +24,18 @@ MARKS_MAX: Final = 100
 
 def prepare(view: View, open_: AbstractSet[str]) -> Outcome:
     """What is due before a version is published for these nodes: canaries marked, everybody else kept out."""
-    acts, holds = _pool(view)
+    acts, holds = machine_pools.prepare(view)
     if acts or holds:
         return acts, holds
     return _mark(view, set(view.record.canaries), _kept_out(view, open_))
 
 
 def clear(view: View) -> Outcome:
-    """What is due so that nothing of ours is left on any node."""
+    """What is due so that nothing of ours is left on any node or pool."""
     acts, holds = _mark(view, set(), set())
     if acts or holds:
         return acts, holds
-    return _remove_pool(view)
+    return machine_pools.clear(view)
 
 
 def let_back(view: View, names: AbstractSet[str]) -> tuple[CampaignAct, ...]:
@@ -84,27 +85,3 @@ def _mark(view: View, canaries: AbstractSet[str], kept_out: AbstractSet[str]) ->
 
 def _node_of(act: CampaignAct) -> str:
     return act.node if isinstance(act, MarkNode) else ""
-
-
-def _pool(view: View) -> Outcome:
-    name = view.campaign.pool
-    if not name or any(pool.name == name for pool in view.seen.machine_pools):
-        return (), ()
-    return view.act(MakePool(rollout=view.name, name=name), HoldCode.POOL_PENDING, pool=name)
-
-
-def _remove_pool(view: View) -> Outcome:
-    for pool in view.seen.machine_pools:
-        if pool.is_ours:
-            act = RemovePool(rollout=view.name, name=pool.name, expect=pool.resource_version)
-            return view.act(act, HoldCode.POOL_PENDING, pool=pool.name)
-    return (), ()
-
-
-def paused_pool(view: View) -> Hold | None:
-    """The clock that runs while a pool is paused: its kubelets do not get the next certificate authority."""
-    paused = [pool for pool in view.seen.machine_pools if pool.is_paused]
-    pool = min(paused, key=lambda each: (each.certificate_at or float("inf"), each.name), default=None)
-    if pool is None:
-        return None
-    return view.hold(HoldCode.POOL_PAUSED, pool=pool.name, until=pool.certificate_at)

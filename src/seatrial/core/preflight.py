@@ -5,7 +5,7 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 
 from __future__ import annotations
 
-from seatrial.core import canary, publishing
+from seatrial.core import canary, machine_pools, publishing
 from seatrial.core.campaign import Mode, Point, RolloutPhase, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import is_under_way
@@ -29,6 +29,7 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         _half_done(view),
         None if view.mode is Mode.BY_HAND else _no_way_back(view),
         None if view.mode is Mode.BY_HAND else _nothing_to_publish(view),
+        *machine_pools.missing(view),
         view.unapproved(Point.CANARY),
         view.closed(),
     )

@@ -11,7 +11,7 @@ between any two writes loses nothing. Everything outside of the nodes is done at
 commit by its step, a probe by its round, a mark by the node's label. Who is not open is not touched.
 
     course.py     the table of phases, and how one is opened     publishing.py  which resource carries which version
-    preflight.py  what has to be so before the first write      marks.py       canary and skip labels, the canary's pool
+    preflight.py  what has to be so before the first write      marks.py       canary and skip labels, OpenShift's pools
     gating.py     gates and bake                                going_back.py  the way back
 
 Tests: tests/core/test_rollout.py
@@ -27,6 +27,7 @@ from seatrial.core import (
     by_hand,
     canary,
     capacity,
+    machine_pools,
     marks,
     order,
     preflight,
@@ -60,7 +61,8 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         return Course(record=record, holds=preflight.behind(view))
     view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
     if intent.is_paused:
-        return _pause(view)
+        course = _pause(view)
+        return replace(course, holds=(*course.holds, *machine_pools.told(view)))
     if record.phase is RolloutPhase.PAUSED:
         return _resume(view)
     if stop is not None:
@@ -70,8 +72,7 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         course = turn_to(view, to, why=campaign.abort)
     else:
         course = _step(view)
-    clock = marks.paused_pool(view)
-    course = replace(course, holds=(*course.holds, clock)) if clock is not None else course
+    course = replace(course, holds=(*course.holds, *machine_pools.told(view)))
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
         acts, holds = marks.prepare(view, _with_units(view, record.canaries))
         course = replace(course, acts=acts, holds=(*course.holds, *holds))
@@ -206,6 +207,9 @@ def _wave(view: View) -> Course:
         if view.mode is Mode.BY_HAND
         else view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
     )
+    acts, holds = machine_pools.let_go(view)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
     return _let_start(view, names, told)
 
 

@@ -427,13 +427,17 @@ class OperatorFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachinePool:
-    """A MachineConfigPool of OpenShift, as far as it concerns the canary."""
+    """A MachineConfigPool of OpenShift, as far as it concerns a rollout."""
 
     name: str
     resource_version: str = ""
     is_paused: bool = False
+    paused_by: str = ""
+    """The rollout that paused it; it stays here when somebody else ends the pause."""
     is_ours: bool = False
     """Whether this rollout made it."""
+    machine_count: int = 0
+    """How many nodes are in it."""
     certificate_at: ApiInstant | None = None
     """When the kubelets' certificate authority ends that a paused pool does not renew."""
 

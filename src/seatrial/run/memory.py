@@ -21,6 +21,7 @@ from seatrial.core.actions import (
     NodeAct,
     Operand,
     OuterAct,
+    PausePool,
     Promote,
     Publish,
     ReleaseMaintenance,
@@ -183,6 +184,9 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
             return states.get(resource, seen.operator.is_auto_upgrading) is not value
         case MakePool(name=name):
             return all(pool.name != name for pool in seen.machine_pools)
+        case PausePool(name=name, rollout=rollout, value=value):
+            mark = (value, rollout if value else "")
+            return any((pool.is_paused, pool.paused_by) != mark for pool in seen.machine_pools if pool.name == name)
         case RemovePool(name=name):
             return any(pool.name == name for pool in seen.machine_pools)
         case _:

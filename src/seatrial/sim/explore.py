@@ -32,6 +32,7 @@ from seatrial.core.actions import (
     MarkNode,
     OuterAct,
     PauseClients,
+    PausePool,
     Promote,
     Publish,
     ReleaseMaintenance,
@@ -665,6 +666,8 @@ def told(action: Action) -> str:
             return f"NVIDIA's controller is switched {'on' if value else 'off'} in {resource}"
         case MakePool(name=name):
             return f"the pool {name} is made"
+        case PausePool(name=name, value=value):
+            return f"the pool {name} is {'paused' if value else 'resumed'}"
         case RemovePool(name=name):
             return f"the pool {name} is removed"
         case _:

@@ -21,6 +21,7 @@ from seatrial.core.actions import (
     MarkBad,
     MarkNode,
     OuterAct,
+    PausePool,
     Promote,
     Publish,
     RemovePool,
@@ -170,6 +171,8 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             return _switch(outside, resource, value)
         case MakePool(name=name):
             return _make_pool(outside, name)
+        case PausePool():
+            return _pause_pool(outside, act)
         case RemovePool(name=name):
             left = tuple(pool for pool in outside.machine_pools if pool.name != name)
             return replace(outside, machine_pools=left)
@@ -261,6 +264,15 @@ def _make_pool(outside: Outside, name: str) -> Outside:
         return outside
     made = MachinePool(name=name, resource_version="1", is_ours=True)
     return replace(outside, machine_pools=(*outside.machine_pools, made))
+
+
+def _pause_pool(outside: Outside, act: PausePool) -> Outside:
+    by = act.rollout if act.value else ""
+    found = tuple(
+        replace(pool, is_paused=act.value, paused_by=by) if pool.name == act.name else pool
+        for pool in outside.machine_pools
+    )
+    return replace(outside, machine_pools=found)
 
 
 def _carrying(operator: OperatorFacts, versions: Versions, writer: str) -> OperatorFacts:

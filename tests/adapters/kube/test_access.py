@@ -56,6 +56,11 @@ def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> s
                 "delete machineconfigpools.machineconfiguration.openshift.io",
             },
         ),
+        (
+            Campaign(publish=Via.NOBODY, still=("worker",)),
+            Mode.BY_HAND,
+            {"patch machineconfigpools.machineconfiguration.openshift.io"},
+        ),
     ],
 )
 def test_a_campaign_needs_what_it_will_do_and_no_more(campaign: Campaign, mode: Mode, more: set[str]) -> None:
@@ -91,7 +96,7 @@ async def test_what_was_not_answered_is_not_known(server: standin.StandIn, to_se
 @pytest.mark.cluster
 async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
     controller_process.install(plane)
-    campaign = Campaign(gates=(Gate(name="nccl", image="nccl:1"),), pool="gpu-canary")
+    campaign = Campaign(gates=(Gate(name="nccl", image="nccl:1"),), pool="gpu-canary", still=("worker",))
     needed = access.rights_of(campaign, Mode.DIRECT, POOLS, home="seatrial", namespace="gpu-operator")
     denied = {}
     for has_campaigns in (False, True):
@@ -110,6 +115,7 @@ async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
             "create machineconfigpools.machineconfiguration.openshift.io",
             "delete machineconfigpools.machineconfiguration.openshift.io",
             "patch clusterpolicies.nvidia.com",
+            "patch machineconfigpools.machineconfiguration.openshift.io",
             "patch nvidiadrivers.nvidia.com",
         ),
         True: (),

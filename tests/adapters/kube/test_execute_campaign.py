@@ -20,6 +20,7 @@ from seatrial.core.actions import (
     MakePool,
     MarkBad,
     MarkNode,
+    PausePool,
     Promote,
     Publish,
     RemovePool,
@@ -30,7 +31,7 @@ from seatrial.core.actions import (
 from seatrial.core.campaign import PublishStep, Via
 from seatrial.core.gates import Gate, Measurement, Verdict
 from seatrial.ports import Outcome, Result
-from seatrial.testbed import control_plane, controller_process, operator_drivers
+from seatrial.testbed import control_plane, controller_process, machine_pools, operator_drivers
 from seatrial.testbed import errors as testbed_errors
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.waiting import wait_for
@@ -57,42 +58,6 @@ PROBE = StartProbe(
     attempt=1,
 )
 POOL = MakePool(rollout=ROLLOUT, name="gpu-canary")
-POOLS_CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "machineconfigpools.machineconfiguration.openshift.io"},
-    "spec": {
-        "group": "machineconfiguration.openshift.io",
-        "names": {"kind": "MachineConfigPool", "plural": "machineconfigpools", "singular": "machineconfigpool"},
-        "scope": "Cluster",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "paused": {"type": "boolean"},
-                                    "machineConfigSelector": {
-                                        "type": "object",
-                                        "x-kubernetes-preserve-unknown-fields": True,
-                                    },
-                                    "nodeSelector": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                                },
-                            },
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
-"""As much of OpenShift's definition as a pool of ours needs."""
 
 
 class Reader:
@@ -528,8 +493,7 @@ async def test_a_pool_without_openshift_fails_and_says_what_is_missing(client: C
 
 
 async def test_a_pool_is_made_once_and_removed_only_as_it_was_seen(place: ControlPlane, client: Client) -> None:
-    place.define([POOLS_CRD])
-    try:
+    with machine_pools.defined(place):
         assert await try_out(client, POOL) == Outcome(action=POOL, result=Result.DONE)
         assert (await try_out(client, POOL)).result is Result.STALE
         made = place.get("machineconfigpool", POOL.name)
@@ -543,5 +507,27 @@ async def test_a_pool_is_made_once_and_removed_only_as_it_was_seen(place: Contro
         assert (await try_out(client, remove)).result is Result.STALE
         now = place.get("machineconfigpool", POOL.name)["metadata"]["resourceVersion"]
         assert (await try_out(client, replace(remove, expect=now))).result is Result.DONE
-    finally:
-        place.kubectl("delete", "crd", POOLS_CRD["metadata"]["name"])  # type: ignore[index]
+
+
+async def test_a_pool_is_paused_with_our_name_on_it_and_not_over_anybodys_head(
+    place: ControlPlane, client: Client
+) -> None:
+    with machine_pools.defined(place):
+        place.apply([machine_pools.pool("worker")])
+        seen = place.get("machineconfigpool", "worker")["metadata"]["resourceVersion"]
+        pause = PausePool(rollout=ROLLOUT, name="worker", value=True, expect=seen)
+        place.kubectl("annotate", "machineconfigpool", "worker", "seen=later")
+        assert (await try_out(client, pause)).result is Result.STALE
+        seen = place.get("machineconfigpool", "worker")["metadata"]["resourceVersion"]
+        pause = replace(pause, expect=seen)
+        assert await try_out(client, pause) == Outcome(action=pause, result=Result.DONE)
+        paused = place.get("machineconfigpool", "worker")
+        assert paused["spec"] == machine_pools.pool("worker")["spec"] | {"paused": True}
+        assert paused["metadata"]["annotations"][keys.PAUSED_BY_ANNOTATION] == ROLLOUT
+
+        resume = replace(pause, value=False, expect=paused["metadata"]["resourceVersion"])
+        assert (await try_out(client, resume)).result is Result.DONE
+        resumed = place.get("machineconfigpool", "worker")
+        assert resumed["spec"]["paused"] is False
+        assert resumed["metadata"]["annotations"].get("seen") == "later"
+        assert keys.PAUSED_BY_ANNOTATION not in resumed["metadata"]["annotations"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from seatrial.adapters.kube import pools
+from seatrial.adapters.kube import keys, pools
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
-from seatrial.core.actions import MakePool
+from seatrial.core.actions import MakePool, PausePool
 from seatrial.core.snapshot import MachinePool
 
 
@@ -22,6 +23,21 @@ def test_a_pool_we_made_is_ours_and_nobody_elses() -> None:
     assert seen(body) == MachinePool(name="gpu-canary", resource_version="7", is_ours=True)
     assert not seen(body, "autumn").is_ours
     assert not seen({"metadata": {"name": "worker"}}).is_ours
+
+
+def test_a_pause_of_ours_carries_our_name_and_its_end_takes_it_away() -> None:
+    pause = PausePool(rollout="spring", name="worker", value=True, expect="5")
+    body: dict[str, Any] = pools.pause_patch(pause)
+    assert body["metadata"]["resourceVersion"] == "5"
+    found = seen({"metadata": {"name": "worker", "annotations": body["metadata"]["annotations"]}, "spec": body["spec"]})
+    assert (found.is_paused, found.paused_by) == (True, "spring")
+    ended = pools.pause_patch(replace(pause, value=False))
+    assert ended["spec"] == {"paused": False}
+    assert ended["metadata"]["annotations"] == {keys.PAUSED_BY_ANNOTATION: None}
+
+
+def test_how_many_nodes_are_in_a_pool_is_what_openshift_counts() -> None:
+    assert seen({"metadata": {"name": "worker"}, "status": {"machineCount": 3}}).machine_count == 3
 
 
 def test_a_pause_lasts_at_most_until_the_first_certificate_ends() -> None:

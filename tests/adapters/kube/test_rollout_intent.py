@@ -177,7 +177,13 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         "mode": "delegated",
         "matrix": {"git": GIT, "entry": "planned"},
         "publish": {"via": "git", "git": {"path": "values.yaml"}},
-        "canary": {"count": 2, "nodes": ["gpu-01"], "selector": {"a": "b"}, "machineConfigPool": "gpu-canary"},
+        "canary": {
+            "count": 2,
+            "nodes": ["gpu-01"],
+            "selector": {"a": "b"},
+            "machineConfigPool": "gpu-canary",
+            "pausePools": ["worker"],
+        },
         "gates": [{"name": "nccl", "image": "nccl:2", "command": ["run", "-g"], "gpus": 8, "timeoutSeconds": 60}],
         "bake": {"durationSeconds": 7200, "everySeconds": 600},
         "waves": {
@@ -211,6 +217,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         has_source=True,
         abort="it smokes",
         pool="gpu-canary",
+        still=("worker",),
         prepull=False,
     )
 

@@ -62,9 +62,9 @@ def rights_of(campaign: Campaign, mode: Mode, operator: OperatorFacts, *, home: 
         needed.add(Right(verb="delete", resource="pods", namespace=namespace))
     if campaign.gates:
         needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
-    if campaign.pool:
-        group = "machineconfiguration.openshift.io"
-        needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in ("create", "delete")}
+    verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
+    group = "machineconfiguration.openshift.io"
+    needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in verbs}
     return needed
 
 

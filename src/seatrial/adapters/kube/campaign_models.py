@@ -33,6 +33,7 @@ class MachineConfigPoolSpec(Model, frozen=True):
 class MachineConfigPoolStatus(Model, frozen=True):
     # The API's own spelling is certExpirys.
     cert_expirys: tuple[CertificateExpiry, ...] = ()
+    machine_count: int = 0
 
 
 class MachineConfigPool(Model, frozen=True):

@@ -26,6 +26,7 @@ from seatrial.adapters.kube import (
     records,
     rollout_records,
 )
+from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.client import Client, PatchKind, api_path
 from seatrial.core.actions import (
     Action,
@@ -35,6 +36,7 @@ from seatrial.core.actions import (
     MarkBad,
     MarkNode,
     OuterAct,
+    PausePool,
     Promote,
     Publish,
     ReleaseMaintenance,
@@ -266,6 +268,8 @@ class KubeExecutor:
                 return await self._set_auto_upgrade(action)
             case MakePool():
                 return await self._make_pool(action)
+            case PausePool():
+                return await self._pause_pool(action)
             case RemovePool(name=name, expect=expect):
                 await self._client.delete(f"{keys.MACHINE_POOLS}/{name}", resource_version=expect)
                 return Outcome(action=action, result=Result.DONE)
@@ -324,6 +328,13 @@ class KubeExecutor:
             await self._client.create(keys.MACHINE_POOLS, pools.pool_of(action))
         except errors.NotFound as err:
             return _failed(action, str(err))  # no OpenShift; looking again would not make it one
+        return Outcome(action=action, result=Result.DONE)
+
+    async def _pause_pool(self, action: PausePool) -> Outcome:
+        path, body = f"{keys.MACHINE_POOLS}/{action.name}", pools.pause_patch(action)
+        stored = await self._client.patch(path, body, MachineConfigPool, kind=PatchKind.MERGE)
+        if stored.spec.paused is not action.value:
+            return _failed(action, f"paused of {action.name} was to be {action.value}, and is {stored.spec.paused}")
         return Outcome(action=action, result=Result.DONE)
 
 

@@ -416,6 +416,7 @@ class RolloutCanary(Model, frozen=True):
     nodes: tuple[str, ...] = ()
     selector: dict[str, str] = {}
     machine_config_pool: str = ""
+    pause_pools: tuple[str, ...] = ()
 
 
 class RolloutGate(Model, frozen=True):

@@ -1,4 +1,4 @@
-"""The canary's MachineConfigPool on OpenShift: made, seen, and taken away when it is the one we looked at.
+"""MachineConfigPools of OpenShift: the canary's is made and removed, others are paused and resumed, as they were seen.
 
 A node belongs to one pool besides `worker`; ours takes those with the canary's label. It carries the rollout's name,
 and a pool without it is somebody else's. Tests: tests/adapters/kube/test_pools.py, test_execute_campaign.py
@@ -13,7 +13,7 @@ from seatrial.adapters.kube import keys
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.items import Meta, meta_of
 from seatrial.adapters.kube.records import instant_of
-from seatrial.core.actions import MakePool
+from seatrial.core.actions import MakePool, PausePool
 from seatrial.core.snapshot import ApiInstant, MachinePool
 
 ROLE_KEY: Final = "machineconfiguration.openshift.io/role"
@@ -26,6 +26,8 @@ class PoolItem:
     metadata: Meta
     rollout: str
     is_paused: bool
+    paused_by: str
+    machine_count: int
     certificate_at: ApiInstant | None
 
 
@@ -43,6 +45,15 @@ def pool_of(action: MakePool) -> dict[str, Any]:
     }
 
 
+def pause_patch(action: PausePool) -> dict[str, Any]:
+    """A pause with our name, or neither; refused when somebody has changed the pool since it was looked at."""
+    annotations = {keys.PAUSED_BY_ANNOTATION: action.rollout if action.value else None}
+    return {
+        "metadata": {"resourceVersion": action.expect, "annotations": annotations},
+        "spec": {"paused": action.value},
+    }
+
+
 def pool_item(pool: MachineConfigPool) -> PoolItem:
     """Keep whose pool it is, and when what a pause keeps from being renewed ends."""
     ends = [end for each in pool.status.cert_expirys if (end := _instant_of(each.expiry)) is not None]
@@ -50,6 +61,8 @@ def pool_item(pool: MachineConfigPool) -> PoolItem:
         metadata=meta_of(pool.metadata),
         rollout=pool.metadata.labels.get(keys.ROLLOUT_LABEL, ""),
         is_paused=pool.spec.paused,
+        paused_by=pool.metadata.annotations.get(keys.PAUSED_BY_ANNOTATION, ""),
+        machine_count=pool.status.machine_count,
         certificate_at=min(ends, default=None),
     )
 
@@ -60,6 +73,8 @@ def facts_of(item: PoolItem, rollout: str) -> MachinePool:
         name=item.metadata.name,
         resource_version=item.metadata.resource_version,
         is_paused=item.is_paused,
+        paused_by=item.paused_by,
+        machine_count=item.machine_count,
         is_ours=item.rollout == rollout,
         certificate_at=item.certificate_at,
     )

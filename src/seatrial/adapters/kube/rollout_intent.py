@@ -170,6 +170,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         has_source=_has_source(spec.matrix),
         abort=spec.abort,
         pool=canary.machine_config_pool,
+        still=canary.pause_pools,
         prepull=spec.prepull,
         by_hand=_read_by_hand(spec, spec.by_hand) if spec.by_hand is not None else None,
         after=_read_after(spec, name),
