@@ -14,6 +14,7 @@ from seatrial.core.actions import (
     MarkNode,
     Operand,
     PauseClients,
+    PausePool,
     Promote,
     Publish,
     ReleaseMaintenance,
@@ -24,14 +25,15 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
 )
 from seatrial.core.baking import READINESS
-from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase, Via
+from seatrial.core.campaign import ByHand, CampaignRecord, Mode, PublishStep, RolloutPhase, Via
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import PROMISES, Breach, broken
+from seatrial.core.matrix import Component
 from seatrial.core.policy import Limits, Policy, Share
-from seatrial.core.snapshot import Admission, DriverRevision, NodePhase, Snapshot
+from seatrial.core.snapshot import Admission, DriverRevision, MachinePool, NodePhase, Snapshot
 from tests.builders import (
     NEW,
     POLICY,
@@ -143,6 +145,13 @@ BEGUN = a_campaign_record(RolloutPhase.BAKING, round=3, wave=1, **BAKED)
 PROPOSED = a_campaign_record()
 PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable", **BAKED)
 UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
+UNDOING_BY_HAND = replace(UNDOING, mode=Mode.BY_HAND)
+WAVING = a_campaign_record(RolloutPhase.WAVING, **BAKED)
+HAND = ByHand(component=Component.KERNEL, version="5.14.0-570")
+FREE = MachinePool(name="worker", resource_version="5")
+THEIRS = replace(FREE, is_paused=True)
+HELD = replace(THEIRS, paused_by="spring")
+LEFT = replace(THEIRS, paused_by="winter")
 PROMOTION = Promote(rollout="spring", date="2026-11-15", tag_base="v2026-11-stable")
 
 
@@ -163,6 +172,14 @@ def publish(step: PublishStep, resource: str = POLICY) -> Publish:
 
 def mark(**changes: Any) -> MarkNode:
     return MarkNode(node="n1", rollout="spring", expect="7", **changes)
+
+
+def pool(story: str, found: MachinePool, record: CampaignRecord, *, value: bool, **expected: Any) -> Case:
+    """What is done to a pool in this state of a campaign, and which promise breaks."""
+    act = PausePool(rollout="spring", name="worker", value=value, expect="5")
+    breaches = tuple(Breach(promise=key, subject=act.subject, detail=text) for key, text in expected.items())
+    still = a_campaign(still=("worker",), by_hand=HAND if record is UNDOING_BY_HAND else None)
+    return Case(story, at(record, machine_pools=(found,)), a_decision(act), breaches, replace(CAREFUL, campaign=still))
 
 
 def turned(story: str, before: CampaignRecord | None, after: CampaignRecord | None, detail: str = "") -> Case:
@@ -468,6 +485,28 @@ CASES = [
         a_decision(mark(canary=True)),
         (Breach(promise="hands_off", subject="n1", detail="the mark of winter is changed"),),
         CAREFUL,
+    ),
+    pool("a pool is paused", FREE, BEGUN, value=True),
+    pool("a pause that another rollout left is taken over", LEFT, BEGUN, value=True),
+    pool("a person's pause is made ours", THEIRS, BEGUN, value=True, hands_off="a pause of a person is made ours"),
+    pool(
+        "a pool that somebody resumed is paused again",
+        replace(FREE, paused_by="spring"),
+        BEGUN,
+        value=True,
+        hands_off="a pool that somebody resumed is paused again",
+    ),
+    pool("a pool of ours is resumed for the waves", HELD, WAVING, value=False),
+    pool("a person's pause is ended", THEIRS, WAVING, value=False, hands_off="a pause of a person is ended"),
+    pool("another rollout's pause is ended", LEFT, WAVING, value=False, hands_off="a pause of winter is ended"),
+    pool("a pool is resumed while the canary bakes", HELD, BEGUN, value=False, bake="the campaign is at Baking"),
+    pool("a pool is resumed when everything was taken back", HELD, UNDOING, value=False),
+    pool(
+        "a pool is resumed although people cannot take it back",
+        HELD,
+        UNDOING_BY_HAND,
+        value=False,
+        bake="the campaign is at Reverting",
     ),
     # no lost node, of a campaign
     Case("a node that nobody has touched yet needs no reason", at(BEGUN, an_old_node()), a_decision(), intent=CAREFUL),

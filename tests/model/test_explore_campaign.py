@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from seatrial.core import decide as deciding
-from seatrial.core import going_back, marks
+from seatrial.core import going_back, machine_pools, marks
 from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
 from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, Via, Waves
 from seatrial.core.decide import Decision, decide
 from seatrial.core.gates import Gate, Verdict
 from seatrial.core.intent import Intent
 from seatrial.core.policy import Share
-from seatrial.core.snapshot import NodeSeen, Snapshot
+from seatrial.core.snapshot import MachinePool, NodeSeen, Snapshot
 from seatrial.sim import outside as outer
 from seatrial.sim.explore import AT_ONCE, LISTING, Exploration, explore
 from seatrial.sim.outside import GateFate, Outside
@@ -31,6 +31,7 @@ from tests.builders import NEW, OLD, an_intent
 pytestmark = pytest.mark.slow
 
 POOLS = ("canary", "fleet")
+ON_OPENSHIFT: dict[str, Any] = {"pool": "gpu-canary", "still": ("worker",)}
 FAILING = {"smoke": GateFate(fails_on=NEW.version)}
 MUTE = {"smoke": GateFate(unknown_rounds=frozenset({1}))}
 
@@ -63,6 +64,10 @@ def an_outside(via: Via = Via.DIRECT, *, has_pools: bool = False, is_delegated: 
         operator = outer.cluster_policy(OLD.version, is_auto_upgrading=is_delegated)
     plain = Outside(operator=operator)
     return outer.with_repository(plain, NEW.version) if via is Via.GIT else plain
+
+
+def on_openshift() -> Outside:
+    return replace(an_outside(), machine_pools=(MachinePool(name="worker", resource_version="1"),))
 
 
 def walk(count: int, via: Via = Via.DIRECT, *, has_pools: bool = False, **settings: Any) -> Exploration:
@@ -146,6 +151,27 @@ def test_nodes_that_are_left_to_nvidias_controller(fates: dict[str, GateFate], h
     outside = an_outside(has_pools=has_pools, is_delegated=True)
     found = walk(2, has_pools=has_pools, outside=outside, gate_fates=fates, world=AT_ONCE)
     assert_all_is_well(found, states_min=500)
+
+
+@pytest.mark.parametrize("fates", [{}, FAILING], ids=["passing", "failing"])
+def test_pools_that_stand_still_meanwhile(fates: dict[str, GateFate]) -> None:
+    """Of OpenShift: the fleet's is paused and resumed, the canary's made and removed."""
+    found = walk(2, wish=a_wish(**ON_OPENSHIFT), outside=on_openshift(), gate_fates=fates)
+    assert_all_is_well(found, states_min=400)
+
+
+def test_somebody_wants_it_undone_while_pools_stand_still() -> None:
+    undone = ("somebody wants it undone", a_wish(abort="not today", **ON_OPENSHIFT))
+    found = walk(
+        1,
+        wish=a_wish(**ON_OPENSHIFT),
+        outside=on_openshift(),
+        changes=(undone,),
+        world=AT_ONCE,
+        has_memory=True,
+        restarts_max=0,
+    )
+    assert_all_is_well(found, states_min=300)
 
 
 # ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,6 +272,12 @@ def test_a_way_back_that_waits_for_nobody_is_found(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(going_back, "_is_back", lambda _view, _name: True)
     found = walk(2, gate_fates=FAILING)
     assert told(found).endswith("=> the campaign is Reverted, and n1 runs 580.105.08")
+
+
+def test_a_pool_that_is_not_let_go_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_pools, "let_go", lambda _view: ((), ()))
+    found = walk(1, wish=a_wish(**ON_OPENSHIFT), outside=on_openshift())
+    assert told(found).endswith("=> the campaign is Done, and pool worker is still ours")
 
 
 def forgetful(seen: Snapshot, intent: Intent, now: float) -> Decision:

@@ -135,8 +135,9 @@ def test_a_pool_is_made_once_and_removed() -> None:
     assert [(pool.name, pool.is_ours) for pool in made.machine_pools] == [("gpu-canary", True)]
     paused = done(made, PausePool(rollout="spring", name="gpu-canary", value=True, expect="1"))
     assert [(pool.is_paused, pool.paused_by) for pool in paused.machine_pools] == [(True, "spring")]
-    resumed = done(paused, PausePool(rollout="spring", name="gpu-canary", value=False, expect="1"))
-    assert resumed.machine_pools == made.machine_pools
+    resume = PausePool(rollout="spring", name="gpu-canary", value=False, expect="2")
+    assert [(pool.is_paused, pool.paused_by) for pool in done(paused, resume).machine_pools] == [(False, "")]
+    assert isinstance(outer.apply(made, resume), Refused)
     assert done(made, RemovePool(rollout="spring", name="gpu-canary", expect="1")).machine_pools == ()
 
 

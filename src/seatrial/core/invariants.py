@@ -43,6 +43,7 @@ from seatrial.core.actions import (
     NodeAct,
     Operand,
     PauseClients,
+    PausePool,
     Promote,
     Publish,
     RequestMaintenance,
@@ -163,8 +164,10 @@ def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
 
 
 def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """A node cordoned, or marked skip, by somebody else stays so; so does the mark of another campaign."""
+    """A node cordoned, or marked skip, by somebody else stays so; so do the mark of another campaign and a pool."""
     for action in decision.actions:
+        if isinstance(action, PausePool):
+            yield from _unpaused(seen, action)
         if isinstance(action, MarkNode):
             yield from _unmarked(seen, action)
         if not isinstance(action, NodeAct):
@@ -186,6 +189,19 @@ def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
         yield _breach("hands_off", action.node, "a skip label that is there already is made ours")
     if action.canary is not None and facts.canary_of not in ("", action.rollout):
         yield _breach("hands_off", action.node, f"the mark of {facts.canary_of} is changed")
+
+
+def _unpaused(seen: Snapshot, action: PausePool) -> Iterator[Breach]:
+    """Pauses that an act would change although somebody else made or ended them."""
+    for pool in seen.machine_pools:
+        if pool.name != action.name:
+            continue
+        if not action.value and pool.paused_by != action.rollout:
+            yield _breach("hands_off", action.subject, f"a pause of {pool.paused_by or 'a person'} is ended")
+        if action.value and pool.is_paused and not pool.paused_by:
+            yield _breach("hands_off", action.subject, "a pause of a person is made ours")
+        if action.value and pool.paused_by == action.rollout:
+            yield _breach("hands_off", action.subject, "a pool that somebody resumed is paused again")
 
 
 def no_lost_node(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -308,10 +324,20 @@ def bake(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]
     """The fleet follows, and the matrix is promoted, only when every gate has passed for as long as was asked."""
     for action in decision.actions:
         is_fleet = isinstance(action, Publish) and action.step is PublishStep.FLEET
+        is_fleet = is_fleet or (isinstance(action, PausePool) and _lets_go(seen, intent, action))
         if is_fleet or isinstance(action, Promote):
             lack = _unbaked(seen.rollout.campaign, intent)
             if lack:
                 yield _breach("bake", action.subject, lack)
+
+
+def _lets_go(seen: Snapshot, intent: Intent, action: PausePool) -> bool:
+    """Whether nodes of a pool get what the canary is to prove; not where everything was taken back."""
+    is_paused = any(pool.name == action.name and pool.is_paused for pool in seen.machine_pools)
+    is_by_hand = intent.campaign is not None and intent.campaign.by_hand is not None
+    record = seen.rollout.campaign
+    is_back = record is not None and record.phase is RolloutPhase.REVERTING and not is_by_hand
+    return not action.value and is_paused and not is_back
 
 
 def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:

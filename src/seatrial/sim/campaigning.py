@@ -78,7 +78,7 @@ def why_wrong(
         _why_early(nodes, written, outside, start, intent)
         or _why_unproven(written, outside, campaign)
         or _why_twice(outside)
-        or _why_left(nodes, written, intent)
+        or _why_left(nodes, outside, written, intent)
         or _why_published(written, outside, start)
     )
 
@@ -142,9 +142,14 @@ def _why_twice(outside: Outside) -> str | None:
     return f"{len(outside.tags)} tags of one rollout" if len(outside.tags) > 1 else None
 
 
-def _why_left(nodes: tuple[NodeSeen, ...], record: CampaignRecord, intent: Intent) -> str | None:
+def _why_left(nodes: tuple[NodeSeen, ...], outside: Outside, record: CampaignRecord, intent: Intent) -> str | None:
     if record.phase not in ENDED:
         return None
+    for pool in outside.machine_pools:
+        if pool.is_ours or pool.paused_by:
+            return (
+                f"the campaign is {record.phase}, and pool {pool.name} is still {'there' if pool.is_ours else 'ours'}"
+            )
     for node in nodes:
         if node.facts.canary_of or node.facts.skipped_by:
             return f"the campaign is {record.phase}, and {node.name} is still marked"

@@ -266,13 +266,18 @@ def _make_pool(outside: Outside, name: str) -> Outside:
     return replace(outside, machine_pools=(*outside.machine_pools, made))
 
 
-def _pause_pool(outside: Outside, act: PausePool) -> Outside:
-    by = act.rollout if act.value else ""
-    found = tuple(
-        replace(pool, is_paused=act.value, paused_by=by) if pool.name == act.name else pool
-        for pool in outside.machine_pools
+def _pause_pool(outside: Outside, act: PausePool) -> Outside | Refused:
+    found = next((pool for pool in outside.machine_pools if pool.name == act.name), None)
+    if found is None or found.resource_version != act.expect:
+        return Refused(is_stale=True, why=f"{act.name} is not at {act.expect} any more")
+    after = replace(
+        found,
+        is_paused=act.value,
+        paused_by=act.rollout if act.value else "",
+        resource_version=str(int(found.resource_version) + 1),
     )
-    return replace(outside, machine_pools=found)
+    pools = tuple(after if pool is found else pool for pool in outside.machine_pools)
+    return replace(outside, machine_pools=pools)
 
 
 def _carrying(operator: OperatorFacts, versions: Versions, writer: str) -> OperatorFacts:
