@@ -71,7 +71,7 @@ def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
     lines = drawn(picture).splitlines()
     assert lines[0] == "spring  driver 570.124.06 → 580.105.08"
     assert lines[1] == "✔ Proposed ▸ ✔ Canary ▸ ✔ Gating ▸ ▶ Baking ▸ Waving ▸ Promoting ▸ Done"
-    assert lines[2] == "Baking for 1 min 40 s, about 36 h 0 min left; seatrial moves the nodes (direct)"
+    assert lines[2] == "Baking for 1 min 40 s, at least 36 h 0 min left; seatrial moves the nodes (direct)"
     assert "├─ canary ✔ n1 upgrade-done, runs 580.105.08, for 1 min 40 s" in lines
     assert "├─ gates  ✔ round 3 passed: readiness, smoke" in lines
     assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12.0 of 48.0 h with evidence" in lines

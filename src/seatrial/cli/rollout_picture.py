@@ -16,6 +16,7 @@ from seatrial.core.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
+from seatrial.core.outlook import Outlook, outlook
 from seatrial.core.rollout import wave_order
 from seatrial.core.snapshot import NodeSeen, RolloutRecord, Told
 from seatrial.core.standing import Standing
@@ -80,8 +81,8 @@ class Picture:
     """Why the rollout as a whole waits."""
     told: tuple[Told, ...]
     """What the controller says it waits for that cannot be seen from here."""
-    left_seconds: float | None
-    """How long it will take yet, where that can be said simply."""
+    outlook: Outlook | None
+    """How long it will take yet."""
 
     @property
     def total(self) -> int:
@@ -155,7 +156,7 @@ def picture_of(found: Look) -> Picture | None:
         wave_done=done,
         holds=holds,
         told=_told(seen.rollout, holds),
-        left_seconds=_left(view, counts[Standing.DONE], sum(counts.values()) - counts[Standing.SKIPPED]),
+        outlook=outlook(view),
     )
 
 
@@ -208,18 +209,6 @@ def _source(found: Look, name: str) -> str:
     return ""
 
 
-def _left(view: View, done: int, total: int) -> float | None:
-    """How long until the bake, or the fleet, is through: the bake by what is asked, the waves at their pace so far."""
-    record, campaign = view.record, view.campaign
-    if record.phase is RolloutPhase.BAKING:
-        return max(0.0, campaign.bake.seconds - record.baked_seconds)
-    begun = [turn.at for turn in record.history if turn.phase is RolloutPhase.WAVING]
-    through = done - len(record.canaries)
-    if record.phase is RolloutPhase.WAVING and begun and through > 0:
-        return (view.now - begun[0]) / through * max(0, total - done)
-    return None
-
-
 # ── for scripts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -266,7 +255,8 @@ def as_data(picture: Picture) -> dict[str, Any]:
         },
         "holds": [hold_data(held) for held in picture.holds],
         "told": [{"code": each.code, "why": each.why, "next": each.next_step} for each in picture.told],
-        "leftSeconds": picture.left_seconds,
+        "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
+        "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
         "history": [turn_data(turn) for turn in record.history],
         "exitCode": int(picture.exit_code),
     }

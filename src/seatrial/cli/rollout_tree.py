@@ -147,12 +147,17 @@ def _head(picture: Picture, ink: Ink) -> Iterator[str]:
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
         phase = f"Paused in {record.paused_in.value} for {age}"
-    left = f", about {explain.span(picture.left_seconds)} left" if picture.left_seconds is not None else ""
-    yield f"{phase}{left}; {_MOVERS.get(picture.mode, 'seatrial moves the nodes')} ({picture.mode})"
+    yield f"{phase}{_left(picture)}; {_MOVERS.get(picture.mode, 'seatrial moves the nodes')} ({picture.mode})"
     if picture.source:
         yield ink.paint(picture.source, "faint")
     if record.why:
         yield ink.paint(f"undone because {record.why}", "bad")
+
+
+def _left(picture: Picture) -> str:
+    if picture.outlook is None:
+        return ""
+    return f", {'at least' if picture.outlook.is_floor else 'about'} {explain.span(picture.outlook.seconds)} left"
 
 
 def _path(picture: Picture, ink: Ink) -> str:
