@@ -11,19 +11,9 @@ from typing import Final
 
 from docs import drawing
 from seatrial.core.campaign import Bake, Point, RolloutPhase
-from seatrial.core.course import TRANSITIONS
+from seatrial.core.course import TRANSITIONS, WAY_FORWARD
 
 Way = tuple[RolloutPhase, RolloutPhase]
-MAIN: Final = (
-    RolloutPhase.PROPOSED,
-    RolloutPhase.CANARY,
-    RolloutPhase.GATING,
-    RolloutPhase.BAKING,
-    RolloutPhase.WAVING,
-    RolloutPhase.PROMOTING,
-    RolloutPhase.DONE,
-)
-"""The way of a rollout that goes well, in order."""
 MEANS: Final[Mapping[RolloutPhase, str]] = {
     RolloutPhase.PROPOSED: "Nothing is written but the record. Checked: the rights, the matrix, a canary that will do, "
     "a version to go back to, no other rollout, nothing left half-way.",
@@ -110,12 +100,12 @@ def _mermaid(ways: list[Way]) -> str:
 # ── the picture ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 WIDTH, HEIGHT, BOX_WIDTH, BOX_HEIGHT = 1190, 400, 112, 40
-COLUMNS: Final = tuple(90.0 + 168 * number for number in range(len(MAIN)))
+COLUMNS: Final = tuple(90.0 + 168 * number for number in range(len(WAY_FORWARD)))
 ABOVE, ROW, BELOW = 50.0, 170.0, 310.0
 GAP: Final = (COLUMNS[2] + COLUMNS[3]) / 2
 """Between two boxes of the row: what is above and what is below see each other there."""
 PLACES: Final[Mapping[RolloutPhase, drawing.Point]] = {
-    **{phase: (column, ROW) for phase, column in zip(MAIN, COLUMNS, strict=True)},
+    **{phase: (column, ROW) for phase, column in zip(WAY_FORWARD, COLUMNS, strict=True)},
     RolloutPhase.PAUSED: (GAP, ABOVE),
     RolloutPhase.REVERTING: (GAP, BELOW),
     RolloutPhase.REVERTED: (COLUMNS[0], BELOW),
@@ -132,7 +122,7 @@ LEGEND: Final = "Blue: a rollout that goes well. Dashed: everything else. A paus
 
 def picture() -> str:
     """The phases, drawn from their table."""
-    main = set(pairwise(MAIN))
+    main = set(pairwise(WAY_FORWARD))
     ways = [(before, after) for before in RolloutPhase for after in RolloutPhase if after in TRANSITIONS[before]]
     # A pause ends where it began: one line with two ends would say no more than one.
     drawn = [way for way in ways if way[0] is not RolloutPhase.PAUSED]

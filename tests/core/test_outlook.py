@@ -70,6 +70,8 @@ def test_in_the_waves_the_fleet_goes_on_at_its_own_pace() -> None:
     assert outlook(two) == Outlook(seconds=4 * 50.0 + 60)
     second = view(RolloutPhase.WAVING, record={"history": waving, "wave": 1}, done=5, now=1460.0)
     assert outlook(second) == Outlook(seconds=100.0)
+    long_ago = view(RolloutPhase.WAVING, record={"history": waving[-1:], "wave": 1}, done=5, now=1460.0)
+    assert outlook(long_ago) == Outlook(seconds=0.0, is_floor=True), "when the waves began is not known any more"
     everybody = view(RolloutPhase.WAVING, record={"history": waving, "wave": 1}, done=6, now=1460.0)
     assert outlook(everybody) == Outlook(seconds=0.0)
 

@@ -20,6 +20,7 @@ from typing import Final
 from seatrial.cli.rollout_picture import NodeLine, Picture
 from seatrial.core import explain
 from seatrial.core.campaign import RolloutPhase
+from seatrial.core.course import WAY_FORWARD
 from seatrial.core.gates import Verdict
 from seatrial.core.holds import Hold
 from seatrial.core.standing import Standing
@@ -29,15 +30,6 @@ NAMED_MAX: Final = 4
 LABEL: Final = 7
 
 
-_PATH: Final = (
-    RolloutPhase.PROPOSED,
-    RolloutPhase.CANARY,
-    RolloutPhase.GATING,
-    RolloutPhase.BAKING,
-    RolloutPhase.WAVING,
-    RolloutPhase.PROMOTING,
-    RolloutPhase.DONE,
-)
 _BACK: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 _STANDINGS: Final = (
     (Standing.DONE, "done"),
@@ -164,10 +156,10 @@ def _path(picture: Picture, ink: Ink) -> str:
     record = picture.record
     now = record.paused_in or record.phase
     been = [turn.phase for turn in record.history]
-    path: tuple[RolloutPhase, ...] = _PATH
+    path: tuple[RolloutPhase, ...] = WAY_FORWARD
     if now in _BACK:
         # The way there as far as it went, then the way back.
-        path = (*(phase for phase in _PATH if phase in (RolloutPhase.PROPOSED, *been)), *_BACK)
+        path = (*(phase for phase in WAY_FORWARD if phase in (RolloutPhase.PROPOSED, *been)), *_BACK)
     place = path.index(now)
     words = []
     for number, phase in enumerate(path):

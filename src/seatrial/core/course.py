@@ -17,6 +17,16 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
 from seatrial.core.views import View
 
+WAY_FORWARD: Final = (
+    RolloutPhase.PROPOSED,
+    RolloutPhase.CANARY,
+    RolloutPhase.GATING,
+    RolloutPhase.BAKING,
+    RolloutPhase.WAVING,
+    RolloutPhase.PROMOTING,
+    RolloutPhase.DONE,
+)
+"""The phases of a rollout that goes well, in order."""
 _MIDDLE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.PAUSED})
 
 
@@ -28,17 +38,7 @@ TRANSITIONS: Final[Mapping[RolloutPhase, frozenset[RolloutPhase]]] = {
     RolloutPhase.WAVING: frozenset({RolloutPhase.PROMOTING, *_MIDDLE}),
     RolloutPhase.PROMOTING: frozenset({RolloutPhase.DONE, *_MIDDLE}),
     RolloutPhase.DONE: frozenset({RolloutPhase.REVERTING}),
-    RolloutPhase.PAUSED: frozenset(
-        {
-            RolloutPhase.PROPOSED,
-            RolloutPhase.CANARY,
-            RolloutPhase.GATING,
-            RolloutPhase.BAKING,
-            RolloutPhase.WAVING,
-            RolloutPhase.PROMOTING,
-            RolloutPhase.REVERTING,
-        }
-    ),
+    RolloutPhase.PAUSED: frozenset({*WAY_FORWARD[:-1], RolloutPhase.REVERTING}),
     RolloutPhase.REVERTING: frozenset({RolloutPhase.REVERTED, RolloutPhase.PAUSED}),
     RolloutPhase.REVERTED: frozenset(),
 }

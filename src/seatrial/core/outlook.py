@@ -76,8 +76,9 @@ def _fleet_seconds(view: View, phase: RolloutPhase) -> float | None:
 
 def _pace_seconds(view: View, through: int) -> float | None:
     """How long a node took so far, with as many at once as there were."""
+    # The history is cut where it gets long; one that begins in the waves does not say when they began.
     begun = next((turn.at for turn in view.record.history if turn.phase is RolloutPhase.WAVING), None)
-    if begun is None or not through:
+    if begun is None or begun == view.record.history[0].at or not through:
         return None
     rested = view.record.wave * view.campaign.waves.pause_seconds
     return max(0.0, view.now - begun - rested) / through

@@ -125,12 +125,20 @@ def policy_wish(policy: models.UpgradePolicy | None, where: str, on_fault: Fault
     """What an upgradePolicy says. A selector is taken as it is: one that cannot be read stops whoever uses it."""
     if policy is None:
         return PolicyWish()
-    jobs = policy.wait_for_completion or models.WaitForCompletion()
-    eviction = policy.pod_deletion or models.PodDeletion()
-    drain = policy.drain or models.Drain()
+    unavailable_max = _share(policy.max_unavailable, where, on_fault)
+    return wish_of(policy, parallel_max=policy.max_parallel_upgrades, unavailable_max=unavailable_max)
+
+
+def wish_of(
+    said: models.UpgradePolicy | models.RolloutSpec, *, parallel_max: int | None, unavailable_max: Share | None
+) -> PolicyWish:
+    """What is said about moving the pods of a node, in the fields that rollouts and NVIDIA share, and the limits."""
+    jobs = said.wait_for_completion or models.WaitForCompletion()
+    eviction = said.pod_deletion or models.PodDeletion()
+    drain = said.drain or models.Drain()
     return PolicyWish(
-        parallel_max=policy.max_parallel_upgrades,
-        unavailable_max=_share(policy.max_unavailable, where, on_fault),
+        parallel_max=parallel_max,
+        unavailable_max=unavailable_max,
         jobs_selector=jobs.pod_selector,
         jobs_timeout_seconds=jobs.timeout_seconds,
         eviction_force=eviction.force,

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from seatrial.adapters.kube import models
+from seatrial.adapters.kube.operator_items import wish_of
 from seatrial.core import by_hand, windows
 from seatrial.core import intent as intents
 from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
@@ -74,23 +75,8 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
 
 def _read_wish(spec: models.RolloutSpec) -> PolicyWish:
     limits = spec.limits or models.RolloutLimits()
-    jobs = spec.wait_for_completion or models.WaitForCompletion()
-    eviction = spec.pod_deletion or models.PodDeletion()
-    drain = spec.drain or models.Drain()
-    return PolicyWish(
-        parallel_max=limits.max_parallel_upgrades,
-        unavailable_max=_read_share("spec.limits.maxUnavailable", limits.max_unavailable),
-        jobs_selector=jobs.pod_selector,
-        jobs_timeout_seconds=jobs.timeout_seconds,
-        eviction_force=eviction.force,
-        eviction_delete_empty_dir=eviction.delete_empty_dir,
-        eviction_timeout_seconds=eviction.timeout_seconds,
-        drain_enable=drain.enable,
-        drain_force=drain.force,
-        drain_delete_empty_dir=drain.delete_empty_dir,
-        drain_selector=drain.pod_selector,
-        drain_timeout_seconds=drain.timeout_seconds,
-    )
+    unavailable_max = _read_share("spec.limits.maxUnavailable", limits.max_unavailable)
+    return wish_of(spec, parallel_max=limits.max_parallel_upgrades, unavailable_max=unavailable_max)
 
 
 def _check_selectors(own: PolicyWish, operator: OperatorFacts) -> None:
