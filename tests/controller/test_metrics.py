@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from seatrial.controller.metrics import Metrics
 from seatrial.core.actions import Cordon
+from seatrial.core.campaign import RolloutPhase
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.invariants import Breach
 from seatrial.core.snapshot import NodePhase, Snapshot
@@ -121,8 +122,22 @@ def test_every_state_and_code_has_its_series_from_the_first_pass(watched: Watche
     assert all(samples[f'seatrial_holds{{code="{code}"}}'] == 0 for code in HoldCode)
 
 
+def test_a_campaign_tells_its_phase_and_its_evidence_and_a_plain_rollout_neither(watched: Watched) -> None:
+    record = builders.a_campaign_record(RolloutPhase.BAKING, baked_seconds=7200.0)
+    seen, wish = a_snapshot(campaign=record), an_intent(campaign=builders.a_campaign())
+    watched.take(a_pass(seen, sight=Sight(seen=seen, intent=wish)))
+    assert watched.about("seatrial_rollout_phase") == {'seatrial_rollout_phase{phase="Baking"}': 1}
+    assert len([name for name in watched.samples() if "rollout_phase" in name]) == len(RolloutPhase)
+    assert watched.samples()["seatrial_rollout_baked_seconds"] == 7200
+    assert watched.samples()["seatrial_rollout_bake_seconds"] == 48 * 3600
+    watched.take(a_pass(a_busy_fleet()))
+    assert [name for name in watched.samples() if name.startswith("seatrial_rollout_")] == []
+
+
 def is_about_a_rollout(name: str) -> bool:
-    return name.startswith(("gpu_operator_", "seatrial_nodes", "seatrial_holds", "seatrial_hold_wait_seconds"))
+    return name.startswith(
+        ("gpu_operator_", "seatrial_rollout_", "seatrial_nodes", "seatrial_holds", "seatrial_hold_wait_seconds")
+    )
 
 
 def test_before_the_first_pass_nothing_is_claimed_about_the_rollout(watched: Watched) -> None:

@@ -172,6 +172,15 @@ class Metrics:
             "code",
             self._meter.longest.items(),
         )
+        if figures.phases:
+            meaning = "1 for the phase of the rollout with a canary, 0 for every other."
+            yield _by_label("seatrial_rollout_phase", meaning, "phase", figures.phases.items())
+        for name, meaning, value in (
+            ("seatrial_rollout_baked_seconds", "How long the canary was seen to be well.", figures.baked_seconds),
+            ("seatrial_rollout_bake_seconds", "For how long the canary has to be well.", figures.bake_seconds),
+        ):
+            if value is not None:
+                yield GaugeMetricFamily(name, meaning, value=value)
 
 
 class _Standing(Collector):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seatrial.core import capacity
+from seatrial.core.campaign import RolloutPhase
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.intent import Intent
@@ -52,6 +53,12 @@ class Figures:
     """By state, every state."""
     holds: Mapping[HoldCode, int]
     """By code, every code."""
+    phases: Mapping[RolloutPhase, int] = field(default_factory=dict)
+    """1 for the phase of the campaign, 0 for every other; empty without a campaign."""
+    baked_seconds: float | None = None
+    """How long the canary was seen to be well; None without a campaign, as the next one."""
+    bake_seconds: float | None = None
+    """For how long it has to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +99,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
     states = Counter(_state(node) for node in seen.nodes.values())
     codes = Counter(held.code for held in decision.holds)
     failed_count = states[NodePhase.UPGRADE_FAILED.value]
+    record = seen.rollout.campaign if intent.campaign is not None else None
     return Figures(
         is_automated=not intent.is_paused or seen.operator.is_auto_upgrading,
         in_progress_count=sum(count for state, count in states.items() if state not in AT_REST),
@@ -101,6 +109,9 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
+        phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
+        baked_seconds=record.baked_seconds if record is not None else None,
+        bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,
     )
 
 
