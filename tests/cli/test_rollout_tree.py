@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from seatrial.cli import look, rollout_picture, rollout_tree
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout_picture import Picture
 from seatrial.cli.rollout_tree import Ink
-from seatrial.core.campaign import RolloutPhase, Turn
+from seatrial.core.campaign import Mode, RolloutPhase, Turn
 from seatrial.core.decide import decide
 from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.outlook import Outlook
 from seatrial.core.snapshot import NodePhase, NodeSeen, Summary, Told
 from seatrial.ports import Sight
 from tests import builders
@@ -104,6 +106,22 @@ def test_colours_take_no_room() -> None:
     line = coloured.paint("abcdef", "good") + "gh"
     assert rollout_tree.cut(line, 8, coloured) == line
     assert rollout_tree.cut(line, 4, coloured) == "\033[32mabc…\033[0m"
+
+
+def test_what_it_has_cost_is_told_where_somebody_counts_it() -> None:
+    picture = a_picture(RolloutPhase.WAVING)
+    assert "GPU-hours" not in drawn(picture)
+    assert drawn(replace(picture, lost_gpu_hours=1234.56)).count("; 1,234.6 GPU-hours lost") == 1
+    assert rollout_picture.as_data(picture)["lostGpuHours"] == 0
+    others = a_picture(RolloutPhase.WAVING, record={"mode": Mode.DELEGATED})
+    assert rollout_picture.as_data(others)["lostGpuHours"] is None
+
+
+def test_how_long_it_takes_yet_is_told_with_what_is_not_in_it() -> None:
+    picture = a_picture(RolloutPhase.WAVING)
+    assert ", at least 0 s left;" in drawn(picture)
+    assert ", about 2 h 0 min left;" in drawn(replace(picture, outlook=Outlook(seconds=7200.0)))
+    assert " left;" not in drawn(replace(picture, outlook=None))
 
 
 def test_500_nodes_take_no_more_lines_than_5() -> None:

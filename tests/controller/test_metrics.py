@@ -135,9 +135,8 @@ def test_a_campaign_tells_its_phase_and_its_evidence_and_a_plain_rollout_neither
 
 
 def is_about_a_rollout(name: str) -> bool:
-    return name.startswith(
-        ("gpu_operator_", "seatrial_rollout_", "seatrial_nodes", "seatrial_holds", "seatrial_hold_wait_seconds")
-    )
+    ours = ("nodes", "holds", "hold_wait_seconds", "lost_gpu_seconds", "rollout_")
+    return name.startswith(("gpu_operator_", *(f"seatrial_{each}" for each in ours)))
 
 
 def test_before_the_first_pass_nothing_is_claimed_about_the_rollout(watched: Watched) -> None:

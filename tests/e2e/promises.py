@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from itertools import pairwise
 
@@ -43,6 +43,19 @@ def most_unavailable(history: History) -> int:
         sum(node.is_cordoned or not node.is_ready or is_under_way(node) for node in fleet.values())
         for fleet in history.fleets()
     )
+
+
+def seconds_under_way(history: History, nodes: Collection[str]) -> float:
+    """For how long these nodes were seen under way, added up."""
+    total, since = 0.0, dict[str, float]()
+    for moment in history.nodes():
+        if moment.name not in nodes:
+            continue
+        if is_under_way(moment):
+            since.setdefault(moment.name, moment.at)
+        elif moment.name in since:
+            total += moment.at - since.pop(moment.name)
+    return total
 
 
 def fewest_running(history: History, app: str) -> int:

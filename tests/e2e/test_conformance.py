@@ -20,10 +20,11 @@ import pytest
 
 from seatrial.adapters.kube import keys, models, rollout_intent
 from seatrial.core.consumers import GpuUse
+from seatrial.core.losses import GPU
 from seatrial.core.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import GPU, JOB_LABEL, REACTIONS, new_node
+from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
 from seatrial.sim.world import Delay, World
 from seatrial.testbed import consumers, dra, manifests, stages, waiting
 from seatrial.testbed.control_plane import ControlPlane

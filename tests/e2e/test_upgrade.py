@@ -15,7 +15,7 @@ from seatrial.testbed.controller_process import ControllerProcess
 from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
 from seatrial.testbed.history import History, LedgerMoment, Moment, NodeMoment, PodMoment
 from tests.e2e.conftest import RolloutMaker
-from tests.e2e.promises import PATH, fewest_running, most_unavailable, most_under_way
+from tests.e2e.promises import PATH, fewest_running, most_unavailable, most_under_way, seconds_under_way
 
 pytestmark = pytest.mark.cluster
 
@@ -88,6 +88,10 @@ def test_twenty_nodes_are_upgraded_four_at_a_time_within_every_limit(
         assert controller.stop() == 0
     check_end(fleet, history, cordoned=cordoned)
     assert {tuple(history.states(name)) for name in fleet.nodes} == {PATH}
+    # A node is in the ledger before anything is done to it, and until it is seen to be done; by our clock, not by its.
+    gpus, lost = fleet.spec.gpus_per_node, cluster.get("gpurollout", "up")["status"]["lostGpuSeconds"]
+    took_seconds = history.nodes()[-1].at - history.nodes()[0].at
+    assert 0.5 * gpus * seconds_under_way(history, fleet.nodes) < lost < gpus * UNAVAILABLE * took_seconds
     assert_every_state_was_an_event(cluster, fleet)
     assert first_broken_line(controller.journal) is None
     assert_only_allowed_requests(cluster, "system:serviceaccount:seatrial:up")

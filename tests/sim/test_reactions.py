@@ -21,6 +21,7 @@ from seatrial.core.actions import (
     WriteNodeRecord,
 )
 from seatrial.core.consumers import GpuUse
+from seatrial.core.losses import COUNT_LABEL, GPU
 from seatrial.core.policy import Policy
 from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import (
@@ -40,8 +41,6 @@ from seatrial.core.steps import PAUSED
 from seatrial.core.troubles import Trouble, diagnose
 from seatrial.sim.reactions import (
     CORDON_NOTE,
-    COUNT_LABEL,
-    GPU,
     HEALTHY,
     JOB_LABEL,
     REACTIONS,

@@ -12,6 +12,7 @@ import pytest
 from seatrial.core.actions import EvictPods, WriteRolloutRecord
 from seatrial.core.consumers import GpuUse
 from seatrial.core.intent import Intent, Requestor, Retries
+from seatrial.core.losses import GPU
 from seatrial.core.phases import FailureCode
 from seatrial.core.policy import Drain, Eviction, JobWait
 from seatrial.core.selectors import Selector
@@ -20,7 +21,7 @@ from seatrial.core.versions import DriverVersion
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import GPU, JOB_LABEL, Fate, new_node
+from seatrial.sim.reactions import JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_ledger, a_node, an_intent, written
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core import canary, conditions, explain
-from seatrial.core.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
+from seatrial.core.campaign import Campaign, CampaignRecord, Mode, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
+from seatrial.core.losses import lost_gpu_seconds
 from seatrial.core.outlook import Outlook, outlook
 from seatrial.core.rollout import wave_order
 from seatrial.core.snapshot import NodeSeen, RolloutRecord, Told
@@ -83,6 +84,8 @@ class Picture:
     """What the controller says it waits for that cannot be seen from here."""
     outlook: Outlook | None
     """How long it will take yet."""
+    lost_gpu_hours: float | None
+    """What it has cost; None where others move the nodes, and nobody counts it."""
 
     @property
     def total(self) -> int:
@@ -157,6 +160,7 @@ def picture_of(found: Look) -> Picture | None:
         holds=holds,
         told=_told(seen.rollout, holds),
         outlook=outlook(view),
+        lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mode is Mode.DIRECT else None,
     )
 
 
@@ -256,6 +260,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
         "holds": [hold_data(held) for held in picture.holds],
         "told": [{"code": each.code, "why": each.why, "next": each.next_step} for each in picture.told],
         "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
+        "lostGpuHours": picture.lost_gpu_hours,
         "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
         "history": [turn_data(turn) for turn in record.history],
         "exitCode": int(picture.exit_code),

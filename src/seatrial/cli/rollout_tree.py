@@ -246,7 +246,8 @@ def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
         + ink.sign("empty") * (BAR - full - half)
     )
     told = ", ".join(f"{count} {word}" for word, count in counts) or "none"
-    yield f"{bar} {told} of {total}"
+    lost = f"; {picture.lost_gpu_hours:,.1f} GPU-hours lost" if picture.lost_gpu_hours else ""
+    yield f"{bar} {told} of {total}{lost}"
     for lines in (picture.failed, picture.moving):
         for line in lines[:NAMED_MAX]:
             yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line)}"

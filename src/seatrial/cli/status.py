@@ -132,7 +132,7 @@ def _print_table(found: Look) -> None:
     from rich.table import Table
 
     from seatrial.cli import terminal
-    from seatrial.core import capacity
+    from seatrial.core import capacity, losses
 
     console = terminal.console()
     operator = found.operator
@@ -155,6 +155,9 @@ def _print_table(found: Look) -> None:
         console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
     under_way = capacity.under_way(seen.rollout.admitted, seen.nodes)
     console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
+    lost = losses.lost_gpu_seconds(seen, found.at) / 3600
+    if lost:
+        console.print(f"Cost      {lost:,.1f} GPU-hours so far")
     counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
     table = Table("State", "Nodes", box=None, padding=(0, 2, 0, 0))
     for phase, count in sorted(counts.items()):

@@ -172,6 +172,11 @@ class Metrics:
             "code",
             self._meter.longest.items(),
         )
+        yield GaugeMetricFamily(
+            "seatrial_lost_gpu_seconds",
+            "GPUs of the nodes in the ledger, times how long they were in it, until the ledger was last written.",
+            value=figures.lost_gpu_seconds,
+        )
         if figures.phases:
             meaning = "1 for the phase of the rollout with a canary, 0 for every other."
             yield _by_label("seatrial_rollout_phase", meaning, "phase", figures.phases.items())

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import by_hand, capacity, explain, order, versions
+from seatrial.core import by_hand, capacity, explain, losses, order, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
@@ -352,6 +352,7 @@ def write_rollout(
         admitted=ledger,
         summary=summary,
         summarised_at=now,
+        lost_gpu_seconds=losses.lost_gpu_seconds(seen, now),
         rebuffs=tuple(sorted(seen.rebuffs.items()))[:REBUFFS_MAX],
         attentive_since=seen.attentive_since,
         campaign=campaign,

@@ -53,6 +53,8 @@ class Figures:
     """By state, every state."""
     holds: Mapping[HoldCode, int]
     """By code, every code."""
+    lost_gpu_seconds: float = 0.0
+    """What the rollout had cost when its ledger was last written."""
     phases: Mapping[RolloutPhase, int] = field(default_factory=dict)
     """1 for the phase of the campaign, 0 for every other; empty without a campaign."""
     baked_seconds: float | None = None
@@ -109,6 +111,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
+        lost_gpu_seconds=seen.rollout.lost_gpu_seconds,
         phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
         baked_seconds=record.baked_seconds if record is not None else None,
         bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,

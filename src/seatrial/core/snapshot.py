@@ -363,6 +363,9 @@ class RolloutRecord:
     admitted: tuple[Admission, ...] = ()
     summary: Summary | None = None
     summarised_at: Instant = 0.0
+    """When it was written."""
+    lost_gpu_seconds: float = 0.0
+    """What the rollout had cost by then; losses.py has the rule."""
     rebuffs: tuple[tuple[str, Rebuff], ...] = ()
     """Writes that were turned down, by subject: so that `seatrial why` knows what the controller knows."""
     attentive_since: Instant = 0.0

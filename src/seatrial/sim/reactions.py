@@ -31,6 +31,7 @@ from seatrial.core.actions import (
     WriteNodeRecord,
 )
 from seatrial.core.consumers import GpuUse
+from seatrial.core.losses import COUNT_LABEL, GPU
 from seatrial.core.node import RESTARTS_MAX
 from seatrial.core.snapshot import (
     ApiInstant,
@@ -51,9 +52,6 @@ from seatrial.core.troubles import Symptom
 
 __all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node", "rebooted", "touched"]
 
-GPU: Final = "nvidia.com/gpu"
-COUNT_LABEL: Final = "nvidia.com/gpu.count"
-"""How many GPUs the node has: what it offers again once a driver is loaded."""
 DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."
 """Labels by which the DaemonSets of clients choose their nodes."""
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"

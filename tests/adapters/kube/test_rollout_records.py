@@ -88,6 +88,7 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         admitted=(Admission(node="gpu-01", attempt=1), Admission(node="gpu-02", attempt=3)),
         summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),), told=TOLD),
         summarised_at=AT,
+        lost_gpu_seconds=28800.125,
         rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
         attentive_since=AT,
     )
@@ -107,6 +108,7 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
                 {"code": "paused", "why": "it is paused", "next": "Resume it."},
             ],
             "summarisedAt": AT_TEXT,
+            "lostGpuSeconds": 28800.125,
             "attentiveSince": AT_TEXT,
             "turnedDown": [
                 {

@@ -573,6 +573,7 @@ class RolloutStatus(Model, frozen=True):
     counts: dict[str, int] = {}
     holds: dict[str, int] = {}
     summarised_at: str = ""
+    lost_gpu_seconds: float = 0.0
     attentive_since: str = ""
     turned_down: tuple[TurnedDown, ...] = ()
 

@@ -43,6 +43,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         admitted=tuple(sorted(Admission(node=entry.node, attempt=entry.attempt) for entry in status.admitted)),
         summary=summary if status.state else None,
         summarised_at=_instant_or_never(status.summarised_at),
+        lost_gpu_seconds=status.lost_gpu_seconds,
         rebuffs=tuple((entry.subject, _read_rebuff(entry)) for entry in status.turned_down),
         attentive_since=_instant_or_never(status.attentive_since),
         campaign=_read_campaign(status.campaign) if status.campaign is not None else None,
@@ -85,6 +86,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         "holds": dict(summary.holds),
         "waits": [_written_told(each) for each in summary.told],
         "summarisedAt": text_of(record.summarised_at),
+        "lostGpuSeconds": record.lost_gpu_seconds,
         "attentiveSince": text_of(record.attentive_since),
         "turnedDown": [
             {

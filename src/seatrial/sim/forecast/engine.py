@@ -23,16 +23,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from seatrial.core import capacity, order
+from seatrial.core import capacity, losses, order
 from seatrial.core.consumers import GpuUse
 from seatrial.core.errors import SeatrialError
 from seatrial.core.intent import Intent, Order
 from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Admission, DriverRevision, Instant, NodeFacts, NodeSeen, Pod, Snapshot
+from seatrial.core.snapshot import Admission, DriverRevision, Instant, NodeSeen, Pod, Snapshot
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.paths import BUDGET_FREES, IN_TIME, JOB_FINISHES, TIMER, Kind, Luck, Standing, Station
-from seatrial.sim.reactions import COUNT_LABEL, GPU, JOB_LABEL, new_node
+from seatrial.sim.reactions import JOB_LABEL, new_node
 
 NEXT: Final = "next"
 """The hash of the revision that a forecast publishes."""
@@ -63,7 +63,7 @@ def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = 
     return Inventory(
         nodes=published,
         admitted=seen.rollout.admitted,
-        gpus={name: gpus_per_node or _gpu_count(node.facts) for name, node in published.items()},
+        gpus={name: gpus_per_node or losses.gpu_count(node) for name, node in published.items()},
     )
 
 
@@ -72,13 +72,6 @@ def _publish(node: NodeSeen, version: str, *, always: bool = False) -> NodeSeen:
     if facts.driver is None or (not always and facts.wanted is not None and facts.wanted.version == version):
         return node
     return replace(node, facts=replace(facts, wanted=DriverRevision(hash=NEXT, version=version)))
-
-
-def _gpu_count(facts: NodeFacts) -> int:
-    """What the node offers; else what its label says it has; else it counts as one."""
-    offered = dict(facts.offer.resources).get(GPU, 0)
-    text = facts.labels.get(COUNT_LABEL, "")
-    return offered or (int(text) if text.isascii() and text.isdigit() else 0) or 1
 
 
 def invented(count: int, *, gpus_per_node: int, pods_per_node: int, target: str, are_jobs: bool = False) -> Inventory:

@@ -26,6 +26,7 @@ from seatrial.core.actions import EvictPods
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold
 from seatrial.core.intent import Intent
+from seatrial.core.losses import COUNT_LABEL, GPU
 from seatrial.core.node import VALIDATOR_SECONDS, step_node
 from seatrial.core.snapshot import (
     Admission,
@@ -42,8 +43,6 @@ from seatrial.core.snapshot import (
 from seatrial.core.steps import Orders
 from seatrial.sim.reactions import (
     CORDON_NOTE,
-    COUNT_LABEL,
-    GPU,
     JOB_LABEL,
     OPERATORS_OWN,
     REACTIONS,
