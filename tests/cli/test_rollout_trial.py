@@ -18,7 +18,7 @@ from seatrial.cli.rollout_start import Around
 from seatrial.core.campaign import ByHand, Canary, Mode, Point, RolloutPhase, Via
 from seatrial.core.holds import HoldCode
 from seatrial.core.matrix import Component
-from seatrial.core.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.snapshot import MachinePool, NodeSeen, OperatorFacts
 from tests import builders
 
 NOW = 1_700_000_000.0
@@ -95,6 +95,21 @@ def test_the_job_that_brings_the_image_is_announced_too() -> None:
 def test_what_is_published_by_commit_is_told_as_one() -> None:
     found = lines(rollout_trial.rehearse(around(publish=Via.GIT, has_source=True), TARGET))
     assert any(line.startswith(f"git commit: {builders.POLICY} driver version") for line in found)
+
+
+def test_pools_that_are_to_stand_still_are_paused_first_and_a_missing_one_holds_it() -> None:
+    still: dict[str, Any] = {"pool": "gpu-canary", "still": ("worker",)}
+    there = replace(around(**still), machine_pools=(MachinePool(name="worker", resource_version="41"),))
+    assert lines(rollout_trial.rehearse(there, TARGET))[2:5] == [
+        "machineconfigpool/worker: paused true",
+        "machineconfigpool/gpu-canary: create, for the canary",
+        "node/n1: label seatrial.dev/canary=spring",
+    ]
+    held = rollout_trial.rehearse(around(**still), TARGET)
+    assert (lines(held), [each.code for each in held.holds]) == (
+        ["gpurollout/spring status: phase Proposed"],
+        ["pool-missing"],
+    )
 
 
 def test_where_nvidias_controller_moves_nodes_only_our_marks_and_versions_are_written() -> None:

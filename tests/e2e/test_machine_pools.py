@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.testbed import machine_pools
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.testbed import machine_pools, manifests
 from seatrial.testbed.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, LightStage, light_stage
 
@@ -108,6 +109,18 @@ def test_openshift_reaches_the_fleet_when_the_canary_has_proved_it(stage: LightS
     machine_pools.say(stage.plane, "gpu-canary", machine_count=0)
     stage.wait(lambda: stage.phases()[-1] == "Done", "the rollout to be done")
     assert pools(stage) == {"worker"}
+
+
+def test_a_dry_run_tells_of_the_pools_and_touches_none(stage: LightStage) -> None:
+    how = ("--driver", stage.target, "--selector", f"{manifests.FLEET_LABEL}={PREFIX}", "--no-prepull")
+    told = stage.run("rollout", "start", *how, "--canary-pool", "gpu-canary", "--pause-pool", "worker", "--dry-run")
+    assert told.returncode == 0, told.stderr
+    places = [told.stdout.index(line) for line in ("machineconfigpool/worker", "machineconfigpool/gpu-canary", "node/")]
+    assert places == sorted(places)
+    assert (pause(stage), pools(stage)) == ((False, None), {"worker"})
+    missing = stage.run("rollout", "start", *how, "--pause-pool", "nobody", "--dry-run")
+    assert missing.returncode == ExitCode.HELD
+    assert "there is no MachineConfigPool nobody" in missing.stdout
 
 
 def test_a_failed_openshift_stays_away_from_the_fleet_until_a_person_lets_it_through(stage: LightStage) -> None:

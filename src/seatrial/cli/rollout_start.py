@@ -24,10 +24,11 @@ from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube import models
+    from seatrial.adapters.kube.client import Client
     from seatrial.cli.rollout_pick import Rollout
     from seatrial.cli.rollout_source import Target
     from seatrial.core.intent import Intent
-    from seatrial.core.snapshot import Instant, NodeSeen, OperatorFacts
+    from seatrial.core.snapshot import Instant, MachinePool, NodeSeen, OperatorFacts
 
 SYNC_SECONDS = 60.0
 
@@ -48,6 +49,8 @@ class Around:
     operator: OperatorFacts
     others: tuple[str, ...]
     """Other campaigns that have not ended."""
+    machine_pools: tuple[MachinePool, ...] = ()
+    """MachineConfigPools, where the rollout has to do with some."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -151,6 +154,7 @@ async def look_around(args: argparse.Namespace, resource: dict[str, Any], taken:
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
             operator = observer.operator()
+            pools = await _pools(client, rollout, faults)
             selector = rollout.spec.node_selector
             members = {
                 name: node
@@ -167,7 +171,24 @@ async def look_around(args: argparse.Namespace, resource: dict[str, Any], taken:
         members=members,
         operator=operator,
         others=tuple(each.name for each in taken if each.is_campaign and not each.is_ended),
+        machine_pools=pools,
     )
+
+
+async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> tuple[MachinePool, ...]:
+    """The MachineConfigPools as the rollout would see them; none where it has to do with none."""
+    from seatrial.adapters.kube import errors, keys, pools
+    from seatrial.adapters.kube.campaign_models import MachineConfigPool
+
+    canary = rollout.spec.canary
+    if canary is None or not (canary.machine_config_pool or canary.pause_pools):
+        return ()
+    try:
+        found = await client.list(keys.MACHINE_POOLS, MachineConfigPool)
+    except (errors.NotFound, errors.Forbidden) as err:
+        faults.append(str(err))
+        return ()
+    return tuple(pools.facts_of(pools.pool_item(each), rollout.metadata.name) for each in found.items)
 
 
 def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> Intent:

@@ -141,11 +141,16 @@ def _outside(around: Around, target: Target) -> Outside:
 
     campaign = around.intent.campaign
     if campaign is None or not (campaign.has_source or campaign.publish is Via.GIT):
-        return Outside(operator=around.operator)
+        return Outside(operator=around.operator, machine_pools=around.machine_pools)
     commit = ((target.matrix or {}).get("git") or {}).get("commit", "")
     source = SourceFacts(head=commit, driver=str(around.intent.target))
     files = tuple((carrier.name, carrier.version) for carrier in around.operator.carriers)
-    return Outside(operator=around.operator, source=source, files=files if campaign.publish is Via.GIT else ())
+    return Outside(
+        operator=around.operator,
+        source=source,
+        files=files if campaign.publish is Via.GIT else (),
+        machine_pools=around.machine_pools,
+    )
 
 
 class _Rehearsal:
