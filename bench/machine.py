@@ -15,7 +15,10 @@ RESULTS = Path(__file__).parent / "results"
 
 def machine() -> dict[str, Any]:
     """The machine, how busy it is, and the code."""
-    commit, changes = _git("rev-parse", "--short", "HEAD"), _git("status", "--porcelain", "--", "src", "bench")
+    commit, changes = (
+        _git("rev-parse", "--short", "HEAD"),
+        _git("status", "--porcelain", "--", "src", "bench", ":!bench/results"),
+    )
     return {
         "cpu": _processor(),
         "cores": os.cpu_count(),
