@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,21 +120,28 @@ def prepare(plane: ControlPlane, beside: operator.GpuOperator, args: argparse.Na
     quicken(plane, beside, args)
 
 
-def quicken(plane: ControlPlane, beside: operator.GpuOperator, args: argparse.Namespace) -> None:
-    """Have everything ready, and validators that are as quick as they are said to be."""
+def quicken(
+    plane: ControlPlane,
+    beside: operator.GpuOperator,
+    args: argparse.Namespace,
+    apps: tuple[str, ...] = (manifests.VALIDATOR_APP,),
+) -> None:
+    """Have everything ready, and these operands as quick as validators are said to be; else all take a reload."""
     beside.wait_ready(300)
     quick = {stages.READY_AFTER: f"{args.validator_seconds:g}s"}
-    template = {"spec": {"template": {"metadata": {"annotations": quick}}}}
+    template = json.dumps({"spec": {"template": {"metadata": {"annotations": quick}}}})
     where = ("-n", operator.NAMESPACE)
-    plane.kubectl("patch", "daemonset", manifests.VALIDATOR_APP, *where, "--type=merge", "-p", json.dumps(template))
-    rolled = ("rollout", "status", f"daemonset/{manifests.VALIDATOR_APP}", *where)
-    plane.kubectl("delete", "pods", *where, "-l", f"app={manifests.VALIDATOR_APP}", "--wait=false")
-    waiting.wait_for(
-        lambda: "successfully rolled out" in plane.kubectl(*rolled, "--watch=false"),
-        what="the quick validators",
-        timeout_seconds=300,
-        pause_seconds=1.0,
-    )
+    for app in apps:
+        plane.kubectl("patch", "daemonset", app, *where, "--type=merge", "-p", template)
+        plane.kubectl("delete", "pods", *where, "-l", f"app={app}", "--wait=false")
+    for app in apps:
+        rolled = ("rollout", "status", f"daemonset/{app}", *where, "--watch=false")
+        waiting.wait_for(
+            partial(_says, plane, rolled, "successfully rolled out"),
+            what=f"a quick {app}",
+            timeout_seconds=300,
+            pause_seconds=1.0,
+        )
     plane.kubectl("label", "nodes", "--all", f"{keys.SKIP_LABEL}=false")
     plane.kubectl("label", "nodes", "--all", f"{keys.SKIP_LABEL}-")
     done = dict.fromkeys(beside.nodes, "upgrade-done")
@@ -143,6 +151,10 @@ def quicken(plane: ControlPlane, beside: operator.GpuOperator, args: argparse.Na
         timeout_seconds=180,
         pause_seconds=1.0,
     )
+
+
+def _says(plane: ControlPlane, command: tuple[str, ...], text: str) -> bool:
+    return text in plane.kubectl(*command)
 
 
 @contextmanager
