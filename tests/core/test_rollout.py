@@ -726,6 +726,18 @@ def test_an_entry_is_marked_bad_with_the_reason() -> None:
     assert phase_after(marked, careful(has_source=True)) is RolloutPhase.REVERTED
 
 
+def test_an_entry_is_not_marked_before_our_commits_are_reverted() -> None:
+    """A mark changes the lines that the revert is about: after it, our own commit would be the conflict."""
+    steps = ((PublishStep.CANARY, "c1"),)
+    wish = careful(publish=Via.GIT, has_source=True)
+    refused = {"rollout/spring/revert": a_rebuff(at=NOW)}
+    waiting = reverting(an_old_node(), source=a_source(steps=steps), rebuffs=refused, operator=an_operator())
+    assert course_of(waiting, wish).acts == ()
+    undone = a_source(steps=(*steps, (PublishStep.REVERT, "c2")))
+    course = course_of(reverting(an_old_node(), source=undone, operator=an_operator()), wish)
+    assert course.acts == (MarkBad(rollout="spring", why="Xid 79"),)
+
+
 def test_a_campaign_is_not_reverted_while_a_write_of_ours_is_not_seen() -> None:
     busy = {"rollout/spring/canary": NOW + 5, "rollout/winter/canary": None}
     course = course_of(reverting(an_old_node(), busy=busy))

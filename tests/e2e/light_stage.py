@@ -189,6 +189,25 @@ class LightStage(Ground):
         """Wait until a phase was opened so many times."""
         self.wait(lambda: self.phases().count(phase) >= count, f"{phase} to be opened {count} times")
 
+    def wait_looked(self) -> None:
+        """Wait until the controller has looked at the repository as it is now: it looks again only after that."""
+        self._wait_fetched()
+        self.commit("A note", **{"notes.md": f"Story {self.story}.\n"})
+        self._wait_fetched()
+
+    def _wait_fetched(self) -> None:
+        head = self.fetched()
+        clones = [found.parent for found in (self.folder / "git").rglob("HEAD") if (found.parent / "objects").is_dir()]
+        assert clones, "the controller has no clone yet"
+        shown = ("rev-parse", "refs/remotes/origin/main")
+
+        def is_there() -> bool:
+            commands = (["git", f"--git-dir={clone}", *shown] for clone in clones)
+            answers = (subprocess.run(each, capture_output=True, text=True, check=False) for each in commands)
+            return {answer.stdout.strip() for answer in answers} == {head}
+
+        self.wait(is_there, "the controller to have looked at the repository")
+
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def campaign(self) -> dict[str, Any]:

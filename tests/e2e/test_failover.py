@@ -254,6 +254,16 @@ def policy_generation(cast: Cast) -> int:
     return int(cast.stage.plane.get("clusterpolicy", "cluster-policy")["metadata"]["generation"])
 
 
+def is_leaving(cast: Cast, write: Write) -> bool:
+    """Whether a write is about a pod that is still to be seen."""
+    parts = write.path.split("/")
+    if "pods" not in parts:
+        return False
+    namespace, name = parts[parts.index("namespaces") + 1], parts[parts.index("pods") + 1]
+    found = cast.stage.plane.get("pods", "-n", namespace, "--field-selector", f"metadata.name={name}")["items"]
+    return bool(found)
+
+
 def is_mid_wave(cast: Cast) -> bool:
     """Whether a node beside the canary is under way, and another one still waits."""
     _, *others = cast.stage.beside.nodes
@@ -270,6 +280,8 @@ def test_leaders_frozen_with_a_write_on_its_way_change_nothing_once_another_lead
         held = cast.wait_held(leader)
         follower = cast.enter(frozen_by=following)
         cast.wait(lambda: follower.has_done_too(held), f"{follower.name} to do {held}")  # noqa: B023  waited for here
+        # Whoever deletes a pod that is on its way out is told yes, and nothing comes of it.
+        cast.wait(lambda: not is_leaving(cast, held), f"the pod of {held} to be gone")  # noqa: B023  waited for here
         generation = policy_generation(cast)
         answers[kind] = leader.release().code
         leader.controller.thaw()

@@ -26,7 +26,7 @@ def step_reverting(view: View) -> Course:
         if source is None or source.trouble:
             told = view.unreachable()
             holds = holds if is_marked or told in holds else (*holds, told)
-        elif not is_marked:
+        elif not is_marked and not _owes_revert(view, source):
             acts, pending = view.act(MarkBad(rollout=view.name, why=record.why), HoldCode.REVERT_PENDING)
             holds = (*holds, *pending)
     if view.mode is Mode.BY_HAND:
@@ -94,6 +94,11 @@ def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
         return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)
     act = RevertCommits(rollout=view.name, commits=commits, why=view.record.why)
     return view.act(act, HoldCode.REVERT_PENDING)
+
+
+def _owes_revert(view: View, source: SourceFacts) -> bool:
+    """Whether commits of ours are still to be reverted; a mark that came first would stand in the way of that."""
+    return (view.campaign.publish is Via.GIT or _is_promoted(source)) and any(_take_back(view))
 
 
 def _is_promoted(source: SourceFacts | None) -> bool:

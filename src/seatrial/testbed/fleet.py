@@ -377,7 +377,7 @@ class Fleet:
             self.plane.kubectl("delete", kinds, "--all", "-n", name, "--cascade=foreground")
         if namespaces:
             # Not waited for here: the namespace controller rests five seconds before it begins.
-            self.plane.kubectl("delete", "namespace", *namespaces, "--wait=false")
+            self.plane.kubectl("delete", "namespace", *namespaces, "--wait=false", "--ignore-not-found")
 
     def _remove_dra(self) -> None:
         """Take the plugins off the nodes; the DaemonSet is shared and stays, and slices go with their nodes."""
