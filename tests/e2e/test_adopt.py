@@ -123,6 +123,10 @@ CORDONED_STILL = {"cordoned-before", "cordoned-by-a-person"}
 DRIVER_KEPT = {"done", "label-stripped", "paused", "mistaken-cordon", "skipped"}
 
 
+def _is_tainted(spec: dict[str, Any]) -> bool:
+    return any(taint["key"] == "node.kubernetes.io/unschedulable" for taint in spec.get("taints", ()))
+
+
 class Left:
     """The fleet, its nodes by how they were left."""
 
@@ -187,6 +191,13 @@ class Left:
         return {story for story, node in self.nodes().items() if node["spec"].get("unschedulable")}
 
     def resource_versions(self) -> dict[str, str]:
+        """The versions of all nodes, once the API server has set or lifted the taint that follows a cordon."""
+
+        def are_settled() -> bool:
+            specs = [node["spec"] for node in self.nodes().values()]
+            return all(bool(each.get("unschedulable")) is _is_tainted(each) for each in specs)
+
+        waiting.wait_for(are_settled, what="every cordon to be a taint", timeout_seconds=TIMEOUT_SECONDS)
         return {story: node["metadata"]["resourceVersion"] for story, node in self.nodes().items()}
 
     def wait_states(self, wanted: dict[str, str], controller: ControllerProcess) -> None:
