@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -132,6 +133,13 @@ def test_a_campaign_tells_its_phase_and_its_evidence_and_a_plain_rollout_neither
     assert watched.samples()["seatrial_rollout_bake_seconds"] == 48 * 3600
     watched.take(a_pass(a_busy_fleet()))
     assert [name for name in watched.samples() if name.startswith("seatrial_rollout_")] == []
+
+
+def test_what_it_costs_is_told_where_we_move_the_nodes_and_not_where_others_do(watched: Watched) -> None:
+    watched.take(a_pass(a_busy_fleet()))
+    assert watched.samples()["seatrial_lost_gpu_seconds"] == 0
+    watched.take(a_pass(replace(a_busy_fleet(), operator=builders.an_operator(is_auto_upgrading=True))))
+    assert "seatrial_lost_gpu_seconds" not in watched.samples()
 
 
 def is_about_a_rollout(name: str) -> bool:

@@ -23,6 +23,7 @@ from seatrial.core.campaign import RolloutPhase
 from seatrial.core.course import WAY_FORWARD
 from seatrial.core.gates import Verdict
 from seatrial.core.holds import Hold
+from seatrial.core.losses import TOLD_HOURS
 from seatrial.core.standing import Standing
 
 BAR: Final = 24
@@ -246,7 +247,8 @@ def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
         + ink.sign("empty") * (BAR - full - half)
     )
     told = ", ".join(f"{count} {word}" for word, count in counts) or "none"
-    lost = f"; {picture.lost_gpu_hours:,.1f} GPU-hours lost" if picture.lost_gpu_hours else ""
+    hours = picture.lost_gpu_hours or 0.0
+    lost = f"; {hours:,.1f} GPU-hours lost" if hours >= TOLD_HOURS else ""
     yield f"{bar} {told} of {total}{lost}"
     for lines in (picture.failed, picture.moving):
         for line in lines[:NAMED_MAX]:

@@ -156,7 +156,7 @@ def _print_table(found: Look) -> None:
     under_way = capacity.under_way(seen.rollout.admitted, seen.nodes)
     console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
-    if lost:
+    if lost >= losses.TOLD_HOURS:
         console.print(f"Cost      {lost:,.1f} GPU-hours so far")
     counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
     table = Table("State", "Nodes", box=None, padding=(0, 2, 0, 0))

@@ -172,15 +172,12 @@ class Metrics:
             "code",
             self._meter.longest.items(),
         )
-        yield GaugeMetricFamily(
-            "seatrial_lost_gpu_seconds",
-            "GPUs of the nodes in the ledger, times how long they were in it, until the ledger was last written.",
-            value=figures.lost_gpu_seconds,
-        )
         if figures.phases:
             meaning = "1 for the phase of the rollout with a canary, 0 for every other."
             yield _by_label("seatrial_rollout_phase", meaning, "phase", figures.phases.items())
+        cost = "GPUs of the nodes in the ledger, times how long they were in it, until the ledger was last written."
         for name, meaning, value in (
+            ("seatrial_lost_gpu_seconds", cost, figures.lost_gpu_seconds),
             ("seatrial_rollout_baked_seconds", "How long the canary was seen to be well.", figures.baked_seconds),
             ("seatrial_rollout_bake_seconds", "For how long the canary has to be well.", figures.bake_seconds),
         ):

@@ -17,6 +17,9 @@ GPU: Final = "nvidia.com/gpu"
 COUNT_LABEL: Final = "nvidia.com/gpu.count"
 """Feature discovery's count: it stays while the driver is away."""
 
+TOLD_HOURS: Final = 0.05
+"""Less is no number to people: it would be told as 0.0."""
+
 
 def gpu_count(node: NodeSeen) -> int:
     """What the node offered before the work, or does now; else what its label says; else it counts as one."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seatrial.core import capacity
-from seatrial.core.campaign import RolloutPhase
+from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.intent import Intent
@@ -53,8 +53,8 @@ class Figures:
     """By state, every state."""
     holds: Mapping[HoldCode, int]
     """By code, every code."""
-    lost_gpu_seconds: float = 0.0
-    """What the rollout had cost when its ledger was last written."""
+    lost_gpu_seconds: float | None = None
+    """What the rollout had cost when its ledger was last written; None where others move the nodes: nobody counts."""
     phases: Mapping[RolloutPhase, int] = field(default_factory=dict)
     """1 for the phase of the campaign, 0 for every other; empty without a campaign."""
     baked_seconds: float | None = None
@@ -102,6 +102,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
     codes = Counter(held.code for held in decision.holds)
     failed_count = states[NodePhase.UPGRADE_FAILED.value]
     record = seen.rollout.campaign if intent.campaign is not None else None
+    mode = (record.mode if record is not None else None) or seen.operator.mode
     return Figures(
         is_automated=not intent.is_paused or seen.operator.is_auto_upgrading,
         in_progress_count=sum(count for state, count in states.items() if state not in AT_REST),
@@ -111,7 +112,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
-        lost_gpu_seconds=seen.rollout.lost_gpu_seconds,
+        lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mode is Mode.DIRECT else None,
         phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
         baked_seconds=record.baked_seconds if record is not None else None,
         bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,
