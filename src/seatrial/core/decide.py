@@ -2,7 +2,7 @@
 
 The same function serves the live controller, the simulator, the property tests and the explorer. It composes
 `step_node` (one node), `admit` (the fleet's budget) and the reasons that stop a rollout as a whole; it knows no more.
-It looks at every node anew each time; `fleet.Fleet` gives the same answer from what changed, and is made of its parts.
+It looks at every node anew each time.
 
 Tests: tests/core/test_decide.py
 """
