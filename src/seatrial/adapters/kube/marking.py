@@ -1,7 +1,8 @@
 """The marks of a campaign on a node, as one merge patch: the canary's label, and our skip label with our name on it.
 
+With them, where a failed node is to be tried again, the one value of NVIDIA's state label that people set by hand, too.
 Bound to the version that was looked at, so a label that a person sets in between is never taken for ours. Tests:
-tests/adapters/kube/test_execute_campaign.py
+tests/adapters/kube/test_marking.py, test_execute_campaign.py, tests/e2e/test_act_conformance.py
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from seatrial.adapters.kube import keys
 from seatrial.core.actions import MarkNode
+from seatrial.core.snapshot import NodePhase
 
 
 def mark_patch(action: MarkNode) -> dict[str, Any]:
@@ -21,4 +23,6 @@ def mark_patch(action: MarkNode) -> dict[str, Any]:
     if action.skip is not None:
         labels[keys.SKIP_LABEL] = "true" if action.skip else None
         annotations[keys.SKIPPED_BY_ANNOTATION] = action.rollout if action.skip else None
+    if action.is_retry:
+        labels[keys.NVIDIA_STATE_LABEL] = NodePhase.UPGRADE_REQUIRED.value
     return {"metadata": {"resourceVersion": action.expect, "labels": labels, "annotations": annotations}}
