@@ -52,11 +52,20 @@ def look_at(
         detail = "" if is_well else "its driver or its validator is not Ready"
         results.append(_result(READINESS, node, record, Judged(verdict=verdict, detail=detail), now))
         for gate in campaign.gates:
-            judged = judge(gate, node, record.round, tried)
+            judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried)
             if judged.due is not None and is_well:
                 due.append((gate.name, node, judged.due))
             results.append(_result(gate.name, node, record, judged, now))
     return Round(results=tuple(results), due=tuple(due))
+
+
+def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
+    """A verdict of this round that was written down: it stays, also when the Job that gave it is gone."""
+    for each in record.gates:
+        is_same = (each.gate, each.node, each.round) == (gate, node, record.round)
+        if is_same and each.verdict in (Verdict.PASSED, Verdict.FAILED):
+            return Judged(verdict=each.verdict, detail=each.detail)
+    return None
 
 
 def _result(gate: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:

@@ -79,11 +79,11 @@ def remembered(record: CampaignRecord, turn: Turn) -> tuple[Turn, ...]:
     return (*record.history, turn)[-HISTORY_MAX:]
 
 
-def fail(view: View, why: str, **changes: object) -> Course:
-    """Something failed: undo it, or ask a person whether to."""
+def fail(view: View, why: str, *, is_final: bool = False, **changes: object) -> Course:
+    """Something failed: undo it, or ask a person whether to. What is final leaves them no way forward."""
     if Point.ROLLBACK in view.campaign.manual and Point.ROLLBACK not in view.campaign.approved:
         record = replace(view.record, **changes)  # type: ignore[arg-type]
-        return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why),))
+        return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why, is_final=is_final or ""),))
     return turn_to(view, RolloutPhase.REVERTING, why=why, **changes)
 
 

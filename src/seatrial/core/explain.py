@@ -195,8 +195,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.ROLLBACK_PENDING: _says(
         "it failed, and a person decides whether it is undone: {why}",
-        "Undo it with `seatrial rollout approve {subject} rollback`; or mend the cause, "
-        "then `seatrial rollout retry NODE`.",
+        "Undo it with `seatrial rollout approve {subject} rollback`{otherwise_step}.",
     ),
     HoldCode.REVERT_PENDING: _says("what we published is being taken back", _BY_ITSELF),
     HoldCode.REVERT_CONFLICT: _says(
@@ -411,6 +410,12 @@ PUBLISHING: Final[Mapping[str, str]] = {
     Via.NOBODY: "Publish {version} in {resource}.",
 }
 
+OTHERWISE_RETRY: Final = "; or mend the cause, then `seatrial rollout retry NODE`"
+OTHERWISE_NOTHING: Final = (
+    ". A failed gate is not asked again and cannot be overruled: to try once more, let it be undone and start another "
+    "rollout"
+)
+
 FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; nothing was deleted by force",
     FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; nothing was deleted by force",
@@ -504,6 +509,7 @@ def _fill(text: str, held: Hold) -> str:
     whole = {
         "cure": params["cure"],
         "publish_step": PUBLISHING.get(params.get("via", ""), "").format(**texts),
+        "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
         "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",

@@ -1,8 +1,8 @@
 """The canary under its gates: the first round, the bake, and when the evidence is enough.
 
-Law of this file: a round that failed ends the campaign, one that cannot be measured proves nothing, and evidence is of
-one canary: when it is another node than it was, everything begins anew. Counting is in baking.py, judging in gates.py.
-Tests: tests/core/test_rollout.py
+Law of this file: a round that failed ends the campaign, whatever comes after it; one that cannot be measured proves
+nothing; and evidence is of one canary: when it is another node than it was, everything begins anew. Counting is in
+baking.py, judging in gates.py. Tests: tests/core/test_evidence.py, tests/core/test_rollout.py
 """
 
 from __future__ import annotations
@@ -23,6 +23,15 @@ from seatrial.core.standing import Standing, wants
 from seatrial.core.views import View
 
 
+def why_failed(record: CampaignRecord) -> str:
+    """Which gates have failed, by what was written down: that stays when their Jobs are gone. Empty where none has."""
+    return "; ".join(
+        f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
+        for each in record.gates
+        if each.verdict is Verdict.FAILED
+    )
+
+
 def step_gating(view: View) -> Course:
     lost = _lost_canaries(view)
     if lost:
@@ -31,7 +40,7 @@ def step_gating(view: View) -> Course:
     record = replace(view.record, gates=looked.results)
     match looked.verdict:
         case Verdict.FAILED:
-            return fail(view, _evidence(looked), gates=looked.results)
+            return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case Verdict.PASSED:
             return turn_to(view, RolloutPhase.BAKING, gates=looked.results, baked_until=view.now)
         case Verdict.UNKNOWN:
@@ -53,7 +62,7 @@ def step_baking(view: View) -> Course:
     record = replace(record, gates=looked.results)
     match looked.verdict:
         case Verdict.FAILED:
-            return fail(view, _evidence(looked), gates=looked.results)
+            return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case Verdict.PASSED:
             return Course(record=baking.counted(record, view.seen.attentive_since, now))
         case Verdict.UNKNOWN:
@@ -160,10 +169,3 @@ def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Cour
 def _unmeasured(view: View, gate: str, node: str, until: Instant) -> Hold:
     found = [each.detail for each in view.record.gates if (each.gate, each.node) == (gate, node)]
     return view.hold(HoldCode.GATE_UNKNOWN, gate=gate, node=node, why=(found or [""])[0], until=until)
-
-
-def _evidence(looked: baking.Round) -> str:
-    return "; ".join(
-        f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
-        for each in looked.of(Verdict.FAILED)
-    )

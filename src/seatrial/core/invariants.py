@@ -303,6 +303,9 @@ def _backwards(before: CampaignRecord | None, after: CampaignRecord) -> Iterator
         yield f"wave {before.wave} → {after.wave}"
     if (before.date or before.tag_base) and (after.date, after.tag_base) != (before.date, before.tag_base):
         yield "the promotion gets a second name"
+    forgotten = [each for each in before.gates if each.verdict is Verdict.FAILED and each not in after.gates]
+    if forgotten:
+        yield f"gate {forgotten[0].gate} failed on {forgotten[0].node}, and is forgotten"
     if before.why and after.why != before.why and before.phase in _UNDOING:
         yield "why it is undone is changed"
 

@@ -37,9 +37,9 @@ from seatrial.core import (
 )
 from seatrial.core.actions import Promote
 from seatrial.core.campaign import CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Turn
-from seatrial.core.course import ENDED, Course, a_few, fail, remembered, turn_to
+from seatrial.core.course import ENDED, WAY_FORWARD, Course, a_few, fail, remembered, turn_to
 from seatrial.core.errors import CoreBug
-from seatrial.core.gating import step_baking, step_gating
+from seatrial.core.gating import step_baking, step_gating, why_failed
 from seatrial.core.going_back import step_reverting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
@@ -88,6 +88,9 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
 
 
 def _step(view: View) -> Course:
+    failed = why_failed(view.record)
+    if failed and view.record.phase in WAY_FORWARD:
+        return fail(view, failed, is_final=True)
     match view.record.phase:
         case RolloutPhase.PROPOSED:
             return _propose(view)
