@@ -12,6 +12,7 @@ import pytest
 from seatrial.adapters.kube import keys
 from seatrial.cli import look, main, node
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.campaign import RolloutPhase
 from seatrial.core.snapshot import GpuOffer, Loaded, NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
@@ -48,6 +49,16 @@ def test_a_person_takes_over_the_skip_label_of_a_rollout_and_it_stays() -> None:
     assert made.annotations == {keys.SKIPPED_BY_ANNOTATION: None}
     with pytest.raises(node.NodeRefused, match="kept out by rollout spring until its wave"):
         change(kept_out, "unskip")
+
+
+def test_a_dead_node_is_taken_out_of_the_way_back_and_the_command_says_so() -> None:
+    dead = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordon_ours=True, is_ready=False, driver=None)
+    back = builders.a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
+    seen = builders.a_snapshot(dead, campaign=back, operator=builders.an_operator())
+    found = a_look(seen, intent=builders.an_intent(campaign=builders.a_campaign()))
+    made = node.change_of(found, dead, argparse.Namespace(what="skip"))
+    assert made.labels == {keys.SKIP_LABEL: "true"}
+    assert made.said == "n1 is left out; spring goes back without it and says so when it ends, and it stays as it is"
 
 
 def some_nodes() -> look.Look:

@@ -102,6 +102,23 @@ def test_what_somebody_left_half_way_is_adopted_first(changes: dict[str, Any], m
 
 
 @pytest.mark.parametrize(
+    ("changes", "mode", "is_held"),
+    [
+        ({"phase": NodePhase.UPGRADE_FAILED}, Mode.DIRECT, False),
+        ({"phase": NodePhase.POD_RESTART_REQUIRED, "is_ready": False}, Mode.DIRECT, False),
+        ({"nvidia_state": "drain-required", "is_ready": False}, Mode.DELEGATED, False),
+        ({"phase": NodePhase.DRAIN_REQUIRED}, Mode.DIRECT, True),
+        ({"nvidia_state": "drain-required"}, Mode.DELEGATED, True),
+    ],
+)
+def test_a_dead_node_that_a_person_left_out_is_in_nobodys_way(
+    changes: dict[str, Any], mode: Mode, is_held: bool
+) -> None:
+    held = why_not(an_old_node(), an_old_node("n2", is_skipped=True, **changes), campaign={"mode": mode})
+    assert held == (told(HoldCode.HALF_DONE, nodes="n2", count=1) if is_held else ())
+
+
+@pytest.mark.parametrize(
     ("nodes", "version", "is_held"),
     [
         ((an_old_node(driver=a_driver(version="")),), "", True),

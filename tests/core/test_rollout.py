@@ -713,6 +713,62 @@ def test_a_node_whose_resource_ran_the_target_before_us_stays_on_it() -> None:
     assert phase_after(seen) is RolloutPhase.REVERTED
 
 
+DEAD: dict[str, Any] = {"is_ready": False, "wanted": OLD, "driver": None}
+
+
+@pytest.mark.parametrize(
+    "dead",
+    [
+        a_node(phase=NodePhase.UPGRADE_REQUIRED, is_cordon_ours=True, **DEAD),
+        a_node(phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, **DEAD),
+        a_node(phase=NodePhase.UPGRADE_FAILED, is_cordon_ours=True, **(DEAD | {"is_ready": True})),
+    ],
+    ids=["it waits", "it is under way", "its driver cannot come back"],
+)
+def test_a_dead_canary_keeps_the_way_back_open_only_until_a_person_takes_it_out(dead: NodeSeen) -> None:
+    waits = course_of(reverting(dead, an_old_node("n2")))
+    assert codes(waits) == [HoldCode.NODES_GOING_BACK]
+    record = course_of(reverting(skipped(dead), an_old_node("n2"))).record
+    assert record.phase is RolloutPhase.REVERTED
+    how = (
+        "no driver pod, still cordoned by us"
+        if dead.facts.is_ready
+        else "not Ready, no driver pod, still cordoned by us"
+    )
+    assert record.history[-1].why == f"Xid 79; taken out by a person and left as they are: n1 ({how})"
+
+
+def test_any_node_on_the_way_back_can_be_taken_out_and_the_others_are_waited_for() -> None:
+    dead = skipped(a_node("n3", phase=NodePhase.UPGRADE_REQUIRED, **DEAD))
+    course = course_of(reverting(canary(wanted=OLD), dead))
+    assert (course.open, codes(course)) == (frozenset({"n1"}), [HoldCode.NODES_GOING_BACK])
+    assert dict(course.holds[0].params)["nodes"] == "n1"
+
+
+def test_a_node_that_is_well_and_under_way_comes_to_its_end_although_it_is_left_out() -> None:
+    moving = a_node(phase=NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, wanted=OLD, driver=a_new_driver())
+    assert codes(course_of(reverting(skipped(moving)))) == [HoldCode.NODES_GOING_BACK]
+
+
+def test_a_node_that_we_keep_out_ourselves_is_not_taken_out_by_that() -> None:
+    ours = replace(
+        skipped(canary(wanted=OLD)), facts=replace(canary(wanted=OLD, is_skipped=True).facts, skipped_by="spring")
+    )
+    assert HoldCode.NODES_GOING_BACK in codes(course_of(reverting(ours)))
+
+
+def test_a_dead_node_that_nvidias_controller_left_half_way_is_taken_out_by_a_person() -> None:
+    dead = a_node(nvidia_state="pod-restart-required", **DEAD)
+    waits = course_of(reverting(dead, record=DELEGATED, operator=NVIDIA_BACK))
+    assert HoldCode.NODES_GOING_BACK in codes(waits)
+    assert phase_after(reverting(skipped(dead), record=DELEGATED, operator=NVIDIA_BACK)) is RolloutPhase.REVERTED
+
+
+def skipped(node: NodeSeen) -> NodeSeen:
+    """The node with a person's skip label."""
+    return replace(node, facts=replace(node.facts, is_skipped=True))
+
+
 def test_many_nodes_on_their_way_back_are_counted() -> None:
     nodes = [canary(f"n{number}", wanted=OLD) for number in range(7)]
     told = dict(course_of(reverting(*nodes)).holds[0].params)["nodes"]

@@ -3,7 +3,7 @@
 seatrial node list            every node: its state, its driver, what it waits for
 seatrial node show NODE       everything that is known about one node, and why it waits
 seatrial node retry NODE...   try a failed node again
-seatrial node skip NODE...    leave a node out; one that has begun still finishes
+seatrial node skip NODE...    leave a node out; one that has begun still finishes, a dead one is taken out of a way back
 seatrial node unskip NODE...  let it be upgraded after all
 """
 
@@ -231,8 +231,7 @@ def change_of(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     from seatrial.adapters.kube import keys
 
     if args.what == "skip":
-        begun = _has_begun(node)
-        late = "; it has begun and still finishes, the next upgrade leaves it out" if begun else ""
+        late = _late(found, node)
         # A rollout that keeps the node out until its wave would take the label away then; a person's stays.
         ours: dict[str, str | None] = {keys.SKIPPED_BY_ANNOTATION: None} if node.facts.skipped_by else {}
         return Change(labels={keys.SKIP_LABEL: "true"}, annotations=ours, said=f"{node.name} is left out{late}")
@@ -244,6 +243,24 @@ def change_of(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
             )
         return Change(labels={keys.SKIP_LABEL: None}, annotations={}, said=f"{node.name} may be upgraded")
     return _retry(found, node, args)
+
+
+def _late(found: Look, node: NodeSeen) -> str:
+    """What a skip label means for a node that has begun, or is on its way back."""
+    from dataclasses import replace
+
+    from seatrial.core.campaign import Mode, RolloutPhase
+    from seatrial.core.standing import is_out_of_reach
+
+    seen = found.sight.seen if found.sight is not None else None
+    campaign = seen.rollout.campaign if seen is not None else None
+    is_back = campaign is not None and campaign.phase is RolloutPhase.REVERTING
+    marked = replace(node, facts=replace(node.facts, is_skipped=True, skipped_by=""))
+    if seen is not None and campaign is not None and is_back and _is_member(found, node.name):
+        if is_out_of_reach(marked, "", campaign.mode or Mode.DIRECT):
+            return f"; {seen.rollout.name} goes back without it and says so when it ends, and it stays as it is"
+        return f"; it has begun and still finishes, and {seen.rollout.name} waits for that"
+    return "; it has begun and still finishes, the next upgrade leaves it out" if _has_begun(node) else ""
 
 
 def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:

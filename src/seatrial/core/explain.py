@@ -204,7 +204,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.NODES_GOING_BACK: _says(
         "nodes are not back on what they ran before yet: {nodes}",
-        "See `seatrial why NODE` if it takes longer than usual.",
+        "See `seatrial why NODE` if it takes longer than usual. One that cannot come back (it died, or its driver will "
+        "not start) is taken out with `seatrial node skip NODE`; the rollout then ends without it, and says so.",
     ),
     HoldCode.STATES_PENDING: _says(
         "NVIDIA's controller is made to forget the states it wrote, so that nobody is emptied in vain: "

@@ -1,10 +1,13 @@
 """The way back: what was published is taken back, the entry is marked, and the nodes walk the same machine again.
 
 Law of this file: there is no rollback engine. The old version is wanted again, and whoever runs another goes there as
-it came; who never left is not touched. Tests: tests/core/test_rollout.py
+it came; who never left is not touched. A node that cannot go back any more, such as one that died, is taken out by a
+person's skip label, and the end says in what state it was left. Tests: tests/core/test_rollout.py
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from seatrial.core import by_hand, delegating, machine_pools, marks, publishing
 from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
@@ -12,7 +15,7 @@ from seatrial.core.campaign import PUBLISHING, Mode, PublishStep, RolloutPhase, 
 from seatrial.core.course import Course, a_few, turn_to
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.snapshot import NodePhase, NodeSeen
-from seatrial.core.standing import Standing, is_same, wants
+from seatrial.core.standing import Standing, is_left_out, is_out_of_reach, is_same, wants
 from seatrial.core.views import View
 
 
@@ -33,11 +36,13 @@ def step_reverting(view: View) -> Course:
         return _revert_by_hand(view, acts, holds)
     touched = {name for name, node in view.nodes.items() if _is_touched(node)}
     back = {name for name in touched if _is_back(view, name)}
-    open_ = frozenset(name for name in touched - back if wants(view.nodes[name].facts, view.way_back(name)))
-    if touched - back:
+    out = {name for name in touched - back if is_out_of_reach(view.nodes[name], view.way_back(name), view.mode)}
+    away = touched - back - out
+    open_ = frozenset(name for name in away if wants(view.nodes[name].facts, view.way_back(name)))
+    if away:
         if view.mode is Mode.DELEGATED and not acts:
             acts = marks.let_back(view, open_)  # and NVIDIA's controller leaves a failed node alone until it is asked
-        holds = (*holds, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(sorted(touched - back))))
+        holds = (*holds, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(sorted(away))))
         return Course(record=record, acts=acts, holds=holds, open=open_)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
@@ -49,21 +54,45 @@ def step_reverting(view: View) -> Course:
     acts, holds = marks.clear(view)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    return turn_to(view, RolloutPhase.REVERTED, why=record.why)
+    return _end(view, sorted(out))
 
 
 def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:
     """People take it back, or say that it stays where no way leads back."""
     pauses, pending = machine_pools.hold_still(view)  # whatever moves the nodes of a pool stops moving them
     acts, holds = (*pauses, *acts), (*pending, *holds)
-    still = by_hand.still_there(view)
+    there = by_hand.still_there(view)
+    out = [name for name in there if is_left_out(view.nodes[name].facts)]
+    still = tuple(name for name in there if name not in out)
     if still:
         holds = (*holds, by_hand.going_back(view, still))
     if not acts and not holds:
         acts, holds = marks.clear(view)
     if acts or holds:
         return Course(record=view.record, acts=acts, holds=holds)
-    return turn_to(view, RolloutPhase.REVERTED, why=view.record.why)
+    return _end(view, out)
+
+
+def _end(view: View, out: list[str]) -> Course:
+    """Reverted; whoever was taken out is named, with what it was left as."""
+    course = turn_to(view, RolloutPhase.REVERTED, why=view.record.why)
+    if not out:
+        return course
+    *turns, last = course.record.history
+    left = a_few([_left_as(view.nodes[name]) for name in out])
+    last = replace(last, why=f"{last.why}; taken out by a person and left as they are: {left}")
+    return replace(course, record=replace(course.record, history=(*turns, last)))
+
+
+def _left_as(node: NodeSeen) -> str:
+    facts, driver = node.facts, node.facts.driver
+    found = (
+        "" if facts.is_ready else "not Ready",
+        f"driver {driver.version or 'of unknown version'}" if driver is not None else "no driver pod",
+        "" if driver is None or driver.is_ready else "which is not Ready",
+        "still cordoned by us" if node.record is not None and node.record.is_cordon_ours else "",
+    )
+    return f"{node.name} ({', '.join(filter(None, found))})"
 
 
 def _unpublish(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:

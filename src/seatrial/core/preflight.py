@@ -10,7 +10,7 @@ from seatrial.core.campaign import Mode, Point, RolloutPhase, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import is_under_way
 from seatrial.core.snapshot import NodePhase
-from seatrial.core.standing import is_same
+from seatrial.core.standing import is_out_of_reach, is_same
 from seatrial.core.views import View
 
 _AT_WORK = frozenset(phase.value for phase in NodePhase) - {
@@ -97,14 +97,18 @@ def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
 
 
 def _half_done(view: View) -> Hold | None:
-    """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens."""
+    """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens.
+
+    One that a person left out, and on which nothing moves any more, is in nobody's way.
+    """
     mover = view.operator.mode if view.mode is Mode.BY_HAND else view.mode
+    nodes = {name: node for name, node in view.nodes.items() if not is_out_of_reach(node, view.target, mover)}
     if mover is Mode.DELEGATED:
-        found = sorted(name for name, node in view.nodes.items() if node.facts.nvidia_state in _AT_WORK)
+        found = sorted(name for name, node in nodes.items() if node.facts.nvidia_state in _AT_WORK)
     else:
         found = sorted(
             name
-            for name, node in view.nodes.items()
+            for name, node in nodes.items()
             if is_under_way(node.record) or (node.record and node.record.phase is NodePhase.UPGRADE_FAILED)
         )
     return view.hold(HoldCode.HALF_DONE, nodes=", ".join(found[:5]), count=len(found)) if found else None

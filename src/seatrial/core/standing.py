@@ -61,7 +61,19 @@ def _delegated(facts: NodeFacts, version: str) -> Standing:
     is_recorded = facts.nvidia_state == NodePhase.UPGRADE_DONE.value
     if is_recorded and runs(facts, version) and facts.validator is not None and facts.validator.is_ready:
         return Standing.DONE
-    return Standing.SKIPPED if facts.is_skipped and not facts.skipped_by else Standing.AWAY
+    return Standing.SKIPPED if is_left_out(facts) else Standing.AWAY
+
+
+def is_left_out(facts: NodeFacts) -> bool:
+    """Whether a person marked the node skip; a label of ours that keeps it out until its wave is another matter."""
+    return facts.is_skipped and not facts.skipped_by
+
+
+def is_out_of_reach(node: NodeSeen, version: str, mode: Mode) -> bool:
+    """Whether a person left the node out and nothing moves there that would come to an end by itself."""
+    facts = node.facts
+    is_alive = facts.is_ready and facts.driver is not None and facts.driver.is_ready
+    return is_left_out(facts) and (standing_of(node, version, mode) is not Standing.MOVING or not is_alive)
 
 
 def runs(facts: NodeFacts, version: str) -> bool:
