@@ -121,7 +121,7 @@ def test_without_a_selector_that_can_be_read_no_job_is_waited_for(selector: str 
     story = Story(a_node("n1", "wait-for-jobs-required"), done("n2"))
     story.operator = replace(ON, policy=PolicyWish(jobs_selector=selector))
     assert story.look(T).waits[0].code is WaitCode.STEP
-    assert story.look(T + 60).act is None
+    assert story.look(T + 5).act is None
 
 
 def test_pods_that_become_ready_together_are_served_by_one_wake() -> None:
@@ -178,10 +178,8 @@ def test_a_driver_that_is_lost_again_is_not_woken_for() -> None:
 @pytest.mark.parametrize(
     "node",
     [
-        a_node("n1", "upgrade-required"),
-        a_node("n1", "cordon-required"),
-        a_node("n1", "pod-deletion-required", driver=builders.a_new_driver()),
-        a_node("n1", "uncordon-required", driver=builders.a_new_driver()),
+        a_node("n1", "upgrade-required", is_skipped=True),
+        a_node("n1", "pod-deletion-required", pods=(builders.a_gpu_pod(),)),
         a_node("n1", "upgrade-failed", driver=builders.a_new_driver()),
         a_node("n1", "pod-restart-required"),
         a_node("n1", "pod-restart-required", driver=builders.a_new_driver(is_terminating=True)),
@@ -196,6 +194,55 @@ def test_a_driver_that_is_lost_again_is_not_woken_for() -> None:
 def test_nobody_is_woken_for_a_node_that_a_look_would_not_move_or_that_is_to_be_left_alone(node: NodeFacts) -> None:
     story = Story(node, done("n2"))
     assert [story.look(T + second).act for second in range(0, 300, 10)] == [None] * 30
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        a_node("n1", "upgrade-required"),
+        a_node("n1", "cordon-required"),
+        a_node("n1", "pod-deletion-required"),
+        a_node("n1", "uncordon-required", driver=builders.a_new_driver()),
+    ],
+    ids=lambda node: node.nvidia_state,
+)
+def test_a_fleet_in_which_nobody_moves_although_somebody_could_is_woken_again_and_again(node: NodeFacts) -> None:
+    """Its controller looked while the API server still showed it a node as it was, and would sleep for two minutes."""
+    story = Story(node, done("n2"))
+    woken_at = [second for second in range(250) if story.look(T + second).woken_for]
+    assert woken_at == [10, 30, 70, 130, 190]
+    (wait,) = story.look(T + 250).waits
+    assert "nobody moves, and the controller was woken 5 times" in pace_told.why_waits(wait)
+
+
+def test_nobody_is_woken_for_a_turn_that_the_limit_does_not_allow() -> None:
+    waiting, busy = a_node("n1", "upgrade-required"), restarting("n2", is_ready=False)
+    assert [Story(waiting, busy).look(T + second).act for second in range(0, 300, 10)] == [None] * 30
+    story = Story(waiting, busy, done("n3"))
+    story.operator = replace(ON, policy=PolicyWish(parallel_max=2))
+    story.look(T)
+    assert story.look(T + 10).woken_for == ("n1",)
+
+
+def test_whenever_somebody_moves_the_patience_with_the_others_begins_anew() -> None:
+    story = Story(a_node("n1", "upgrade-required"), done("n2"))
+    for second in range(131):
+        story.look(T + second)
+    story.change(a_node("n2", "upgrade-required"))
+    story.look(T + 131)
+    assert [second for second in range(131, 180) if story.look(T + second).woken_for] == [141, 161]
+
+
+@pytest.mark.parametrize("step_seconds", [-900.0, -3.0, 10_000.0])
+def test_a_clock_that_is_put_back_does_not_stop_the_waking(step_seconds: float) -> None:
+    story = a_ready_story()
+    story.look(T + 10)
+    assert story.look(T + 10.5).woken_for == ("n1",)
+    now = T + 11 + step_seconds
+    woken_at = [second for second in range(60) if story.look(now + second).woken_for]
+    assert woken_at
+    assert woken_at[0] <= pace.AGAIN_SECONDS[0] + 1
+    assert not any(wait.since > now + 60 for wait in story.look(now + 60).waits)
 
 
 def test_a_wake_waits_a_little_for_a_deleted_driver_pod_to_have_a_successor() -> None:

@@ -157,7 +157,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         )
         # Whatever ends us: the acts under way are waited for before the lease is given up.
         stack.push_async_callback(executor.drain, DRAIN_SECONDS)
-        pacer = await stack.enter_async_context(Pacer(client, observer, log))
+        pacer = await stack.enter_async_context(Pacer(client, observer, log, is_leader=election.is_leader))
         ports = Ports(observer=observer, executor=executor, journal=written or NoJournal(), clock=clock)
         memory = Memory(clock.now())
         passes = Recorder(written) if written else None

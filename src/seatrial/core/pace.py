@@ -4,6 +4,8 @@
         ─▶ the node lacks nothing but a look of its controller       WaitCode.LOOK
         ─▶ one flip of one label somewhere (pace_ways.py)            it looks at all nodes
         ─▶ the node moves on; or it does not, and is woken for again, later each time
+    nobody moves, although somebody could begin or take a step       its controller looked too early, and sleeps
+        ─▶ the same, after STILL_SECONDS, and again, later each time
 
 One look serves every node, so wakes are gathered for a moment and never closer than GAP_SECONDS. Its controller looks
 by itself after each of its own writes: a node that lacks nothing when it enters a state is left to it. While a deleted
@@ -11,13 +13,15 @@ driver pod has no successor on its node yet, a wake waits for that a little: its
 its count, and would let one more begin than it should.
 
 The traces of a wake are at most one label on one node for RAISED_SECONDS. What is left by somebody killed is taken away
-on sight. Nothing here writes: the caller does, and says with `noted` how it went. What is told is in pace_told.py.
+on sight. Nothing here writes: the caller does, and says with `noted` how it went. What is told is in pace_told.py. A
+clock that was put back is gone along with: what we remember is never later than now.
 
 Tests: tests/core/test_pace.py
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -47,6 +51,9 @@ SETTLE_SECONDS: Final = 2.0
 """So long a wake waits for deleted driver pods to have successors."""
 AGAIN_SECONDS: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
 """A wake that moved nobody is repeated after these."""
+STILL_SECONDS: Final = (10.0, 20.0, 40.0, 60.0)
+"""When nobody has moved for so long although somebody could, its controller is woken for those; then again after these.
+It looks by itself after each of its own writes, but a busy API server may show it a node as it was before the write."""
 DEAF_COUNT: Final = 3
 """A node woken for so often without effect is told as such."""
 
@@ -171,6 +178,8 @@ class Memory:
     refused_at: Instant | None = None
     refusal_count: int = 0
     under_way_most: int = 0
+    moved_at: Instant = 0.0
+    """When a node was last seen to change its state."""
     is_begun: bool = False
 
 
@@ -214,7 +223,7 @@ def decide_pace(seen: Seen, memory: Memory, now: Instant) -> Pacing:
     """Look once: who moved, who waits for what, and whether to wake its controller now."""
     lacks = _lacks(seen)
     gain_count = len(memory.gains)
-    memory = _remember(seen, lacks, memory, now)
+    memory = _remember(seen, lacks, _no_later(memory, now), now)
     told = Pacing(memory=memory, waits=tuple(_waits(lacks, memory.stays)), gains=memory.gains[gain_count:])
     free_at = _free_at(memory)
     traces = sorted(name for name, node in seen.nodes.items() if pace_ways.is_trace(node.labels))
@@ -222,11 +231,11 @@ def decide_pace(seen: Seen, memory: Memory, now: Instant) -> Pacing:
     if strays:
         return _at(told, free_at, now, Lower(node=strays[0]))
     hold = _hold(seen)
-    due_at = _due_at(seen, memory) if hold is None else None
+    due_at = _due_at(seen, lacks, memory) if hold is None else None
     if due_at is not None and max(due_at, free_at) <= now:
         act = Lower(node=memory.carrier) if memory.carrier else _wake(seen)
         if act is not None:
-            return replace(told, act=act, woken_for=_ready(seen, memory))
+            return replace(told, act=act, woken_for=_ready(seen, memory) or _idle(seen, lacks))
         return replace(told, hold=HoldCode.NO_CARRIER)  # whoever makes one possible changes a node, and we look
     lower_at = memory.raised_at + RAISED_SECONDS if memory.carrier else None
     if lower_at is not None and max(lower_at, free_at) <= now:
@@ -337,6 +346,9 @@ def _names(names: Iterable[str]) -> str:
 
 def _remember(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Memory, now: Instant) -> Memory:
     stays = {name: _stay(seen.nodes[name], code, memory, now) for name, (code, _) in lacks.items()}
+    has_moved = {name: stay.state for name, stay in stays.items()} != _states(memory)
+    if has_moved:  # whoever could not be moved before may be now
+        stays = {name: stay if stay.ready_at is not None else _unwoken(stay) for name, stay in stays.items()}
     ended = [_gain(name, stay, now) for name, stay in memory.stays.items() if _is_ended(stay, stays.get(name))]
     carrier = seen.nodes.get(memory.carrier)
     under_way = sum(node.nvidia_state in UNDER_WAY for node in seen.nodes.values())
@@ -346,8 +358,45 @@ def _remember(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Mem
         gains=(*memory.gains, *(gain for gain in ended if gain is not None)),
         carrier=memory.carrier if carrier is not None and pace_ways.is_trace(carrier.labels) else "",
         under_way_most=max(memory.under_way_most, under_way),
+        moved_at=now if has_moved else memory.moved_at,
         is_begun=True,
     )
+
+
+def _states(memory: Memory) -> dict[str, str]:
+    return {name: stay.state for name, stay in memory.stays.items()}
+
+
+def _unwoken(stay: Stay) -> Stay:
+    return stay if stay.woken_at is None else replace(stay, woken_at=None, wake_count=0)
+
+
+def _no_later(memory: Memory, now: Instant) -> Memory:
+    """The memory with nothing in it later than now: a clock that was put back must not make us wait for its time."""
+    marks = [memory.raised_at, memory.written_at or 0.0, memory.refused_at or 0.0, memory.moved_at]
+    marks += [max(stay.since, stay.ready_at or 0.0, stay.woken_at or 0.0) for stay in memory.stays.values()]
+    if max(marks) <= now:
+        return memory
+    return replace(
+        memory,
+        stays={
+            name: replace(
+                stay,
+                since=min(stay.since, now),
+                ready_at=_earlier(stay.ready_at, now),
+                woken_at=_earlier(stay.woken_at, now),
+            )
+            for name, stay in memory.stays.items()
+        },
+        raised_at=min(memory.raised_at, now),
+        written_at=_earlier(memory.written_at, now),
+        refused_at=_earlier(memory.refused_at, now),
+        moved_at=min(memory.moved_at, now),
+    )
+
+
+def _earlier(instant: Instant | None, now: Instant) -> Instant | None:
+    return None if instant is None else min(instant, now)
 
 
 def _stay(node: NodeFacts, code: WaitCode, memory: Memory, now: Instant) -> Stay:
@@ -404,8 +453,10 @@ def _hold(seen: Seen) -> HoldCode | None:
     return None
 
 
-def _due_at(seen: Seen, memory: Memory) -> Instant | None:
-    first = min((_due_of(memory.stays[name]) for name in _ready(seen, memory)), default=None)
+def _due_at(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Memory) -> Instant | None:
+    ready = [_due_of(memory.stays[name]) for name in _ready(seen, memory)]
+    still = [_due_of_idle(memory.stays[name], memory) for name in _idle(seen, lacks)]
+    first = min((*ready, *still), default=None)
     return first + SETTLE_SECONDS if first is not None and _is_unsettled(seen) else first
 
 
@@ -413,6 +464,29 @@ def _due_of(stay: Stay) -> Instant:
     if stay.woken_at is not None:
         return stay.woken_at + AGAIN_SECONDS[min(stay.wake_count, len(AGAIN_SECONDS)) - 1]
     return (stay.ready_at or 0.0) + (OWN_LOOK_SECONDS if stay.is_own else GATHER_SECONDS)
+
+
+def _due_of_idle(stay: Stay, memory: Memory) -> Instant:
+    since = max(memory.moved_at, stay.woken_at or 0.0)
+    return since + STILL_SECONDS[min(stay.wake_count, len(STILL_SECONDS) - 1)]
+
+
+def _idle(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]]) -> tuple[str, ...]:
+    """Who could begin or take its next step by a look alone, as far as can be told from here."""
+    used = Counter(node.owner for node in seen.nodes.values() if node.nvidia_state in UNDER_WAY)
+
+    def has_room(node: NodeFacts) -> bool:
+        limit = _policy(node, seen.operator).parallel_max
+        count = used[node.owner] if seen.operator.pools else used.total()
+        return limit == 0 or count < (1 if limit is None else limit)
+
+    return tuple(
+        name
+        for name, (code, what) in sorted(lacks.items())
+        if code is WaitCode.STEP
+        or (code is WaitCode.PODS and not what)
+        or (code is WaitCode.TURN and has_room(seen.nodes[name]))
+    )
 
 
 def _is_unsettled(seen: Seen) -> bool:

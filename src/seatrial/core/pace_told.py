@@ -88,6 +88,11 @@ def why_waits(wait: Wait) -> str:
     sentence = SENTENCES[wait.code].format(node=wait.node)
     if wait.code is WaitCode.LOOK:
         return f"{sentence}{_heard(wait.wake_count)}"
+    if wait.wake_count >= DEAF_COUNT:
+        return (
+            f"{sentence}; nobody moves, and the controller was woken {wait.wake_count} times: see its log, and whether "
+            "cordoned or NotReady nodes use up maxUnavailable"
+        )
     return f"{sentence} ({wait.what})" if wait.what else sentence
 
 

@@ -1,0 +1,88 @@
+"""The pacer from within the controller: it writes only while we lead, and takes away what a leader before us left."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube import models
+from seatrial.adapters.kube.client import Client
+from seatrial.controller.log import Log
+from seatrial.controller.pacer import Pacer
+from seatrial.core.campaign import Mode, RolloutPhase
+from seatrial.core.pace_ways import WAKE_LABEL, WAKE_VALUE
+from seatrial.core.snapshot import NodeSeen, OperatorFacts
+from seatrial.ports import Sight
+from seatrial.run.loop import Report
+from tests import builders
+from tests.adapters.kube import standin
+
+ON = OperatorFacts(kind=builders.POLICY, is_auto_upgrading=True)
+
+
+class Still:
+    """A fleet in which a driver waits for nothing but a look, and another node is done."""
+
+    def __init__(self) -> None:
+        ready = builders.a_node("n1", nvidia_state="pod-restart-required", driver=builders.a_new_driver())
+        rest = builders.a_node("n2", nvidia_state="upgrade-done", driver=builders.a_new_driver("n2"))
+        self._nodes = {"n1": ready, "n2": rest}
+
+    def all_nodes(self) -> Mapping[str, NodeSeen]:
+        return self._nodes
+
+    def operator(self) -> OperatorFacts:
+        return ON
+
+    def wrote_node(self, node: models.Node) -> None:
+        pass
+
+
+def a_report(phase: RolloutPhase) -> Report:
+    record = builders.a_campaign_record(phase, mode=Mode.DELEGATED)
+    seen = builders.a_snapshot(campaign=record)
+    return Report(at=builders.NOW, sight=Sight(seen=seen, intent=builders.an_intent()), decision=None)
+
+
+def a_list(*nodes: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": "9"}, "items": list(nodes)}
+
+
+@pytest.mark.parametrize("is_leader", [True, False])
+async def test_the_pacer_asks_whether_we_lead_before_each_write(is_leader: bool) -> None:
+    asked = asyncio.Event()
+
+    def leads() -> bool:
+        asked.set()
+        return is_leader
+
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+        server.will(standin.gives(a_list() | standin.an_object("n2", "8")))
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=leads) as pacer:
+            pacer.take(a_report(RolloutPhase.WAVING))
+            async with asyncio.timeout(20):
+                await asked.wait()
+            if is_leader:
+                await server.until(1)
+    writes = [seen for seen in server.seen if seen.verb == "PATCH"]
+    assert bool(writes) is is_leader
+    assert bool(server.seen) is is_leader
+
+
+async def test_what_a_leader_before_us_left_is_taken_away_once_we_lead() -> None:
+    left = {"metadata": {"name": "n7", "uid": "u", "resourceVersion": "3", "labels": {WAKE_LABEL: WAKE_VALUE}}}
+    async with standin.running() as server, Client(server.config(), user_agent="seatrial/test") as client:
+        server.will(standin.gives(a_list(left)), standin.gives(left), standin.gives(a_list()))
+        async with Pacer(client, Still(), Log(io.StringIO()), is_leader=lambda: True) as pacer:
+            pacer.take(a_report(RolloutPhase.DONE))
+            await server.until(3)
+    # At the end it looks once more, unless it knows already that nothing was left.
+    assert [(seen.verb, seen.path) for seen in server.seen][:3] == [
+        ("GET", "/api/v1/nodes"),
+        ("PATCH", "/api/v1/nodes/n7"),
+        ("GET", "/api/v1/nodes"),
+    ]
