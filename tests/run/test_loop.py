@@ -10,11 +10,21 @@ import pytest
 
 from seatrial.core import invariants
 from seatrial.core.actions import Action
+from seatrial.core.decide import Decision
 from seatrial.core.intent import Intent
 from seatrial.core.invariants import Breach
 from seatrial.core.snapshot import NodePhase, Snapshot
 from seatrial.ports import Outcome, Ports, Sight
-from seatrial.run.loop import BREACH_SECONDS, BREATH_SECONDS_MAX, BREATH_SECONDS_MIN, Report, run_forever, run_once
+from seatrial.run import loop
+from seatrial.run.loop import (
+    BREACH_SECONDS,
+    BREATH_SECONDS_MAX,
+    BREATH_SECONDS_MIN,
+    IDLE_SECONDS,
+    Report,
+    run_forever,
+    run_once,
+)
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
 from seatrial.sim.reactions import new_node
@@ -243,3 +253,17 @@ def test_a_pause_between_two_passes_of_a_loop_fails_nobody() -> None:
     world.look_anew()
     passes(world, memory, 2, 0.01)
     assert world.nodes["n1"].record.phase is NodePhase.POD_RESTART_REQUIRED
+
+
+def test_passes_that_are_due_at_once_and_do_nothing_get_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever makes a decision ask for a moment that is over, the loop does not spin on it."""
+    world, waited = World([], INTENT), list[float]()
+    monkeypatch.setattr(loop, "decide", lambda *_: Decision(wake_at=world.time))
+
+    async def wait(until: float | None) -> bool:
+        waited.append((until or 0.0) - world.time)
+        return len(waited) < len(IDLE_SECONDS) + 2
+
+    monkeypatch.setattr(world, "wait", wait)
+    run(world, Pages())
+    assert waited == [*IDLE_SECONDS, IDLE_SECONDS[-1], IDLE_SECONDS[-1]]

@@ -217,3 +217,22 @@ def test_a_controller_started_again_goes_on_backing_off_where_the_last_one_left_
     seen = a_snapshot(node)
     told = replace(seen, rollout=replace(seen.rollout, rebuffs=((a_gpu_pod().uid, blocked),)))
     assert Memory(1000.0).recall(told, frozenset(), 1000.0).rebuffs == {a_gpu_pod().uid: blocked}
+
+
+def test_a_clock_that_is_put_back_does_not_make_us_wait_until_its_old_time() -> None:
+    """A write that was answered a second ago would be waited for until an hour later, and a rebuff backed off from."""
+    memory = Memory(NOW - 10)
+    refused = Outcome(action=WriteRolloutRecord(record=SEEN.rollout), result=Result.FAILED, detail="no")
+    memory.learn([Outcome(action=WRITE, result=Result.DONE), refused], NOW)
+    assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": NOW + ECHO_SECONDS_MAX}
+    seen = memory.recall(SEEN, frozenset(), NOW - 3600)
+    assert seen.busy == {"n1": NOW - 3600 + ECHO_SECONDS_MAX}
+    assert seen.rebuffs["rollout/spring"].at == NOW - 3600
+    assert seen.attentive_since == NOW - 3610
+    assert memory.recall(SEEN, frozenset(), NOW - 3600 + ECHO_SECONDS_MAX).busy == {}
+
+
+def test_what_an_earlier_controller_was_turned_down_with_is_never_later_than_now() -> None:
+    left = (("rollout/spring", Rebuff(at=NOW + 3600, count=1, code="failed", detail="no")),)
+    seen = replace(SEEN, rollout=replace(SEEN.rollout, rebuffs=left))
+    assert Memory(NOW).recall(seen, frozenset(), NOW).rebuffs["rollout/spring"].at == NOW

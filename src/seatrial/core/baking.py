@@ -83,14 +83,18 @@ def next_round(record: CampaignRecord, now: Instant) -> CampaignRecord:
 
 
 def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> CampaignRecord:
-    """The record after a round that passed: the time since the round before it is evidence, as far as we looked."""
+    """The record after a round that passed: the time since the round before it is evidence, as far as we looked.
+
+    The round is accounted for, also where the clock was put back since it began; else it would be in every pass.
+    """
     since = max(record.baked_until, attentive_since)
-    return replace(record, baked_seconds=record.baked_seconds + max(0.0, now - since), baked_until=now)
+    seconds = record.baked_seconds + max(0.0, now - since)
+    return replace(record, baked_seconds=seconds, baked_until=max(now, record.round_at))
 
 
 def uncounted(record: CampaignRecord, now: Instant) -> CampaignRecord:
     """The record after a round without a verdict: the time before it proves nothing."""
-    return replace(record, baked_until=now)
+    return replace(record, baked_until=max(now, record.round_at))
 
 
 def is_ended(record: CampaignRecord, campaign: Campaign) -> bool:

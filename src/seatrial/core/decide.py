@@ -124,7 +124,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     return Decision(
         actions=(*writing, *(course.acts if course is not None else ()), *moves),
         holds=tuple(sorted(holds, key=attrgetter("subject", "code"))),
-        wake_at=earliest([*(held.until for held in holds), ask_again_at, course.wake_at if course else None]),
+        wake_at=_next_look([*(held.until for held in holds), ask_again_at, course.wake_at if course else None], now),
         stop=stop,
     )
 
@@ -362,7 +362,8 @@ def write_rollout(
         return (WriteRolloutRecord(record=record),), None
     if (summary, record.rebuffs) == (before.summary, before.rebuffs):
         return (), None
-    due_at = before.summarised_at + SUMMARY_SECONDS
+    # A summary from the future is of a clock that was put back, and is not waited for.
+    due_at = before.summarised_at + SUMMARY_SECONDS if before.summarised_at <= now else now
     return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
 
 
@@ -420,6 +421,6 @@ def summary_of(
     )
 
 
-def earliest(instants: Iterable[Instant | None]) -> Instant | None:
-    """The first of these; None when there is none."""
-    return min((instant for instant in instants if instant is not None), default=None)
+def _next_look(instants: Iterable[Instant | None], now: Instant) -> Instant | None:
+    """When time alone will change something; what lies in the past has changed it already, and is not looked for."""
+    return min((instant for instant in instants if instant is not None and instant >= now), default=None)

@@ -227,7 +227,8 @@ def _end_wave(view: View, count: int) -> Course:
         return turn_to(view, RolloutPhase.PROMOTING, date=f"{day:%Y-%m-%d}", tag_base=f"v{day:%Y-%m}-stable")
     pause_seconds = view.campaign.waves.pause_seconds
     if pause_seconds and record.settled_at < record.entered_at:
-        return Course(record=replace(record, settled_at=now))
+        # Not before it began: with a clock that was put back, it would be written anew in every pass.
+        return Course(record=replace(record, settled_at=max(now, record.entered_at)))
     next_at = record.settled_at + pause_seconds
     if pause_seconds and now < next_at:
         told = view.hold(HoldCode.WAVE_PAUSE, wave=record.wave + 1, waves=count, until=next_at)

@@ -22,6 +22,8 @@ from seatrial.run.recording import Recorder
 BREATH = 9.0
 """A pass is followed by a pause this many times as long, so that deciding takes at most a tenth of a core."""
 BREATH_SECONDS_MIN, BREATH_SECONDS_MAX = 0.005, 1.0
+IDLE_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""A pass that did nothing and wants another one at once gets it this much later, the more so the oftener it happens."""
 BREACH_SECONDS = 30.0
 """After a broken promise nothing is done; the situation is judged anew when it changes, or after this long."""
 
@@ -88,6 +90,7 @@ async def run_forever(
     recorder: Recorder | None = None,
 ) -> Report:
     """Pass after pass, each when something changed or is due, until `is_over` or nothing can ever change again."""
+    idle_count = 0
     while True:
         started_at = ports.clock.now()
         report = run_once(ports, memory, recorder)
@@ -97,8 +100,21 @@ async def run_forever(
         breath_seconds = BREATH * (ports.clock.now() - started_at)
         breath_seconds = min(max(BREATH_SECONDS_MIN, breath_seconds), BREATH_SECONDS_MAX)
         await ports.clock.sleep(BREATH_SECONDS_MAX if report.breaches else breath_seconds)
-        if not await ports.observer.wait(report.wake_at):
+        idle_count = idle_count + 1 if _is_in_vain(report) else 0
+        if not await ports.observer.wait(_wait_until(report.wake_at, idle_count, ports.clock.now())):
             return report
+
+
+def _is_in_vain(report: Report) -> bool:
+    """Whether a pass neither did nor learned anything, and yet is due again already."""
+    is_busy = report.decision is not None and bool(report.decision.actions or report.outcomes)
+    return report.wake_at is not None and report.wake_at <= report.at and not is_busy
+
+
+def _wait_until(wake_at: Instant | None, idle_count: int, now: Instant) -> Instant | None:
+    if wake_at is None or idle_count == 0:
+        return wake_at
+    return max(wake_at, now + IDLE_SECONDS[min(idle_count, len(IDLE_SECONDS)) - 1])
 
 
 def _facts_of(action: Action) -> dict[str, object]:

@@ -55,9 +55,11 @@ class Memory:
         self._has_looked = False
         self._rebuffs: dict[str, Rebuff] = {}
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
+        self._last_at = started_at
 
     def learn(self, outcomes: Iterable[Outcome], now: Instant) -> None:
         """Take in how acts ended."""
+        self._keep_up(now)
         for outcome in outcomes:
             self._learn(outcome, now)
 
@@ -67,13 +69,15 @@ class Memory:
 
     def recall(self, seen: Snapshot, in_flight: frozenset[str], now: Instant) -> Snapshot:
         """The snapshot with what we remember laid over it."""
+        self._keep_up(now)
         if not self._is_free:
             # Passes are rare while nothing may move, so the wait is over now and not when the last of them was.
             self._attentive_since = now
         if not self._has_looked:
             # A controller that was started again goes on backing off where the one before it left off.
             self._has_looked = True
-            self._rebuffs = dict(seen.rollout.rebuffs) | self._rebuffs
+            left = {subject: replace(each, at=min(each.at, now)) for subject, each in seen.rollout.rebuffs}
+            self._rebuffs = left | self._rebuffs
         self._forget(seen, now)
         busy: dict[str, Instant | None] = {subject: until for subject, (_, until) in self._unseen.items()}
         return replace(
@@ -82,6 +86,17 @@ class Memory:
             busy=busy | dict.fromkeys(in_flight),
             attentive_since=self._attentive_since,
         )
+
+    def _keep_up(self, now: Instant) -> None:
+        """Put back with the clock what we remember: else we would back off, and wait for echoes, until its old time."""
+        behind_seconds, self._last_at = self._last_at - now, now
+        if behind_seconds <= 0:
+            return
+        self._attentive_since -= behind_seconds
+        self._rebuffs = {
+            subject: replace(rebuff, at=rebuff.at - behind_seconds) for subject, rebuff in self._rebuffs.items()
+        }
+        self._unseen = {subject: (outcome, at - behind_seconds) for subject, (outcome, at) in self._unseen.items()}
 
     def _learn(self, outcome: Outcome, now: Instant) -> None:
         subject = outcome.action.subject

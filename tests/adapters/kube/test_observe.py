@@ -24,9 +24,11 @@ from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
 from seatrial.core.actions import MakePool, StartProbe
 from seatrial.core.campaign import SourceFacts
 from seatrial.core.consumers import GpuUse
+from seatrial.core.decide import why_blind
 from seatrial.core.gates import Gate, Measurement, Verdict
 from seatrial.core.owners import OWNER_LABEL
 from seatrial.core.snapshot import DriverRevision, MachinePool, Mode, NodeFacts, NodePhase, RecordFault, Snapshot
+from tests import builders
 from tests.adapters.kube import objects, standin
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
@@ -147,6 +149,18 @@ async def until(observer: KubeObserver, is_so: Callable[[Snapshot], bool]) -> Sn
 def changed(before: Snapshot, after: Snapshot) -> set[str]:
     """The nodes that were built anew."""
     return {name for name in after.nodes if after.nodes[name] is not before.nodes.get(name)}
+
+
+async def test_silence_is_measured_whatever_is_done_to_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock put back by an hour, a stream that said nothing for three minutes would look fresh for that hour."""
+    async with observing(Kinds()) as observer:
+        now, ticks = time.time() - 3600, time.monotonic() + 180
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: now)
+            patch.setattr(time, "monotonic", lambda: ticks)
+            seen = seen_by(observer)
+    assert all(now - 240 < stream.heard_at <= now for stream in seen.freshness)
+    assert why_blind(seen, builders.an_intent(), now) is not None
 
 
 # ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────────

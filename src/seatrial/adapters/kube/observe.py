@@ -122,7 +122,6 @@ class _Stream(Generic[RawT, ItemT]):
             jitter=random.random,
             field_selector=self._field_selector,
             label_selector=self._label_selector,
-            clock=time.time,
         )
 
     def wrote(self, raw: RawT) -> None:
@@ -142,7 +141,9 @@ class _Stream(Generic[RawT, ItemT]):
         return self.state.is_synced or self.is_absent
 
     def freshness(self, now: Instant) -> Freshness:
-        heard_at = now if self.is_absent else self.state.last_heard or 0.0
+        # Silence is measured by a clock that nobody puts back or forward, and told on the one that decisions rest on.
+        heard = self.state.last_heard
+        heard_at = now if self.is_absent else 0.0 if heard is None else now - (time.monotonic() - heard)
         return Freshness(source=self.name, is_synced=self.is_current, heard_at=heard_at)
 
     def _sync(self, listing: Listing[RawT]) -> None:
