@@ -26,11 +26,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from seatrial.core import phases
+from seatrial.core.campaign import RolloutPhase
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Domain, Intent
 from seatrial.core.policy import NO_LIMITS, Limits, Policy
-from seatrial.core.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, RolloutRecord
+from seatrial.core.standing import is_same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +80,10 @@ class Admitted:
     holds: tuple[Hold, ...]
 
 
-def budget_of(nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent: Intent) -> Budget:
-    """The budget of this fleet, as seen."""
+def budget_of(
+    nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent: Intent, *, is_back: bool = False
+) -> Budget:
+    """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
     unavailable = frozenset(name for name, node in nodes.items() if node.facts.is_unavailable)
     moving = under_way(ledger, nodes)
     places = {name: place_of(node.facts, intent) for name, node in nodes.items()} if has_places(intent) else {}
@@ -94,7 +98,7 @@ def budget_of(nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent
         scopes[name] = scope_of(name, sources[name], len(inside), unavailable & inside, moving & inside)
     return Budget(
         failed_max=intent.failed_max,
-        failed=tuple(sorted(name for name, node in nodes.items() if has_failed(node.record))),
+        failed=() if is_back else failed_of(nodes, intent),
         scopes=scopes,
         scopes_of={node: tuple(place.scopes) for node, place in places.items() if place.scopes},
         unit_of={node: place.unit for node, place in places.items() if place.unit},
@@ -151,6 +155,31 @@ def place_of(facts: NodeFacts, intent: Intent) -> Place:
 def has_failed(record: NodeRecord | None) -> bool:
     """Whether the node was given up, and counts against the failures tolerated."""
     return record is not None and record.phase is NodePhase.UPGRADE_FAILED
+
+
+def failed_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[str, ...]:
+    """Who was given up on the way to the target, by name.
+
+    Who failed on the way to another version tells nothing of this one: an earlier rollout tolerated it, or the intent
+    went back since. What cannot be told apart counts, as it does while nobody is wanted to run the target.
+    """
+    failed = {name: node.record for name, node in nodes.items() if has_failed(node.record)}
+    if not failed:
+        return ()
+    wanted = {each.hash: each.version for node in nodes.values() if (each := node.facts.wanted) is not None}
+    aimed = {revision for revision, version in wanted.items() if is_same(version, str(intent.target))}
+    return tuple(
+        sorted(
+            name
+            for name, record in failed.items()
+            if record is not None and (not aimed or record.failed_revision in aimed or not record.failed_revision)
+        )
+    )
+
+
+def is_going_back(record: RolloutRecord) -> bool:
+    """Whether a rollout is being undone."""
+    return record.campaign is not None and record.campaign.phase is RolloutPhase.REVERTING
 
 
 def domain_of(facts: NodeFacts, label: str) -> str:

@@ -92,7 +92,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
     is_blind = why_blind(seen, intent, now) is not None
     ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)
-    budget = capacity.budget_of(seen.nodes, ledger, intent)
+    budget = capacity.budget_of(seen.nodes, ledger, intent, is_back=capacity.is_going_back(seen.rollout))
     orders = Orders(
         intent=intent,
         admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},

@@ -99,7 +99,8 @@ def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, 
 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
-    budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent)
+    is_back = capacity.is_going_back(seen.rollout)
+    budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent, is_back=is_back)
     before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)}
     under_way = {name for name, node in seen.nodes.items() if is_under_way(node.record)}
     for action in decision.actions:

@@ -108,7 +108,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         in_progress_count=sum(count for state, count in states.items() if state not in AT_REST),
         done_count=states[NodePhase.UPGRADE_DONE.value],
         failed_count=failed_count,
-        available_count=0 if decision.stop is not None else _free_slots(seen, intent, failed_count),
+        available_count=0 if decision.stop is not None else _free_slots(seen, intent),
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
@@ -123,9 +123,10 @@ def _state(node: NodeSeen) -> str:
     return node.record.phase.value if node.record is not None else UNKNOWN
 
 
-def _free_slots(seen: Snapshot, intent: Intent, failed_count: int) -> int:
+def _free_slots(seen: Snapshot, intent: Intent) -> int:
     """Under the limits of the rollout and of the pools in it; what racks and cliques allow besides is not looked at."""
-    if failed_count > intent.failed_max:
+    is_back = capacity.is_going_back(seen.rollout)
+    if not is_back and len(capacity.failed_of(seen.nodes, intent)) > intent.failed_max:
         return 0
     moving = capacity.under_way(seen.rollout.admitted, seen.nodes)
     nodes = tuple(seen.nodes.values())

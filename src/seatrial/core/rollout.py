@@ -189,7 +189,9 @@ def _wave(view: View) -> Course:
     record = view.record
     bounds, names = _wave_names(view)
     standing = {name: view.standing(name) for name in names}
-    failed = sorted(name for name, how in standing.items() if how is Standing.FAILED)
+    # Ours know towards which version they failed; NVIDIA's controller does not say.
+    known = capacity.failed_of(view.nodes, view.intent) if view.mode is Mode.DIRECT else view.nodes
+    failed = sorted(name for name, how in standing.items() if how is Standing.FAILED and name in known)
     if len(failed) > view.intent.failed_max:
         limit, nodes = view.intent.failed_max, a_few(failed)
         told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=nodes)
