@@ -86,12 +86,12 @@ def test_fewer_nodes_fit_to_go_first_than_asked_for_are_told() -> None:
     ("changes", "mode", "is_held"),
     [
         ({"phase": NodePhase.DRAIN_REQUIRED}, Mode.DIRECT, True),
-        ({"phase": NodePhase.UPGRADE_FAILED}, Mode.DIRECT, True),
+        ({"phase": NodePhase.UPGRADE_FAILED}, Mode.DIRECT, False),
         ({"phase": NodePhase.UPGRADE_REQUIRED}, Mode.DIRECT, False),
         ({"phase": NodePhase.UPGRADE_DONE}, Mode.DIRECT, False),
         ({"nvidia_state": "drain-required"}, Mode.DIRECT, False),
         ({"nvidia_state": "drain-required"}, Mode.DELEGATED, True),
-        ({"nvidia_state": "upgrade-failed"}, Mode.DELEGATED, True),
+        ({"nvidia_state": "upgrade-failed"}, Mode.DELEGATED, False),
         ({"nvidia_state": "upgrade-required"}, Mode.DELEGATED, False),
         ({"nvidia_state": ""}, Mode.DELEGATED, False),
     ],
@@ -99,6 +99,12 @@ def test_fewer_nodes_fit_to_go_first_than_asked_for_are_told() -> None:
 def test_what_somebody_left_half_way_is_adopted_first(changes: dict[str, Any], mode: Mode, is_held: bool) -> None:
     held = why_not(an_old_node(), an_old_node("n2", **changes), campaign={"mode": mode})
     assert held == (told(HoldCode.HALF_DONE, nodes="n2", count=1) if is_held else ())
+
+
+def test_more_failures_of_nvidias_controller_than_are_tolerated_are_looked_at_first() -> None:
+    left = (an_old_node(name, nvidia_state="upgrade-failed") for name in ("n2", "n3"))
+    held = why_not(an_old_node(), *left, campaign={"mode": Mode.DELEGATED})
+    assert held == (told(HoldCode.HALF_DONE, nodes="n2, n3", count=2),)
 
 
 @pytest.mark.parametrize(

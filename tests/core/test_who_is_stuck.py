@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from seatrial.core.actions import WriteRolloutRecord
-from seatrial.core.campaign import RolloutPhase
+from seatrial.core.actions import Publish, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.campaign import Canary, RolloutPhase
 from seatrial.core.decide import Decision, decide
+from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.invariants import broken
-from seatrial.core.snapshot import DriverRevision, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.owners import DriverClaim
+from seatrial.core.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
 from seatrial.core.versions import DriverVersion
 from tests.builders import (
     NEW,
     NOW,
     OLD,
+    POLICY,
     a_campaign,
     a_campaign_record,
+    a_done_node,
     a_ledger,
     a_new_driver,
     a_node,
     a_snapshot,
     an_intent,
+    an_old_node,
     an_operator,
 )
 
@@ -31,6 +37,11 @@ BACK = an_operator(OLD.version)
 THIRD = DriverRevision(hash="third", version="590.44.01")
 REQUIRED = NodePhase.UPGRADE_REQUIRED
 CLIQUE = "nvidia.com/gpu.clique"
+PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED)
+BASELINE = tuple((name, OLD.version) for name in (POLICY, "NVIDIADriver/a", "NVIDIADriver/b"))
+PROVEN: dict[str, Any] = {"gates": (PASSED,), "round": 1, "baked_seconds": 172_800.0, "baseline": BASELINE}
+POOLS = tuple(Pool(name=name, claim=DriverClaim(name=name), is_auto_upgrading=False) for name in ("a", "b"))
+OLD_B = Carrier(name="NVIDIADriver/b", version=OLD.version)
 
 
 def careful(campaign: dict[str, Any] | None = None, **changes: Any) -> Intent:
@@ -62,6 +73,18 @@ def admitted_by(decision: Decision) -> list[str]:
     """Who is in the ledger that is written."""
     written = [action.record.admitted for action in decision.actions if isinstance(action, WriteRolloutRecord)]
     return [admission.node for admission in written[0]] if written else []
+
+
+def phase_of(decision: Decision) -> RolloutPhase | None:
+    """The phase in which the campaign is written down."""
+    written = [action.record.campaign for action in decision.actions if isinstance(action, WriteRolloutRecord)]
+    return written[0].phase if written and written[0] is not None else None
+
+
+def opened_by(decision: Decision, name: str) -> NodePhase | None:
+    """The phase that is opened for a node."""
+    found = (action for action in decision.actions if isinstance(action, WriteNodeRecord) and action.node == name)
+    return next((action.record.phase for action in found), None)
 
 
 def codes(decision: Decision, subject: str) -> list[HoldCode]:
@@ -101,3 +124,34 @@ def test_failures_still_stop_the_way_forward() -> None:
     seen = a_snapshot(*given_up, a_node("n3", REQUIRED), admitted=a_ledger("n1", "n2"))
     decision = decided(seen, an_intent(parallel_max=0, unavailable_max="100%"))
     assert codes(decision, "n3") == [HoldCode.FAILURE_BUDGET]
+
+
+def test_a_failure_that_was_tolerated_does_not_keep_the_next_rollout_from_beginning() -> None:
+    """n3 failed on its way to OLD in a rollout that is done; the next one is for NEW, and has its canary."""
+    left = failed("n3", OLD, wanted=OLD)
+    seen = at(RolloutPhase.PROPOSED, an_old_node("n1"), an_old_node("n2"), left, operator=BACK)
+    assert phase_of(decided(seen, careful(failed_max=0))) is RolloutPhase.CANARY
+
+
+def test_the_next_rollout_takes_along_who_failed_in_the_one_before() -> None:
+    left = failed("n3", OLD)
+    seen = at(RolloutPhase.WAVING, a_done_node("n1", canary_of="spring"), left, record=PROVEN)
+    decision = decided(seen, careful(failed_max=0))
+    assert opened_by(decision, "n3") is REQUIRED
+    assert not [held for held in decision.holds if held.code is HoldCode.FAILURE_BUDGET]
+
+
+def test_who_failed_in_a_pool_that_is_not_published_yet_does_not_keep_the_version_from_it() -> None:
+    """Its pool still wants what it failed with, and would do so for ever."""
+    canary = a_done_node("n1", owner="a", canary_of="spring")
+    operator = an_operator(carriers=(Carrier(name="NVIDIADriver/a", version=NEW.version), OLD_B), pools=POOLS)
+    seen = at(RolloutPhase.WAVING, canary, failed("n2", OLD, wanted=OLD, owner="b"), operator=operator, record=PROVEN)
+    decision = decided(seen, careful(failed_max=0))
+    published = [action.versions for action in decision.actions if isinstance(action, Publish)]
+    assert published == [(("NVIDIADriver/b", NEW.version),)]
+
+
+def test_a_node_whose_last_upgrade_failed_does_not_go_first() -> None:
+    seen = at(RolloutPhase.PROPOSED, replace(failed("n1", OLD, wanted=OLD), facts=an_old_node("n1").facts), operator=BACK)
+    told = [held for held in decided(seen, careful({"canary": Canary(nodes=("n1",))})).holds if held.subject == "spring"]
+    assert [dict(held.params)["why"] for held in told] == ["n1: its last upgrade failed"]

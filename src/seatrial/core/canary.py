@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seatrial.core.campaign import Canary
-from seatrial.core.snapshot import NodeFacts, NodeSeen
+from seatrial.core.snapshot import NodeFacts, NodePhase, NodeSeen
 
 OPERATORS: Final = frozenset({"gpu-operator", "seatrial-controller"})
 """What the pods of those that move nodes are called, by the label `app` or `app.kubernetes.io/name`."""
@@ -46,6 +46,8 @@ def why_not(node: NodeSeen) -> str:
         return "it has no driver pod"
     if not facts.driver.is_ready:
         return "its driver is not Ready"
+    if node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED:
+        return "its last upgrade failed"
     if facts.owner_conflict:
         return "more than one NVIDIADriver claims it"
     return ""

@@ -16,6 +16,7 @@ from seatrial.core.views import View
 _AT_WORK = frozenset(phase.value for phase in NodePhase) - {
     NodePhase.UPGRADE_DONE.value,
     NodePhase.UPGRADE_REQUIRED.value,
+    NodePhase.UPGRADE_FAILED.value,
 }
 
 
@@ -99,18 +100,19 @@ def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
 def _half_done(view: View) -> Hold | None:
     """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens.
 
-    One that a person left out, and on which nothing moves any more, is in nobody's way.
+    Who has failed is not half-way: an earlier rollout tolerated it and has ended, and ours takes the node along. Of
+    NVIDIA's controller nobody knows which version a node failed with, so there no more may have than we tolerate. One
+    that a person left out, and on which nothing moves any more, is in nobody's way.
     """
     mover = view.operator.mode if view.mode is Mode.BY_HAND else view.mode
     nodes = {name: node for name, node in view.nodes.items() if not is_out_of_reach(node, view.target, mover)}
     if mover is Mode.DELEGATED:
-        found = sorted(name for name, node in nodes.items() if node.facts.nvidia_state in _AT_WORK)
+        states = {name: node.facts.nvidia_state for name, node in nodes.items()}
+        failed = sorted(name for name, state in states.items() if state == NodePhase.UPGRADE_FAILED.value)
+        found = sorted(name for name, state in states.items() if state in _AT_WORK)
+        found += failed if len(failed) > view.intent.failed_max else []
     else:
-        found = sorted(
-            name
-            for name, node in nodes.items()
-            if is_under_way(node.record) or (node.record and node.record.phase is NodePhase.UPGRADE_FAILED)
-        )
+        found = sorted(name for name, node in nodes.items() if is_under_way(node.record))
     return view.hold(HoldCode.HALF_DONE, nodes=", ".join(found[:5]), count=len(found)) if found else None
 
 

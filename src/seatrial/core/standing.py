@@ -15,7 +15,7 @@ from typing import Final
 from seatrial.core import versions
 from seatrial.core.campaign import Mode
 from seatrial.core.phases import is_under_way
-from seatrial.core.snapshot import Carrier, NodeFacts, NodePhase, NodeSeen, OperatorFacts
+from seatrial.core.snapshot import Carrier, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts
 
 ANY: Final = "*"
 """The owner of driver DaemonSets that no GPU Operator made."""
@@ -43,7 +43,7 @@ def standing_of(node: NodeSeen, version: str, mode: Mode) -> Standing:
 
 def _direct(node: NodeSeen, version: str) -> Standing:
     record, facts = node.record, node.facts
-    if record is not None and record.phase is NodePhase.UPGRADE_FAILED:
+    if record is not None and record.phase is NodePhase.UPGRADE_FAILED and not _failed_elsewhere(record, facts, version):
         return Standing.FAILED
     if is_under_way(record):
         return Standing.MOVING
@@ -51,6 +51,13 @@ def _direct(node: NodeSeen, version: str) -> Standing:
     if is_recorded and runs(facts, version) and not facts.is_requested:
         return Standing.DONE
     return Standing.SKIPPED if facts.is_skipped else Standing.AWAY
+
+
+def _failed_elsewhere(record: NodeRecord, facts: NodeFacts, version: str) -> bool:
+    """Whether a node is known to have failed on its way to something else: it sets out anew when this is wanted."""
+    if facts.wanted is None or not record.failed_revision:
+        return False
+    return wants(facts, version) is not (facts.wanted.hash == record.failed_revision)
 
 
 def _delegated(facts: NodeFacts, version: str) -> Standing:
