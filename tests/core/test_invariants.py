@@ -111,6 +111,7 @@ EVICTING = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, po
 RESTARTING = a_node("n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
 ENDING = a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
 UNRECORDED = a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordoned=True, pods=(a_gpu_pod(),))
+THIRD = DriverRevision(hash="third", version="590.44.01")
 N1 = a_ledger("n1")
 RACK = "example.com/rack"
 RACKED = a_snapshot(*a_fleet(4, NodePhase.UPGRADE_DONE, labels={RACK: "r1"}, owner="blue"))
@@ -443,6 +444,22 @@ CASES = [
         a_snapshot(NO_LONGER, admitted=N1),
         a_decision(RESTART),
         (Breach(promise="held_off", subject="n1", detail="driver restart under jobs/train-0"),),
+    ),
+    # aimed
+    Case(
+        "pods are evicted for a version that the rollout does not want",
+        a_snapshot(replace(EVICTING, facts=replace(EVICTING.facts, wanted=THIRD)), admitted=N1),
+        a_decision(evict()),
+        (Breach(promise="aimed", subject="n1", detail="EvictPods, and 580.105.08 is not what is published"),),
+    ),
+    Case(
+        "pods are evicted though nobody would bring a new driver",
+        a_snapshot(
+            replace(EVICTING, facts=replace(EVICTING.facts, wanted=None, driver=a_driver(is_orphaned=True))),
+            admitted=N1,
+        ),
+        a_decision(evict()),
+        (Breach(promise="aimed", subject="n1", detail="EvictPods, and no new driver would come"),),
     ),
     # proven
     Case(

@@ -324,7 +324,7 @@ def test_where_nothing_that_is_loaded_changes_a_node_is_cordoned_with_its_restar
     [
         ({"wanted": OTHER}, {}),
         ({"wanted": NEW, "driver": a_driver()}, {}),
-        ({"driver": a_driver(digest="d1", is_orphaned=True)}, {}),
+        ({"driver": a_driver(digest="d1", is_orphaned=True), "owner": "blue"}, {}),
         ({"awaits_safe_load": True}, {}),
         ({}, {"is_requested": True, "old_pod": "driver-n1-0"}),
         ({}, {"old_pod": "driver-n1-9"}),
@@ -466,13 +466,22 @@ def test_an_orphan_that_nobody_is_going_to_replace_is_left_alone(phase: NodePhas
     assert step_node(node, UNADMITTED, NOW) == held(HoldCode.DRIVER_ORPHANED, pod="driver-n1")
 
 
-@pytest.mark.parametrize("wanted", [None, NEW, OLD])
-def test_an_orphan_whose_node_has_an_owner_is_replaced(wanted: DriverRevision | None) -> None:
+@pytest.mark.parametrize("wanted", [NEW, OLD])
+def test_an_orphan_whose_node_the_daemon_set_of_its_owner_wants_is_replaced(wanted: DriverRevision) -> None:
     met = a_node(driver=ORPHAN, wanted=wanted, owner="blue")
     assert step_node(met, UNADMITTED, NOW) == opening(met, NodePhase.UPGRADE_REQUIRED, attempt=1)
     waits = a_node(phase=NodePhase.UPGRADE_REQUIRED, driver=ORPHAN, wanted=wanted, owner="blue")
     assert step_node(waits, UNADMITTED, NOW) == Step(wants_admission=True)
     assert step_node(restarting(driver=ORPHAN, wanted=wanted, owner="blue"), some_orders(), NOW) == RESTART
+
+
+@pytest.mark.parametrize("phase", [None, NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_REQUIRED])
+@pytest.mark.parametrize("facts", [{"owner": "blue", "wanted": None}, {"owner": "", "wanted": NEW}])
+def test_an_orphan_is_left_alone_where_its_owner_has_no_daemon_set_or_a_daemon_set_no_owner(
+    phase: NodePhase | None, facts: dict[str, Any]
+) -> None:
+    node = a_node(phase=phase, driver=ORPHAN, **facts)
+    assert step_node(node, UNADMITTED, NOW) == held(HoldCode.DRIVER_ORPHANED, pod="driver-n1")
 
 
 def test_an_orphan_is_replaced_where_somebody_asks_for_it() -> None:

@@ -104,7 +104,7 @@ def test_what_somebody_left_half_way_is_adopted_first(changes: dict[str, Any], m
 def test_more_failures_of_nvidias_controller_than_are_tolerated_are_looked_at_first() -> None:
     left = (an_old_node(name, nvidia_state="upgrade-failed") for name in ("n2", "n3"))
     held = why_not(an_old_node(), *left, campaign={"mode": Mode.DELEGATED})
-    assert held == (told(HoldCode.HALF_DONE, nodes="n2, n3", count=2),)
+    assert held == told(HoldCode.HALF_DONE, nodes="n2, n3", count=2)
 
 
 @pytest.mark.parametrize(

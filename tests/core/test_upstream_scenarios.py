@@ -562,11 +562,15 @@ def test_scenario_73_a_driver_in_sync_is_told_to_load_and_not_deleted() -> None:
     assert (answer.record, answer.answers) == (node.record, (Request.SAFE_LOAD,))
 
 
+@deviates("In `pod-restart-required` an orphaned driver pod is deleted, whoever may put another in its place.")
 @pytest.mark.parametrize("wanted", [None, NEW])
-def test_scenario_74_an_orphaned_driver_pod_is_deleted(wanted: Any) -> None:
-    deleted = act(restarting(driver=a_driver(is_orphaned=True), wanted=wanted))
+def test_scenario_74_an_orphaned_driver_pod_is_deleted_where_somebody_replaces_it_or_asked_for_it(wanted: Any) -> None:
+    orphan = a_driver(is_orphaned=True)
+    deleted = act(restarting(driver=orphan, wanted=wanted, record={"is_requested": True}))
     assert isinstance(deleted, RestartPod)
     assert (deleted.operand, deleted.uid) == (Operand.DRIVER, "driver-n1-0")
+    assert isinstance(act(restarting(driver=orphan, wanted=NEW, owner="fleet")), RestartPod)
+    assert holds(restarting(driver=orphan, wanted=wanted)) == {"n1": HoldCode.DRIVER_ORPHANED}
 
 
 @deviates(ADMIN_CORDON_SKIPS)
@@ -854,7 +858,7 @@ def test_scenario_113_the_nodes_of_a_disabled_nvidia_driver_are_ours_and_those_o
 
 
 def orphaned(phase: NodePhase | None, **changes: Any) -> NodeSeen:
-    fields: dict[str, Any] = {"driver": a_driver(is_orphaned=True), "wanted": None, "owner": "fleet"}
+    fields: dict[str, Any] = {"driver": a_driver(is_orphaned=True), "wanted": NEW, "owner": "fleet"}
     return a_node(phase=phase, **(fields | changes))
 
 
@@ -868,7 +872,7 @@ def test_scenario_118_an_orphaned_driver_is_replaced_where_an_nvidia_driver_owns
 def test_scenario_118_an_orphaned_driver_of_a_node_under_way_or_failed_begins_nothing_new() -> None:
     under_way = orphaned(NodePhase.WAIT_FOR_JOBS_REQUIRED, is_cordon_ours=True)
     assert act(under_way) == written(under_way, NodePhase.POD_DELETION_REQUIRED)
-    failed = orphaned(FAILED, is_cordon_ours=True)
+    failed = orphaned(FAILED, is_cordon_ours=True, record={"failed_revision": NEW.hash})
     assert acts(failed) == ()
     assert holds(failed) == {"n1": HoldCode.FAILED}
 

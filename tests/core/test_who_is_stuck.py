@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from seatrial.core.actions import Publish, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.campaign import Canary, RolloutPhase
+import pytest
+
+from seatrial.core.actions import EvictPods, Publish, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.campaign import Canary, Mode, RolloutPhase
 from seatrial.core.decide import Decision, decide
 from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.invariants import broken
 from seatrial.core.owners import DriverClaim
 from seatrial.core.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
+from seatrial.core.standing import Standing, standing_of
 from seatrial.core.versions import DriverVersion
 from tests.builders import (
     NEW,
@@ -23,10 +26,13 @@ from tests.builders import (
     a_campaign,
     a_campaign_record,
     a_done_node,
+    a_driver,
+    a_gpu_pod,
     a_ledger,
     a_new_driver,
     a_node,
     a_snapshot,
+    a_well_node,
     an_intent,
     an_old_node,
     an_operator,
@@ -155,3 +161,102 @@ def test_a_node_whose_last_upgrade_failed_does_not_go_first() -> None:
     seen = at(RolloutPhase.PROPOSED, replace(failed("n1", OLD, wanted=OLD), facts=an_old_node("n1").facts), operator=BACK)
     told = [held for held in decided(seen, careful({"canary": Canary(nodes=("n1",))})).holds if held.subject == "spring"]
     assert [dict(held.params)["why"] for held in told] == ["n1: its last upgrade failed"]
+
+
+# ── a third version ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+EMPTYING = (
+    NodePhase.CORDON_REQUIRED,
+    NodePhase.WAIT_FOR_JOBS_REQUIRED,
+    NodePhase.POD_DELETION_REQUIRED,
+    NodePhase.DRAIN_REQUIRED,
+    NodePhase.POD_RESTART_REQUIRED,
+)
+USED = {"pods": (a_gpu_pod(),), "is_cordon_ours": True}
+
+
+def mid_wave(node: NodeSeen, version: str = THIRD.version, phase: RolloutPhase = RolloutPhase.WAVING) -> Snapshot:
+    """The canary is done, n2 is under way, and the ClusterPolicy carries another version by now."""
+    canary = a_done_node("n1", canary_of="spring", wanted=node.facts.wanted)
+    operator = an_operator(version, writer="kubectl")
+    return at(phase, canary, node, operator=operator, record=PROVEN, admitted=a_ledger("n2"))
+
+
+@pytest.mark.parametrize("phase", EMPTYING)
+def test_a_third_version_published_mid_wave_empties_nobody_further(phase: NodePhase) -> None:
+    decision = decided(mid_wave(a_node("n2", phase, wanted=THIRD, **USED)), careful())
+    assert [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)] == []
+    assert [held for held in decision.holds if held.subject == "n2"] == [
+        hold("n2", HoldCode.TARGET_NOT_PUBLISHED, found=THIRD.version, target=NEW.version)
+    ]
+    assert not decision.is_free
+
+
+@pytest.mark.parametrize("phase", EMPTYING)
+def test_a_third_version_fails_nobody_by_the_clock(phase: NodePhase) -> None:
+    decision = decided(mid_wave(a_node("n2", phase, wanted=THIRD, **USED)), careful(), NOW + 1e6)
+    assert codes(decision, "n2") == [HoldCode.TARGET_NOT_PUBLISHED]
+
+
+def test_a_node_goes_on_when_the_right_version_is_published_again() -> None:
+    decision = decided(mid_wave(a_node("n2", NodePhase.POD_DELETION_REQUIRED, **USED), NEW.version), careful())
+    assert [action.node for action in decision.actions if isinstance(action, EvictPods)] == ["n2"]
+
+
+def test_a_proven_node_does_not_lose_its_driver_to_a_third_version() -> None:
+    proven = a_well_node("n2", NodePhase.VALIDATION_REQUIRED, wanted=THIRD, is_cordon_ours=True)
+    assert codes(decided(mid_wave(proven), careful()), "n2") == [HoldCode.TARGET_NOT_PUBLISHED]
+
+
+def test_a_node_without_a_driver_has_no_way_but_forward_and_is_not_done_on_the_target() -> None:
+    third = a_new_driver("n2", revision=THIRD.hash, version=THIRD.version)
+    begun = a_node("n2", NodePhase.POD_RESTART_REQUIRED, wanted=THIRD, driver=third, is_cordon_ours=True)
+    assert opened_by(decided(mid_wave(begun), careful()), "n2") is NodePhase.VALIDATION_REQUIRED
+    ended = a_done_node("n2", wanted=THIRD, driver=third)
+    assert standing_of(ended, NEW.version, Mode.DIRECT) is Standing.AWAY
+    decision = decided(mid_wave(ended), careful())
+    assert phase_of(decision) is RolloutPhase.WAVING
+    assert HoldCode.TAKEN_OVER in codes(decision, "spring")
+
+
+def test_somebody_who_puts_the_old_version_back_lets_the_untouched_go() -> None:
+    waits = a_node("n2", NodePhase.WAIT_FOR_JOBS_REQUIRED, wanted=OLD, is_cordon_ours=True)
+    assert opened_by(decided(mid_wave(waits, OLD.version), careful()), "n2") is NodePhase.UNCORDON_REQUIRED
+
+
+def test_an_abort_empties_nobody_further_while_the_old_version_is_not_back_yet() -> None:
+    waits = a_node("n2", NodePhase.POD_DELETION_REQUIRED, **USED)
+    decision = decided(mid_wave(waits, NEW.version, RolloutPhase.REVERTING), careful())
+    assert [action for action in decision.actions if isinstance(action, EvictPods)] == []
+    assert codes(decision, "n2") == [HoldCode.TARGET_NOT_PUBLISHED]
+
+
+def test_a_cordon_that_was_lifted_is_written_down_also_under_a_third_version() -> None:
+    waits = a_node("n2", NodePhase.WAIT_FOR_JOBS_REQUIRED, wanted=THIRD, is_cordon_ours=True, is_cordoned=False)
+    decision = decided(mid_wave(waits), careful())
+    assert opened_by(decision, "n2") is NodePhase.WAIT_FOR_JOBS_REQUIRED
+
+
+# ── a DaemonSet taken away from over its pods ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("phase", EMPTYING[1:])
+def test_a_daemon_set_deleted_with_its_pods_orphaned_empties_nobody(phase: NodePhase) -> None:
+    orphan = a_driver("n1", is_orphaned=True)
+    node = a_node("n1", phase, driver=orphan, wanted=None, **USED)
+    decision = decided(a_snapshot(node, admitted=a_ledger("n1")), an_intent(unavailable_max="100%"), NOW + 1e6)
+    assert [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)] == []
+    assert codes(decision, "n1") == [HoldCode.DRIVER_ORPHANED]
+
+
+def test_a_node_that_was_let_in_hands_its_place_back_when_its_daemon_set_is_deleted() -> None:
+    node = a_node("n1", NodePhase.CORDON_REQUIRED, driver=a_driver("n1", is_orphaned=True), wanted=None)
+    decision = decided(a_snapshot(node, admitted=a_ledger("n1")), an_intent(unavailable_max="100%"))
+    assert opened_by(decision, "n1") is REQUIRED
+
+
+def test_an_orphan_is_emptied_where_the_daemon_set_of_an_owning_nvidia_driver_wants_the_node() -> None:
+    orphan = a_driver("n1", is_orphaned=True)
+    node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, driver=orphan, wanted=NEW, owner="blue", **USED)
+    decision = decided(a_snapshot(node, admitted=a_ledger("n1")), an_intent(unavailable_max="100%"))
+    assert [action.node for action in decision.actions if isinstance(action, EvictPods)] == ["n1"]

@@ -37,7 +37,7 @@ from seatrial.core.snapshot import (
     Summary,
     Told,
 )
-from seatrial.core.standing import Standing, wants
+from seatrial.core.standing import Standing, resource_of, wants
 from seatrial.core.steps import NOTHING, Orders, Step, retry_at
 
 ACTIONS_MAX: Final = 200
@@ -63,6 +63,8 @@ FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION, HoldC
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
 
+NO_VERSION: Final = "an image without a driver version in its tag"
+
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases in which a node may not run the target before its turn."""
 
@@ -83,6 +85,11 @@ class Decision:
         if self.stop is None or any(held.code is self.stop.code for held in self.holds):
             return self.holds
         return (*self.holds, self.stop)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether we may act as things stand: nobody is kept to a deadline while somebody else's version is in the way."""
+        return self.stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in self.holds)
 
 
 def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
@@ -188,7 +195,7 @@ def why_blind(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
 def _not_published(carried: Iterable[str], intent: Intent) -> str | None:
     """What the driver DaemonSets carry instead of the target; None when all of them carry it."""
     others = sorted(text for text in carried if not _is_target(text, intent))
-    return ", ".join(text or "an image without a driver version in its tag" for text in others) if others else None
+    return ", ".join(text or NO_VERSION for text in others) if others else None
 
 
 def _is_target(text: str, intent: Intent) -> bool:
@@ -205,7 +212,47 @@ def _step(
     if course is not None and not may_move(node, course):
         return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
-    return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop.code) else step
+    if stop is not None and is_kept_back(step, stop.code):
+        return Step(hold=like(stop, node.name))
+    goal = goal_of(node, seen, orders.intent)
+    return _misled(node, goal) if is_misled(node, goal) and not _only_repairs(node, step) else step
+
+
+def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
+    """The version a node is to run: the target, or on the way back what it ran before; empty where nobody says."""
+    record = seen.rollout.campaign
+    if intent.campaign is None:
+        return str(intent.target)
+    if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
+        return ""  # who is under way then is so for another rollout
+    before = dict(record.baseline).get(resource_of(node.facts, seen.operator), "")
+    return before if record.phase is RolloutPhase.REVERTING and before else str(intent.target)
+
+
+def is_misled(node: NodeSeen, goal: str) -> bool:
+    """Whether the driver of a node under way is there, and would be replaced by one that the rollout does not want.
+
+    Somebody published a third version. A node that has lost its driver has no way but forward, and ends on what is
+    published, which is not the target; one that runs what is wanted there is let go.
+    """
+    facts = node.facts
+    if not goal or not is_under_way(node.record) or facts.driver is None or facts.driver.is_terminating:
+        return False
+    return facts.wanted is not None and not facts.is_in_sync and not wants(facts, goal)
+
+
+def _misled(node: NodeSeen, goal: str) -> Step:
+    """The hold of a node that keeps its place until the right version is published again."""
+    found = (node.facts.wanted.version if node.facts.wanted is not None else "") or NO_VERSION
+    return Step(hold=hold(node.name, HoldCode.TARGET_NOT_PUBLISHED, found=found, target=goal))
+
+
+def _only_repairs(node: NodeSeen, step: Step) -> bool:
+    """Whether a step writes down what is so, and takes nothing from anybody: that may not wait."""
+    action = step.action
+    if not isinstance(action, WriteNodeRecord) or acts.is_disruptive(action):
+        return False
+    return node.record is not None and action.record.phase is node.record.phase
 
 
 def may_move(node: NodeSeen, course: Course) -> bool:

@@ -51,7 +51,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.TARGET_NOT_PUBLISHED: _says(
         "the rollout wants driver {target}, but the driver DaemonSet carries {found}",
-        "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target.",
+        "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target; "
+        "one with a canary is undone with `seatrial rollout abort`. Meanwhile every node keeps its place.",
     ),
     HoldCode.OTHER_ROLLOUT: _says(
         "rollout {other} is under way, and two at once could not be told apart",
@@ -260,7 +261,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.DRIVER_ORPHANED: _says(
         "driver pod {pod} belongs to nobody: its DaemonSet was taken away from over it",
-        "Let a ClusterPolicy or NVIDIADriver own the node's driver again, "
+        "Nobody is emptied meanwhile. Let a ClusterPolicy or NVIDIADriver own the node's driver again, "
         "or have the pod replaced with `seatrial node retry {subject} --again`.",
     ),
     HoldCode.OWNER_UNCLEAR: _says(

@@ -13,6 +13,7 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     table          every phase opened is one the table allows
     proven         no node takes work again unless its driver is proven
     held_off       no driver is taken from under a pod that uses it
+    aimed          nobody is disrupted for a driver that the rollout does not want, or that would not come
 
 Of a campaign, besides:
 
@@ -54,9 +55,10 @@ from seatrial.core.actions import (
     is_disruptive,
 )
 from seatrial.core.campaign import CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.decide import ACTIONS_MAX, Decision, goal_of, is_misled
 from seatrial.core.gates import Verdict
 from seatrial.core.intent import Intent
+from seatrial.core.node import is_abandoned
 from seatrial.core.phases import TRANSITIONS, is_under_way
 from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
@@ -270,6 +272,19 @@ def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
             yield _breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
 
 
+def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody is disrupted for a driver that the rollout does not want, or that nobody would bring."""
+    for action in decision.actions:
+        if not isinstance(action, NodeAct) or not is_disruptive(action):
+            continue
+        node = seen.nodes[action.node]
+        goal = goal_of(node, seen, intent)
+        if is_misled(node, goal):
+            yield _breach("aimed", action.node, f"{type(action).__name__}, and {goal} is not what is published")
+        if is_abandoned(node):
+            yield _breach("aimed", action.node, f"{type(action).__name__}, and no new driver would come")
+
+
 # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -425,6 +440,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     table,
     proven,
     held_off,
+    aimed,
     turn,
     record_first,
     bake,

@@ -78,13 +78,13 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         case NodePhase.CORDON_REQUIRED:
             return _step_cordoning(node, orders, now)
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
-            return _let_go(node, now) or clearing.step_waiting_for_jobs(node, orders, now)
+            return _let_go(node, now) or _abandoned(node) or clearing.step_waiting_for_jobs(node, orders, now)
         case NodePhase.POD_DELETION_REQUIRED:
-            return _let_go(node, now) or clearing.step_evicting(node, orders, now)
+            return _let_go(node, now) or _abandoned(node) or clearing.step_evicting(node, orders, now)
         case NodePhase.DRAIN_REQUIRED:
-            return _let_go(node, now) or clearing.step_draining(node, orders, now)
+            return _let_go(node, now) or _abandoned(node) or clearing.step_draining(node, orders, now)
         case NodePhase.NODE_MAINTENANCE_REQUIRED:
-            return _let_go(node, now) or _step_under_maintenance(node, orders, now)
+            return _let_go(node, now) or _abandoned(node) or _step_under_maintenance(node, orders, now)
         case NodePhase.POD_RESTART_REQUIRED:
             return _step_restarting(node, orders, now)
         case NodePhase.VALIDATION_REQUIRED:
@@ -139,6 +139,27 @@ def _let_go(node: NodeSeen, now: Instant) -> Step | None:
     return open_phase(node, NodePhase.UNCORDON_REQUIRED, now) if is_wanted else None
 
 
+def is_abandoned(node: NodeSeen) -> bool:
+    """Whether nobody would put a driver in place of the one that runs: its DaemonSet was taken away from over it.
+
+    The DaemonSet of an NVIDIADriver that owns the node would, once the old pod is gone. And whoever asks for the
+    upgrade of this very node has decided about it.
+    """
+    facts, driver = node.facts, node.facts.driver
+    if driver is None or not driver.is_orphaned or driver.is_terminating:
+        return False
+    is_asked = node.record is not None and node.record.is_requested
+    return not is_asked and not (facts.owner and facts.wanted is not None)
+
+
+def _abandoned(node: NodeSeen) -> Step | None:
+    """The hold of a node that keeps its place, and its users, because no new driver would come."""
+    driver = node.facts.driver
+    if driver is None or not is_abandoned(node):
+        return None
+    return Step(hold=hold(node.name, HoldCode.DRIVER_ORPHANED, since=record_of(node).entered_at, pod=driver.name))
+
+
 def _needs_nothing(node: NodeSeen) -> bool:
     """Whether a node that waits to start runs what is wanted.
 
@@ -163,10 +184,9 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if facts.is_requested or facts.awaits_safe_load or node.is_retry_asked:
         return new_attempt(node, orders, now)
     if facts.driver.is_orphaned:
-        # An owner that has it is going to put its own pod in place of this one; without one, nobody would.
-        if facts.owner:
-            return new_attempt(node, orders, now)
-        return Step(hold=hold(node.name, HoldCode.DRIVER_ORPHANED, pod=facts.driver.name))
+        if is_abandoned(node):
+            return Step(hold=hold(node.name, HoldCode.DRIVER_ORPHANED, pod=facts.driver.name))
+        return new_attempt(node, orders, now)
     if facts.wanted is None:
         return Step(hold=hold(node.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name))
     if not facts.is_in_sync:
@@ -185,7 +205,7 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     if _needs_nothing(node):
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
     is_admitted = _is_admitted(node, orders)
-    why_not = _why_not_startable(facts)
+    why_not = why_not_startable(node)
     if is_admitted and (why_not is not None or node.name in orders.recalled):
         # An admission is bound to an attempt: a new attempt hands it back, and only a write that the API server accepts
         # can do so. Releasing it from a view alone could release a node that has in truth started.
@@ -208,7 +228,9 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
     return open_phase(node, NodePhase.CORDON_REQUIRED, now)
 
 
-def _why_not_startable(facts: NodeFacts) -> Hold | None:
+def why_not_startable(node: NodeSeen) -> Hold | None:
+    """Why an upgrade that began on a node now could not end there."""
+    facts = node.facts
     if facts.is_skipped:
         return hold(facts.name, HoldCode.SKIPPED)
     if not facts.is_ready:
@@ -217,6 +239,8 @@ def _why_not_startable(facts: NodeFacts) -> Hold | None:
         return hold(facts.name, HoldCode.OWNER_UNCLEAR, why=facts.owner_conflict)
     if facts.driver is None:
         return hold(facts.name, HoldCode.DRIVER_POD_MISSING)
+    if is_abandoned(node):
+        return hold(facts.name, HoldCode.DRIVER_ORPHANED, pod=facts.driver.name)
     if facts.wanted is None and not facts.driver.is_orphaned:
         return hold(facts.name, HoldCode.REVISION_UNKNOWN, pod=facts.driver.name)
     return None
@@ -234,7 +258,7 @@ def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     """The last look before something is taken away: a pause may lie between the admission and this."""
     if _needs_nothing(node):
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
-    if node.name in orders.recalled or _why_not_startable(node.facts) is not None:
+    if node.name in orders.recalled or why_not_startable(node) is not None:
         return new_attempt(node, orders, now)
     before = record_of(node).before or _offer(node.facts)
     return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True, before=before)
@@ -251,6 +275,9 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if facts.wanted is None and not driver.is_orphaned:
         return wait(node, HoldCode.REVISION_UNKNOWN, deadline, timeout, now, pod=driver.name)
     if not facts.is_in_sync or driver.is_orphaned or driver.uid == record.old_pod:
+        abandoned = _abandoned(node)
+        if abandoned is not None:
+            return abandoned
         return _step_replacing(node, orders, deadline, now)
     if facts.awaits_safe_load:
         return write_again(node, record, Request.SAFE_LOAD)
@@ -367,7 +394,7 @@ def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Ste
         # The way was changed under a node that had not begun: it begins anew, on the other way.
         return new_attempt(node, orders, now)
     ours = _our_maintenance(node, orders)
-    if ours is None and (node.name in orders.recalled or _why_not_startable(node.facts) is not None):
+    if ours is None and (node.name in orders.recalled or why_not_startable(node) is not None):
         return new_attempt(node, orders, now)
     deadline = deadline_of(record, orders, requestor.timeout_seconds)
     if ours is not None and ours.is_ready and not ours.is_deleting:

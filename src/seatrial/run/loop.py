@@ -60,7 +60,7 @@ def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> 
     if recorder is not None:
         recorder.note(now, sight, decision)
     breaches = invariants.broken(seen, sight.intent, decision)
-    memory.note(is_free=decision.stop is None and not breaches)
+    memory.note(is_free=decision.is_free and not breaches)
     for breach in breaches:
         ports.journal.append(
             now, "breach", {"promise": breach.promise, "subject": breach.subject, "why": breach.detail}

@@ -923,6 +923,42 @@ def test_revisions_of_a_daemon_set_that_was_taken_away_are_wanted_by_nobody() ->
     assert revisions(orphaned) == {}
 
 
+def test_what_another_daemon_set_wants_on_the_node_of_an_orphan_is_told_and_one_that_names_an_owner_first() -> None:
+    plain = wanting({"nvidia.com/gpu.deploy.driver": "true"}, "a", "ds-7")
+    owning = wanting({"nvidia.com/gpu.deploy.driver": "true", OWNER_LABEL: "blue"}, "b", "ds-8")
+    labels = {"nvidia.com/gpu.deploy.driver": "true"}
+    assert hash_for_an_orphan(labels, plain, owning) == "a"
+    assert hash_for_an_orphan({**labels, OWNER_LABEL: "blue"}, plain, owning) == "b"
+    assert hash_for_an_orphan({}, plain, owning) is None
+
+
+def test_a_daemon_set_that_was_taken_away_or_brings_no_driver_wants_nobodys_node() -> None:
+    gone = wanting({"gpu": "true"}, "a", "ds-7")
+    gone["metadata"]["ownerReferences"] = []
+    other = wanting({"gpu": "true"}, "b", "ds-8")
+    other["data"]["spec"]["template"]["spec"]["containers"][0]["name"] = "toolkit"
+    assert hash_for_an_orphan({"gpu": "true"}, gone, other, objects.a_revision("c", number=1, driver="")) is None
+
+
+def wanting(selector: dict[str, str], name: str, uid: str) -> dict[str, Any]:
+    """A revision of a driver DaemonSet that wants nodes with these labels."""
+    revision = objects.a_revision(name, number=1, driver=objects.NEW, owner=objects.DAEMON_SET | {"uid": uid})
+    revision["data"]["spec"]["template"]["spec"]["nodeSelector"] = selector
+    return revision
+
+
+def hash_for_an_orphan(labels: dict[str, str], *some: dict[str, Any]) -> str | None:
+    """The revision that is wanted on a node whose driver pod belongs to nobody."""
+    found = [items.revision_item(msgspec.convert(each, models.ControllerRevision)) for each in some]
+    node = items.node_item(msgspec.convert(objects.a_node(labels=labels), models.Node))
+    orphan = objects.a_driver_pod(owner=None)
+    pod = pod_items.pod_item(msgspec.convert(orphan, models.Pod), objects.NAMESPACE)
+    assert pod is not None
+    around = project.Around(wanted=project.newest_by_owner(found), seekers=project.seekers_of(found))
+    wanted = project.node_facts(node, [pod], around).wanted
+    return wanted.hash if wanted is not None else None
+
+
 def test_a_template_carries_its_digest() -> None:
     revision = objects.a_revision("a", number=1, driver=objects.NEW)
     template = revision["data"]["spec"]["template"]["spec"]

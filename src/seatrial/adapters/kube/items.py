@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from sys import intern
 from typing import Final, TypeAlias
 
@@ -117,6 +117,8 @@ class RevisionItem:
     owner_uid: str
     number: int
     facts: DriverRevision
+    selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the nodes that its DaemonSet wants; only where it brings a driver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +248,7 @@ def revision_item(revision: models.ControllerRevision) -> RevisionItem:
             digest=intern(digest_of(template)),
             image=intern(driver_image_of(template.containers)),
         ),
+        selector=dict(template.node_selector) if driver_image_of(template.containers) else {},
     )
 
 

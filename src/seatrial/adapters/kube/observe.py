@@ -202,6 +202,7 @@ class KubeObserver:
         self._maintenances_by_node: dict[str, dict[str, items.MaintenanceItem]] = defaultdict(dict)
         self._warnings_by_pod: dict[str, dict[str, items.WarningItem]] = defaultdict(dict)
         self._wanted: dict[str, DriverRevision] = {}
+        self._seekers: project.Seekers = ()
         self._are_wishes_old = True
         self._claims: tuple[owners.DriverClaim, ...] | None = None
         self._operator: OperatorFacts | None = None  # None: to be read anew
@@ -515,9 +516,10 @@ class KubeObserver:
         if self._are_wishes_old:
             self._are_wishes_old = False
             wanted = project.newest_by_owner(self.revisions.store)
+            seekers = project.seekers_of(self.revisions.store)
             claims = operator_items.driver_claims(self.policies.store, self.drivers.store)
-            if (wanted, claims) != (self._wanted, self._claims):
-                self._wanted, self._claims = wanted, claims
+            if (wanted, seekers, claims) != (self._wanted, self._seekers, self._claims):
+                self._wanted, self._seekers, self._claims = wanted, seekers, claims
                 self._dirty |= {item.metadata.name for item in self.nodes.store}
         if self._dirty:
             for name in sorted(self._dirty):  # a set has no order, and the same world is to give the same snapshot
@@ -553,6 +555,7 @@ class KubeObserver:
             return
         around = project.Around(
             wanted=self._wanted,
+            seekers=self._seekers,
             claim=self._find_claim,
             drivers=self._claims,
             slices=self._slices_by_node.get(name, {}).values(),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.items import (
@@ -42,11 +42,25 @@ def newest_by_owner(revisions: Iterable[RevisionItem]) -> dict[str, DriverRevisi
 
     A DaemonSet that was taken away leaves its revisions behind with its pods: what nobody owns is wanted by nobody.
     """
+    return {owner: item.facts for owner, item in _newest(revisions).items()}
+
+
+def _newest(revisions: Iterable[RevisionItem]) -> dict[str, RevisionItem]:
     newest: dict[str, RevisionItem] = {}
     for item in revisions:
         if item.owner_uid and (item.owner_uid not in newest or item.number > newest[item.owner_uid].number):
             newest[item.owner_uid] = item
-    return {owner: item.facts for owner, item in newest.items()}
+    return newest
+
+
+Seekers: TypeAlias = tuple[tuple[Mapping[str, str], DriverRevision], ...]
+"""Node selectors of the driver DaemonSets, and what each of them wants to run there."""
+
+
+def seekers_of(revisions: Iterable[RevisionItem]) -> Seekers:
+    """Which nodes the driver DaemonSets want, those that name an owner first: nothing says it better."""
+    found = [(item.selector, item.facts) for item in _newest(revisions).values() if item.selector]
+    return tuple(sorted(found, key=lambda each: (owners.OWNER_LABEL not in each[0], each[1].hash)))
 
 
 def _no_claim(_namespace: str, _name: str) -> consumers.Claim | None:
@@ -59,6 +73,7 @@ class Around:
 
     wanted: Mapping[str, DriverRevision]
     """By the uid of the DaemonSet."""
+    seekers: Seekers = ()
     claim: Callable[[str, str], consumers.Claim | None] = _no_claim
     """By namespace and name; None when there is none, or it was not seen."""
     drivers: tuple[owners.DriverClaim, ...] | None = None
@@ -107,7 +122,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         nvidia_state=labels.get(keys.NVIDIA_STATE_LABEL, ""),
         owner=owner.name,
         owner_conflict=owner.conflict,
-        wanted=around.wanted.get(driver.owner_uid) if driver else None,
+        wanted=_wanted(driver, labels, around) if driver else None,
         driver=_driver(driver.facts, around) if driver and isinstance(driver.facts, DriverPod) else None,
         validator=validator.facts if validator and isinstance(validator.facts, ValidatorPod) else None,
         dra=plugin.facts if plugin and isinstance(plugin.facts, DraPlugin) else None,
@@ -123,6 +138,14 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         symptoms=item.symptoms,
         components=item.components,
     )
+
+
+def _wanted(driver: PodItem, labels: Mapping[str, str], around: Around) -> DriverRevision | None:
+    """What the DaemonSet of a driver pod wants; of one that nobody owns, what another one wants on its node."""
+    if driver.owner_uid or not isinstance(driver.facts, DriverPod) or not driver.facts.is_orphaned:
+        return around.wanted.get(driver.owner_uid)
+    seeking = (wanted for selector, wanted in around.seekers if selector.items() <= labels.items())
+    return next(seeking, None)
 
 
 def _user(pod: Pod, signs: Signs | None, around: Around) -> Pod | None:
