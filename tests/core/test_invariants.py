@@ -33,7 +33,7 @@ from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import PROMISES, Breach, broken
 from seatrial.core.matrix import Component
 from seatrial.core.policy import Limits, Policy, Share
-from seatrial.core.snapshot import Admission, DriverRevision, MachinePool, NodePhase, Snapshot
+from seatrial.core.snapshot import Admission, DriverRevision, MachinePool, NodePhase, RolloutRecord, Snapshot
 from tests.builders import (
     NEW,
     POLICY,
@@ -444,6 +444,20 @@ CASES = [
         a_snapshot(NO_LONGER, admitted=N1),
         a_decision(RESTART),
         (Breach(promise="held_off", subject="n1", detail="driver restart under jobs/train-0"),),
+    ),
+    # whole
+    Case(
+        "one of a unit is let in while another cannot start",
+        a_snapshot(
+            a_node("n1", NodePhase.UPGRADE_REQUIRED, labels={"clique": "c1"}),
+            a_node("n2", NodePhase.UPGRADE_REQUIRED, labels={"clique": "c1"}, is_ready=False),
+        ),
+        a_decision(
+            WriteRolloutRecord(record=RolloutRecord(name="spring", admitted=N1)),
+            holds=(hold("n1", HoldCode.LEDGER_PENDING), hold("n2", HoldCode.NODE_NOT_READY)),
+        ),
+        (Breach(promise="whole", subject="n1", detail="let in without n2 (node-not-ready) of clique c1"),),
+        intent=an_intent(unavailable_max="100%", domains=(Domain(label="clique", is_unit=True),)),
     ),
     # aimed
     Case(

@@ -23,6 +23,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from seatrial.core import phases
@@ -196,8 +197,11 @@ def admit(
     ledger: Iterable[Admission],
     budget: Budget,
     coming: frozenset[str] = frozenset(),
+    unfit: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Admitted:
     """Let candidates in, in the order given, while every limit holds; `coming` are about to ask for it, too.
+
+    `unfit` are members of units that cannot start, by unit: nobody of theirs starts without them.
 
     Why the others wait is told as things stand when everybody who fits is in: so all who wait for one limit are told
     the same.
@@ -210,27 +214,36 @@ def admit(
     left: dict[Kind | str, list[str]] = {}
     for unit, group in _groups(candidates, budget).items():
         names = [candidate.node for candidate in group]
-        alike = unit if unit in late or len(names) > 1 else tally.kind_of(names[0])
+        is_torn = unit in late or unit in unfit
+        alike = unit if is_torn or len(names) > 1 else tally.kind_of(names[0])
         if alike in left:
             # Limits only fill up, so nobody needs to ask who is like somebody that was turned down.
             left[alike] += names
-        elif unit in late or tally.why_not(names) is not None:
+        elif is_torn or tally.why_not(names) is not None:
             left[alike] = names
         else:
             tally.add(names)
             admitted |= {candidate.node: candidate for candidate in group}
     return Admitted(
         ledger=tuple(admitted[name] for name in sorted(admitted)),
-        holds=tuple(held for alike, names in left.items() for held in _explain(alike, names, late, tally)),
+        holds=tuple(held for alike, names in left.items() for held in _explain(alike, names, (unfit, late), tally)),
     )
 
 
-def _explain(alike: Kind | str, names: list[str], late: Mapping[str, list[str]], tally: Tally) -> list[Hold]:
+def _explain(
+    alike: Kind | str,
+    names: list[str],
+    lacking: tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]],
+    tally: Tally,
+) -> list[Hold]:
     """Why these wait: a unit as a whole, or nodes of a kind, each by itself."""
-    if isinstance(alike, str):
-        told = hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late[alike])) if alike in late else tally.told(names)
+    unfit, late = lacking
+    if isinstance(alike, str) and alike in unfit:
+        told = hold("", HoldCode.UNIT_UNFIT, nodes=_some(unfit[alike]))
+    elif isinstance(alike, str) and alike in late:
+        told = hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late[alike]))
     else:
-        told = tally.told(names[:1])
+        told = tally.told(names if isinstance(alike, str) else names[:1])
     return [Hold(subject=name, code=told.code, params=told.params) for name in names]
 
 

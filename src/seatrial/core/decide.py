@@ -10,13 +10,15 @@ Tests: tests/core/test_decide.py
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import by_hand, capacity, explain, losses, order, versions
+from seatrial.core import by_hand, capacity, explain, losses, order, units, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
@@ -99,11 +101,14 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
     is_blind = why_blind(seen, intent, now) is not None
     ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)
-    budget = capacity.budget_of(seen.nodes, ledger, intent, is_back=capacity.is_going_back(seen.rollout))
+    is_back = capacity.is_going_back(seen.rollout)
+    budget = capacity.budget_of(seen.nodes, ledger, intent, is_back=is_back)
+    lame = {} if is_back else units.unfit(seen.nodes, budget.unit_of)
+    recalled = capacity.recalled(ledger, budget)
     orders = Orders(
         intent=intent,
         admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
-        recalled=capacity.recalled(ledger, budget),
+        recalled=recalled | units.called_back(seen.nodes, budget, lame, recalled),
         rebuffs=seen.rebuffs,
         attentive_since=seen.attentive_since,
     )
@@ -112,7 +117,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
         name: NOTHING if name in marked else _step(node, orders, seen, stop, course, now)
         for name, node in sorted(seen.nodes.items())
     }
-    admitted = let_in(steps, seen.nodes, ledger, budget, intent)
+    admitted = let_in(steps, seen.nodes, ledger, budget, intent, marked, lame)
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
@@ -337,11 +342,17 @@ def let_in(
     ledger: tuple[Admission, ...],
     budget: Budget,
     intent: Intent,
+    marked: AbstractSet[str] = frozenset(),
+    lame: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Admitted:
-    """Let in who wishes to start, in the order of the intent, as far as the budget goes."""
+    """Let in who wishes to start, in the order of the intent, as far as the budget goes.
+
+    `marked` are written to in this pass and ask in the next; `lame` are members of units that cannot start.
+    """
     wishing = [nodes[name] for name, step in steps.items() if step.wants_admission]
     wishes = [wish(node) for node in order.ordered(wishing, nodes, intent)]
-    return capacity.admit(wishes, ledger, budget, _coming(steps) if budget.unit_of else frozenset())
+    coming = _coming(steps) | marked if budget.unit_of else frozenset()
+    return capacity.admit(wishes, ledger, budget, coming, lame)
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:

@@ -236,6 +236,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.UNIT_INCOMPLETE: _says(
         "its domain is upgraded as one unit, and these are not ready to start yet: {nodes}", _BY_ITSELF
     ),
+    HoldCode.UNIT_UNFIT: _says(
+        "its domain is upgraded as one unit, together or not at all, and these members cannot start: {nodes}",
+        "See each with `seatrial why NODE`: bring it back, `seatrial node unskip` or `seatrial node retry` it; "
+        "or take `unit` off the domain to upgrade the others without it.",
+    ),
     HoldCode.UNIT_TOO_LARGE: _says(
         "its domain is upgraded as one unit of {size} nodes, and the limits{scope_text} allow {limit} at once",
         "Raise maxParallelUpgrades and maxUnavailable to the size of the unit, or take `unit` off the domain.",

@@ -71,6 +71,7 @@ class HoldCode(StrEnum):
     PARALLEL_LIMIT = "parallel-limit"
     UNAVAILABLE_LIMIT = "unavailable-limit"
     UNIT_INCOMPLETE = "unit-incomplete"
+    UNIT_UNFIT = "unit-unfit"
     UNIT_TOO_LARGE = "unit-too-large"
     FAILURE_BUDGET = "failure-budget"
     LEDGER_PENDING = "ledger-pending"

@@ -13,6 +13,7 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     table          every phase opened is one the table allows
     proven         no node takes work again unless its driver is proven
     held_off       no driver is taken from under a pod that uses it
+    whole          nobody of a unit is let in while a member of it cannot start; on the way back each goes by itself
     aimed          nobody is disrupted for a driver that the rollout does not want, or that would not come
 
 Of a campaign, besides:
@@ -34,7 +35,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import capacity, clearing, course
+from seatrial.core import capacity, clearing, course, units
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -272,6 +273,22 @@ def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
             yield _breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
 
 
+def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody of a unit is let in while another member of it cannot start, but on the way back."""
+    if not any(domain.is_unit for domain in intent.domains) or capacity.is_going_back(seen.rollout):
+        return
+    unit_of = capacity.budget_of(seen.nodes, (), intent).unit_of
+    lame = units.unfit(seen.nodes, unit_of)
+    for action in decision.actions:
+        if not isinstance(action, WriteRolloutRecord):
+            continue
+        for admission in sorted(set(action.record.admitted) - set(seen.rollout.admitted)):
+            name, unit = admission.node, unit_of.get(admission.node, "")
+            is_new = name in seen.nodes and not is_under_way(seen.nodes[name].record)
+            if is_new and unit in lame:
+                yield _breach("whole", name, f"let in without {lame[unit][0]} of {unit}")
+
+
 def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Nobody is disrupted for a driver that the rollout does not want, or that nobody would bring."""
     for action in decision.actions:
@@ -440,6 +457,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     table,
     proven,
     held_off,
+    whole,
     aimed,
     turn,
     record_first,

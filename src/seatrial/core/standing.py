@@ -20,6 +20,9 @@ from seatrial.core.snapshot import Carrier, NodeFacts, NodePhase, NodeRecord, No
 ANY: Final = "*"
 """The owner of driver DaemonSets that no GPU Operator made."""
 
+GPU_LABELS: Final = ("nvidia.com/gpu.present", "nvidia.com/gpu.count", "nvidia.com/gpu.deploy.driver")
+"""Labels of nodes with a GPU: the operator's, feature discovery's, and the one by which the driver is placed."""
+
 _SETTLED: Final = frozenset({"", NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_FAILED.value})
 _WAITING: Final = frozenset({NodePhase.UPGRADE_REQUIRED.value})
 
@@ -99,6 +102,12 @@ def is_same(one: str, other: str) -> bool:
         return versions.DriverVersion.parse(one) == versions.DriverVersion.parse(other)
     except versions.VersionInvalid:
         return False
+
+
+def is_without_gpu(facts: NodeFacts) -> bool:
+    """Whether nothing on a node tells of a GPU, or of a driver that is to come: none will, unless that changes."""
+    is_told = any(facts.labels.get(label, "") not in ("", "false", "0") for label in GPU_LABELS)
+    return facts.driver is None and not is_told and not any(count for _, count in facts.offer.resources)
 
 
 def resource_of(facts: NodeFacts, operator: OperatorFacts) -> str:
