@@ -268,6 +268,22 @@ async def test_a_revert_takes_back_our_commits_and_no_others(stage: tuple[Bare, 
     assert facts.bad == WHY
 
 
+async def test_whatever_a_gate_said_last_its_work_is_taken_back_and_the_entry_marked(
+    stage: tuple[Bare, Person],
+) -> None:
+    """Git makes no commit with a NUL in its message, and what cannot be committed is tried for ever."""
+    remote, _ = stage
+    home = a_home(remote)
+    await home.do(CANARY, STANDING)
+    said = "gate smoke failed on n1: \x1b[31mXid 79\x1b[0m\0\0 \x9b2J\u202egone"
+    await home.do(replace(a_revert(await home.look(NOW)), why=said), STANDING)
+    assert remote.text(PUBLISHED) == policy_of()
+    assert "Taken back: gate smoke failed on n1: Xid 79�� �gone." in " ".join(remote.message().split())
+    await home.do(replace(BAD, why=said), STANDING)
+    assert (await home.look(NOW)).bad == "gate smoke failed on n1: Xid 79�� �gone"
+    assert not any(char < " " for char in remote.text(MATRIX).replace("\n", ""))
+
+
 async def test_a_conflict_is_told_for_this_head_and_asked_anew_after_the_next_push(stage: tuple[Bare, Person]) -> None:
     remote, ada = stage
     home = a_home(remote)

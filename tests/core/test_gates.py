@@ -59,4 +59,4 @@ def test_what_was_measured_for_something_else_says_nothing(other: dict[str, Any]
 
 def test_of_what_a_gate_said_only_so_much_is_kept() -> None:
     said = a_measurement(Verdict.FAILED, detail="x" * (DETAIL_MAX + 1))
-    assert judge(SMOKE, "n1", 1, (said,)).detail == "x" * DETAIL_MAX
+    assert judge(SMOKE, "n1", 1, (said,)).detail == "x" * (DETAIL_MAX - 1) + "…"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from seatrial import codec
 from seatrial.core.actions import (
     MarkBad,
     MarkNode,
@@ -326,6 +328,26 @@ def test_a_gate_that_fails_is_the_end_of_the_way_forward() -> None:
         RolloutPhase.REVERTING,
         "gate smoke failed on n1: 2 of 8 GPUs are gone",
     )
+
+
+def test_a_hundred_canaries_that_fail_sixteen_gates_with_many_words_fit_into_a_status() -> None:
+    """An API server takes one and a half megabytes. Whoever writes more is refused, and never goes back."""
+    names = tuple(f"node-{number:03}" for number in range(100))
+    gates = tuple(replace(SMOKE, name=f"gate-{number:02}") for number in range(16))
+    failed = tuple(
+        a_measurement(Verdict.FAILED, gate=gate.name, node=name, detail="ä" * 400) for name in names for gate in gates
+    )
+    seen = at(RolloutPhase.GATING, *map(canary, names), record=GATING | {"canaries": names}, measurements=failed)
+    asked = careful(gates=gates)
+    course = course_of(seen, asked)
+    assert course.record.phase is RolloutPhase.REVERTING
+    assert course.record.why.startswith("gate gate-00 failed on node-000: ä")
+    assert course.record.why.endswith(" more")
+    assert len(course.record.why) < 3_000
+    assert len(json.dumps(codec.encode(course.record), ensure_ascii=False).encode()) < 500_000
+    undecided = replace(seen.rollout, campaign=replace(course.record, phase=RolloutPhase.GATING))
+    again = course_of(replace(seen, rollout=undecided), asked, now=NOW + 1)
+    assert again.record.gates == course.record.gates, "what was cut is not taken for news"
 
 
 def test_a_gate_that_cannot_be_measured_is_asked_anew_in_the_next_round() -> None:

@@ -80,5 +80,6 @@ class Log:
 
 def _quoted(text: str) -> str:
     """A value as it is, or as a JSON string where a reader could mistake where it ends."""
-    is_plain = text and not any(char.isspace() or char in '"=' for char in text)
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+    is_plain = text.isprintable() and text and not any(char.isspace() or char in '"=' for char in text)
+    # A line is one line, whatever it quotes: what a terminal or a reader could take for more is spelled out.
+    return text if is_plain else json.dumps(text, ensure_ascii=not text.replace("\n", " ").isprintable())

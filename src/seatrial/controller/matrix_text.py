@@ -14,6 +14,7 @@ from typing import Final
 from seatrial.adapters.files import matrix_edit
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
+from seatrial.core import foreign
 from seatrial.core.findings import Finding
 from seatrial.core.matrix import Component, Entry, Role, role_of
 from seatrial.core.standing import is_same
@@ -62,10 +63,10 @@ def look_at(text: str | None, place: MatrixPlace) -> EntrySeen:
 def _read(entry: Entry, file: str) -> EntrySeen:
     driver = entry.stack[Component.GPU_DRIVER]
     if driver is None:
-        return EntrySeen(bad=entry.bad, problem=f"{file}: {entry.key} names no driver")
+        return EntrySeen(bad=_on_one_line(entry.bad), problem=f"{file}: {entry.key} names no driver")
     if driver.version is None:
-        return EntrySeen(driver=driver.text, bad=entry.bad, problem=f"{driver.span}: {driver.problem}")
-    return EntrySeen(driver=driver.text, bad=entry.bad)
+        return EntrySeen(driver=driver.text, bad=_on_one_line(entry.bad), problem=f"{driver.span}: {driver.problem}")
+    return EntrySeen(driver=driver.text, bad=_on_one_line(entry.bad))
 
 
 def is_promoted(text: str | None, place: MatrixPlace) -> bool:
@@ -113,5 +114,4 @@ def _told(finding: Finding | None) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    whole = " ".join(text.split())
-    return whole if len(whole) <= BAD_LENGTH_MAX else f"{whole[: BAD_LENGTH_MAX - 1]}…"
+    return foreign.line(" ".join(foreign.lines(text).split()), BAD_LENGTH_MAX)

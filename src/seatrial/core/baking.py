@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from seatrial.core.campaign import Campaign, CampaignRecord
-from seatrial.core.gates import GateResult, Judged, Measurement, Verdict, judge, worst
+from seatrial.core.gates import GateResult, Judged, Measurement, Verdict, detail_max, judge, worst
 from seatrial.core.instants import Instant
 
 READINESS = "readiness"
@@ -44,6 +44,7 @@ def look_at(
 ) -> Round:
     """How the current round stands; `well` are the canaries seen to be well, the others have until then to be."""
     tried = tuple(measured)
+    length_max = detail_max(len(record.canaries) * len(campaign.gates))
     results: list[GateResult] = []
     due: list[tuple[str, str, int]] = []
     for node in record.canaries:
@@ -52,7 +53,7 @@ def look_at(
         detail = "" if is_well else "its driver or its validator is not Ready"
         results.append(_result(READINESS, node, record, Judged(verdict=verdict, detail=detail), now))
         for gate in campaign.gates:
-            judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried)
+            judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
             if judged.due is not None and is_well:
                 due.append((gate.name, node, judged.due))
             results.append(_result(gate.name, node, record, judged, now))

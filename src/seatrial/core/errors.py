@@ -6,9 +6,15 @@ SeatrialError             somebody can act on the message
 
 from __future__ import annotations
 
+from seatrial.core import foreign
+
 
 class SeatrialError(Exception):
     """Anything seatrial raises on purpose; its text says what, where, why and what to do next."""
+
+    def __init__(self, message: str = "") -> None:
+        # Most of them quote somebody: a server, git, a file, a plugin.
+        super().__init__(foreign.lines(message))
 
 
 class CoreBug(SeatrialError):  # noqa: N818  the trade's word for it

@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core import foreign
 from seatrial.core.instants import Instant
 
 TRIES_MAX: Final = 3
 """How often one round asks a gate that cannot be measured."""
 DETAIL_MAX: Final = 500
 """How much of what a gate said is kept; its Job keeps all of it for a day."""
+DETAILS_MAX: Final = 50_000
+"""How much of what all gates said on all canaries is kept: the status is one object, and its size has a limit."""
 
 
 class Verdict(StrEnum):
@@ -82,13 +85,18 @@ class Judged:
     due: int | None = None
 
 
-def judge(gate: Gate, node: str, number: int, measured: Iterable[Measurement]) -> Judged:
+def detail_max(asked_count: int) -> int:
+    """How much is kept of what one gate said on one node, where so many are asked."""
+    return min(DETAIL_MAX, DETAILS_MAX // max(1, asked_count))
+
+
+def judge(gate: Gate, node: str, number: int, measured: Iterable[Measurement], length_max: int = DETAIL_MAX) -> Judged:
     """The verdict of a round: the last try's, which is due anew while it is unknown and tries are left."""
     tries = [each for each in measured if (each.gate, each.node, each.round) == (gate.name, node, number)]
     if not tries:
         return Judged(verdict=Verdict.PENDING, due=1)
     last = max(tries, key=lambda each: each.attempt)
-    last = replace(last, detail=last.detail[:DETAIL_MAX])
+    last = replace(last, detail=foreign.line(last.detail, length_max))
     if last.verdict is not Verdict.UNKNOWN:
         return Judged(verdict=last.verdict, detail=last.detail)
     if last.attempt < TRIES_MAX:

@@ -8,7 +8,8 @@ baking.py, judging in gates.py. Tests: tests/core/test_evidence.py, tests/core/t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
+from itertools import accumulate
+from typing import Final, assert_never
 
 from seatrial.core import baking, by_hand
 from seatrial.core.actions import CampaignAct, StartProbe
@@ -22,14 +23,24 @@ from seatrial.core.snapshot import NodePhase
 from seatrial.core.standing import Standing, wants
 from seatrial.core.views import View
 
+EVIDENCE_MAX: Final = 2_000
+"""How many characters of evidence are told, beyond what the first failure says."""
+
 
 def why_failed(record: CampaignRecord) -> str:
-    """Which gates have failed, by what was written down: that stays when their Jobs are gone. Empty where none has."""
-    return "; ".join(
+    """Which gates have failed, by what was written down: that stays when their Jobs are gone. Empty where none has.
+
+    As far as it fits into one text: it is written down twice, committed and announced, and of a hundred canaries that
+    fail alike a few say it all. The verdicts in the record have the rest.
+    """
+    told = [
         f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
         for each in record.gates
         if each.verdict is Verdict.FAILED
-    )
+    ]
+    shown = told[: max(1, sum(length <= EVIDENCE_MAX for length in accumulate(map(len, told))))]
+    more = len(told) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
 def step_gating(view: View) -> Course:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from seatrial.adapters.files import yaml_tree
 from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
 from seatrial.adapters.files.matrix_yaml import read_matrix
+from seatrial.core import foreign
 from seatrial.core.matrix import Component, Matrix, Role, component_of
 from tests.adapters.files.layouts import VERSIONS, Layout, layouts
 
@@ -139,11 +140,12 @@ def test_promoting_without_a_rollback_entry_writes_one_below_the_last_entry(layo
 @given(layouts(), st.sampled_from(Role), st.text(min_size=1))
 @settings(max_examples=60, deadline=None)
 def test_any_reason_can_be_written_beside_a_bad_set(layout: Layout, role: Role, why: str) -> None:
-    assume(why.strip())
+    said = foreign.lines(why)
+    assume(said.strip())
 
     after = mark_bad(layout.text, role, why)
 
-    assert matrix_of(after).entries[role].bad == why
+    assert matrix_of(after).entries[role].bad == said
     assert is_pure_insertion(layout.text, after)
 
 

@@ -76,7 +76,15 @@ async def test_of_a_long_answer_only_the_beginning_is_heard() -> None:
 
     async with serving(handler) as url:
         reply = await asyncio.wait_for(webhook.post(url, b"{}"), 5)
-    assert reply == Reply(200, "x" * webhook.SAID_LENGTH_MAX)
+    assert reply == Reply(200, "x" * (webhook.SAID_LENGTH_MAX - 1) + "…")
+
+
+async def test_an_answer_cannot_move_the_cursor_of_whoever_reads_it() -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text="no\x1b[2J\0 \u202eway\r\n", status=409)
+
+    async with serving(handler) as url:
+        assert await webhook.post(url, b"{}") == Reply(409, "no� �way")
 
 
 async def test_bytes_that_are_no_text_are_an_answer_all_the_same() -> None:

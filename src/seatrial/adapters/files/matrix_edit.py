@@ -21,7 +21,7 @@ from typing import Final
 from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_yaml import Located, locate, read_matrix
-from seatrial.core import moves
+from seatrial.core import foreign, moves
 from seatrial.core.errors import SeatrialError
 from seatrial.core.findings import Finding, Verdict
 from seatrial.core.matrix import Component, Entry, Matrix, Role, Span, component_of, role_of
@@ -54,7 +54,8 @@ def promote(text: str, *, deployed: str = "", file: str = "") -> str:
 
 def mark_bad(text: str, role: Role, why: str, *, file: str = "") -> str:
     """Write into an entry why its set was rejected."""
-    return _edited(text, file, lambda matrix: moves.mark_bad(matrix, role, why))
+    said = foreign.lines(why)
+    return _edited(text, file, lambda matrix: moves.mark_bad(matrix, role, said))
 
 
 def _edited(text: str, file: str, move: Callable[[Matrix], Matrix | Finding]) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 
 from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
-from seatrial.core import coherence, versions
+from seatrial.core import coherence, foreign, versions
 from seatrial.core.findings import Finding, Verdict
 from seatrial.core.matrix import (
     SCHEMES,
@@ -301,7 +301,7 @@ class _Reader:
                 [self._span(pair.key.start)],
             )
             return None
-        value = Value.read(component, node.text, self._span(node.start))
+        value = Value.read(component, foreign.line(node.text), self._span(node.start))
         if value.version is None:
             form = versions.VALUES[SCHEMES[component]].form
             self._add(
@@ -345,7 +345,7 @@ class _Reader:
             return ""
         if pair.key.text in keys.DATES and node.text and _date(node.text) is None:
             self._bad_date(pair.key.text, node)
-        return node.text
+        return foreign.lines(node.text)
 
     def _hardware(self, pair: tree.Pair) -> Hardware:
         if not isinstance(pair.value, tree.MappingNode):
@@ -465,7 +465,13 @@ class _Reader:
     def _add(self, rule: str, verdict: Verdict, message: str, next_step: str, spans: Iterable[Span]) -> None:
         if len(self.findings) <= FINDINGS_MAX:
             self.findings.append(
-                Finding(rule=rule, verdict=verdict, message=message, next_step=next_step, spans=tuple(spans))
+                Finding(
+                    rule=rule,
+                    verdict=verdict,
+                    message=foreign.line(message),
+                    next_step=foreign.line(next_step),
+                    spans=tuple(spans),
+                )
             )
 
     def _span(self, offset: int) -> Span:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.git.errors import GitError, GitRefused, GitUnavailable, SetupInvalid
+from seatrial.core import foreign
 
 REASON_MAX: Final = 800
 
@@ -108,4 +109,4 @@ def reason(err: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= REASON_MAX else text[:REASON_MAX] + "…"
+    return foreign.line(text, REASON_MAX)

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from seatrial.adapters.git.errors import SetupInvalid
+from seatrial.core import foreign
 
 WIDTH: Final = 72
 ROLLOUT: Final = "Seatrial-Rollout"
@@ -45,7 +46,8 @@ def trailers(rollout: str, step: str = "") -> tuple[str, ...]:
 
 def compose(subject: str, body: str, last: Sequence[str], *, first: str = "") -> str:
     """A whole message: subject, `first` as it is, wrapped body, trailers."""
-    whole = " ".join(subject.split())
+    # Git refuses a message with a NUL, and a step that cannot be committed would be tried for ever.
+    whole, body = " ".join(foreign.line(subject).split()), foreign.lines(body)
     if not whole:
         raise SetupInvalid("A commit needs a subject: say in a few words what changes.")
     short = shortened(whole)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from seatrial.adapters.git import messages
 from seatrial.adapters.git.clone import OURS
+from seatrial.core import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ def branch_of(rollout: str, step: str) -> str:
 
 def describe(message: str, *, branch: str, base: str, commit: str, is_merged: bool = False) -> Proposal:
     """The request for a commit that was made for this purpose."""
-    title, _, rest = message.partition("\n")
+    title, _, rest = foreign.lines(message).partition("\n")
     kept = f"Keep the {messages.ROLLOUT} and {messages.STEP} lines when merging: by them the change is recognised."
     return Proposal(
         branch=branch,

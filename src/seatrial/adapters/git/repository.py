@@ -32,6 +32,7 @@ from seatrial.adapters.git.errors import (
     Stale,
 )
 from seatrial.adapters.git.proposals import Proposal as Proposal
+from seatrial.core import foreign
 from seatrial.core.instants import Instant
 
 Edit: TypeAlias = Callable[[str | None], str]
@@ -457,7 +458,7 @@ class Repository:
         fields = listed.text.split("\0")
         records = zip(fields[1::4], fields[2::4], fields[3::4], strict=True)
         return tuple(
-            OurTag(name=name, sha=sha)
+            OurTag(name=foreign.line(name), sha=sha)
             for name, sha, body in records
             if sha and any(whose == rollout for whose, _ in messages.marks(body))
         )

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from seatrial.core import foreign
+
 TIMEOUT_SECONDS: Final = 10.0
 SENT_BYTES_MAX: Final = 1024 * 1024
 READ_BYTES_MAX: Final = 4096
@@ -32,7 +34,7 @@ async def post(url: str, body: bytes, *, timeout_seconds: float = TIMEOUT_SECOND
     """Send JSON to a URL."""
     fault = _fault(url) or (f"the question is longer than {SENT_BYTES_MAX} bytes" if len(body) > SENT_BYTES_MAX else "")
     if fault:
-        return Reply(0, f"the webhook was not asked: {fault}")
+        return Reply(0, foreign.line(f"the webhook was not asked: {fault}"))
     where = urlsplit(url).hostname
     limit = aiohttp.ClientTimeout(total=timeout_seconds)
     try:
@@ -46,7 +48,7 @@ async def post(url: str, body: bytes, *, timeout_seconds: float = TIMEOUT_SECOND
     except TimeoutError:
         return Reply(0, f"the webhook at {where} did not answer within {timeout_seconds:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as err:  # a host that cannot even be a name is a ValueError
-        return Reply(0, f"the webhook at {where} was not reached: {err or type(err).__name__}")
+        return Reply(0, foreign.line(f"the webhook at {where} was not reached: {err or type(err).__name__}"))
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> bytes:
@@ -61,7 +63,7 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
 
 def _said(body: bytes) -> str:
     """The answer as one short line."""
-    return " ".join(body.decode("utf-8", "replace").split())[:SAID_LENGTH_MAX]
+    return foreign.line(" ".join(body.decode("utf-8", "replace").split()), SAID_LENGTH_MAX)
 
 
 def _fault(url: str) -> str:

@@ -23,6 +23,7 @@ import msgspec
 from seatrial.adapters.kube import errors, keys, models, publishing, records
 from seatrial.adapters.kube.client import Client, PatchKind
 from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.core import foreign
 from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.adopt import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
@@ -117,7 +118,7 @@ def _cordoned_by(node: _Node) -> str:
     if not node.spec.unschedulable:
         return ""
     writers = [each for each in node.metadata.managed_fields if "f:unschedulable" in each.fields.get("f:spec", {})]
-    return max(writers, key=lambda each: each.time).manager if writers else ""
+    return foreign.line(max(writers, key=lambda each: each.time).manager) if writers else ""
 
 
 def _is_newer(record: str) -> bool:

@@ -27,6 +27,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from seatrial.core import foreign
 from seatrial.core.errors import SeatrialError
 
 
@@ -57,8 +58,8 @@ class ClusterError(SeatrialError):
 
     def __init__(self, what: str, next_step: str, *, code: int = 0, reason: str = "", message: str = "") -> None:
         super().__init__(f"{what}; {next_step}")
-        self.what = what
-        self.next_step = next_step
+        self.what = foreign.lines(what)
+        self.next_step = foreign.lines(next_step)
         self.code = code
         self.reason = reason
         self.message = message
@@ -175,6 +176,8 @@ _DENIAL: Final = re.compile(
     r'(?: in API group "(?P<group>[^"]*)")?(?: in the namespace "(?P<namespace>[^"]*)")?'
 )
 _TEXT_MAX: Final = 500
+"""So much is kept of an answer that is no Status: a proxy's page can be long."""
+_CAUSES_MAX: Final = 8
 
 
 def refusal(status: Status, *, request: str, where: str, renewal: str) -> ServerRefused:
@@ -216,7 +219,7 @@ def read_status(code: int, body: bytes, retry_after: str = "") -> Status:
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        content = {"message": body.decode("utf-8", "replace").strip()[:_TEXT_MAX]}
+        content = {"message": foreign.line(body.decode("utf-8", "replace").strip(), _TEXT_MAX)}
     details = content.get("details")
     details = details if isinstance(details, dict) else {}
     return Status(
@@ -264,14 +267,14 @@ def _causes(content: Any) -> tuple[Cause, ...]:
         return ()
     return tuple(
         Cause(reason=_text(entry, "reason"), message=_text(entry, "message"), field=_text(entry, "field"))
-        for entry in content
+        for entry in content[:_CAUSES_MAX]
         if isinstance(entry, dict)
     )
 
 
 def _text(content: dict[str, Any], key: str) -> str:
     value = content.get(key)
-    return value if isinstance(value, str) else ""
+    return foreign.line(value) if isinstance(value, str) else ""
 
 
 def _seconds(text: str) -> int | None:

@@ -15,7 +15,7 @@ from sys import intern
 from typing import Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
-from seatrial.core import consumers
+from seatrial.core import consumers, foreign
 from seatrial.core.matrix import Component
 from seatrial.core.snapshot import (
     DraPlugin,
@@ -174,7 +174,7 @@ def node_item(node: models.Node) -> NodeItem:
         is_requested=notes.get(keys.REQUESTED_ANNOTATION) == "true",
         awaits_safe_load=bool(notes.get(keys.SAFE_LOAD_ANNOTATION)),
         is_loss_accepted=notes.get(keys.ACCEPT_LOSS_ANNOTATION) == "true",
-        skipped_by=intern(notes.get(keys.SKIPPED_BY_ANNOTATION, "")),
+        skipped_by=intern(foreign.line(notes.get(keys.SKIPPED_BY_ANNOTATION, ""))),
         offer=_offer(node, labels),
         symptoms=tuple(_node_symptoms(node.status.conditions)),
         components=_components(node),
@@ -187,7 +187,8 @@ def _components(node: models.Node) -> tuple[tuple[str, str], ...]:
     said = {key.removeprefix(keys.OBSERVED_PREFIX): text for key, text in notes if key.startswith(keys.OBSERVED_PREFIX)}
     info = node.status.node_info
     seen = {Component.KERNEL.value: info.kernel_version, Component.KUBERNETES.value: info.kubelet_version}
-    return tuple(sorted((intern(name), intern(text)) for name, text in {**said, **seen}.items() if text))
+    told = ((name, foreign.line(text)) for name, text in {**said, **seen}.items())
+    return tuple(sorted((intern(name), intern(text)) for name, text in told if text))
 
 
 def _offer(node: models.Node, labels: Mapping[str, str]) -> GpuOffer:
@@ -215,9 +216,10 @@ def _count(quantity: str | float) -> int:
 def _node_symptoms(conditions: Iterable[models.Condition]) -> Iterator[Symptom]:
     for condition in conditions:
         if condition.type in PRESSURES and condition.status == "True":
-            yield Symptom(source="node", reason=intern(condition.type), message=condition.message)
+            yield Symptom(source="node", reason=intern(condition.type), message=foreign.lines(condition.message))
         if condition.type == "Ready" and condition.status != "True":
-            yield Symptom(source="node", reason=condition.reason or "NotReady", message=condition.message)
+            reason = foreign.line(condition.reason) or "NotReady"
+            yield Symptom(source="node", reason=reason, message=foreign.lines(condition.message))
 
 
 def loaded_of(labels: Mapping[str, str]) -> Loaded | None:
@@ -291,8 +293,8 @@ def maintenance_item(request: models.NodeMaintenance) -> MaintenanceItem | None:
             name=meta.name,
             uid=meta.uid,
             resource_version=meta.resource_version,
-            requestor=spec.requestor_id,
-            others=spec.additional_requestors,
+            requestor=foreign.line(spec.requestor_id),
+            others=tuple(map(foreign.line, spec.additional_requestors)),
             is_ready=is_ready,
             is_deleting=meta.deletion_timestamp is not None,
         ),
@@ -304,7 +306,8 @@ def warning_item(event: models.Event) -> WarningItem | None:
     about = event.involved_object
     if event.type != "Warning" or about.kind != "Pod" or not about.uid:
         return None
-    symptom = Symptom(source="event", reason=intern(event.reason), message=event.message[:MESSAGE_LENGTH_MAX])
+    message = foreign.lines(event.message, MESSAGE_LENGTH_MAX)
+    symptom = Symptom(source="event", reason=intern(foreign.line(event.reason)), message=message)
     return WarningItem(metadata=meta_of(event.metadata), pod=about.uid, symptom=symptom)
 
 

@@ -28,6 +28,7 @@ import msgspec
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors
+from seatrial.core import foreign
 
 _GROUP_VERSION: Final = "coordination.k8s.io/v1"
 
@@ -136,7 +137,7 @@ class Election:
             )
         ends = seen.first_seen + seen.lease.seconds(self._timing.lease_seconds)
         return Standing(
-            holder=seen.lease.holder(),
+            holder=foreign.line(seen.lease.holder()),
             is_us=seen.lease.holder() == self._identity,
             seconds_left=max(0.0, ends - self._monotonic()),
             transition_count=seen.lease.transition_count(),

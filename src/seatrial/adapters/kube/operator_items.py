@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.client import FIELD_MANAGER
-from seatrial.core import owners
+from seatrial.core import foreign, owners
 from seatrial.core.policy import PolicyWish, Share
 from seatrial.core.publishing import GITOPS
 from seatrial.core.snapshot import Carrier, OperatorFacts, Pool
@@ -46,7 +46,7 @@ def operator_facts(
             kind=f"NVIDIADriver/{pools[position].name}",
             is_auto_upgrading=pools[position].is_auto_upgrading,
             driver_version=pools[position].driver_version,
-            state=owned[position].status.state,
+            state=foreign.line(owned[position].status.state),
             pools=pools,
             carriers=carriers,
         )
@@ -58,8 +58,8 @@ def operator_facts(
     return OperatorFacts(
         kind=kind,
         is_auto_upgrading=is_on and not is_sandboxed,
-        driver_version=policy.spec.driver.version,
-        state=policy.status.state,
+        driver_version=foreign.line(policy.spec.driver.version),
+        state=foreign.line(policy.status.state),
         policy=policy_wish(policy.spec.driver.upgrade_policy, kind, on_fault),
         carriers=carriers,
     )
@@ -70,10 +70,10 @@ def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.Nvid
     found = [
         Carrier(
             name=f"NVIDIADriver/{item.metadata.name}",
-            version=item.spec.version,
+            version=foreign.line(item.spec.version),
             writer=_writer(item.metadata, DRIVER_VERSION),
             resource_version=item.metadata.resource_version,
-            note=item.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, ""),
+            note=foreign.line(item.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
         )
         for item in drivers
     ]
@@ -82,10 +82,10 @@ def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.Nvid
         is_silent = bool(policy.spec.driver.use_nvidia_driver_crd)
         carrier = Carrier(
             name=f"ClusterPolicy/{policy.metadata.name}",
-            version="" if is_silent else policy.spec.driver.version,
+            version="" if is_silent else foreign.line(policy.spec.driver.version),
             writer="" if is_silent else _writer(policy.metadata, POLICY_VERSION),
             resource_version=policy.metadata.resource_version,
-            note=policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, ""),
+            note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
         )
         found.insert(0, carrier)
     return tuple(found)
@@ -102,7 +102,7 @@ def _writer(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:
         key=lambda entry: (entry.manager != FIELD_MANAGER, entry.manager.startswith(GITOPS), entry.time),
         default=None,
     )
-    return last.manager if last is not None else ""
+    return foreign.line(last.manager) if last is not None else ""
 
 
 def _owns(entry: models.ManagedFields, field: tuple[str, ...]) -> bool:
@@ -168,7 +168,7 @@ def _pool(item: models.NvidiaDriver, on_fault: Fault) -> Pool:
         name=item.metadata.name,
         claim=_driver_claim(item),
         is_auto_upgrading=_is_on(policy, by_default=True),
-        driver_version=item.spec.version,
+        driver_version=foreign.line(item.spec.version),
         policy=policy_wish(policy, f"NVIDIADriver/{item.metadata.name}", on_fault),
     )
 

@@ -23,7 +23,7 @@ from seatrial.adapters.kube.items import (
     meta_of,
 )
 from seatrial.adapters.kube.records import instant_of
-from seatrial.core import consumers
+from seatrial.core import consumers, foreign
 from seatrial.core.snapshot import ApiInstant, DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
 from seatrial.core.troubles import Symptom
 
@@ -91,8 +91,8 @@ def _user_item(pod: models.Pod, *, is_in_operators_namespace: bool) -> PodItem |
             has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes),
             deploy_label=_deploy_label(pod) if keeper is Keeper.DAEMON_SET else "",
             offers_checkpoint=notes.checkpoint == "true",
-            checkpoint_asked=notes.checkpoint_requested,
-            checkpoint_saved=notes.checkpoint_saved,
+            checkpoint_asked=foreign.line(notes.checkpoint_requested),
+            checkpoint_saved=foreign.line(notes.checkpoint_saved),
         ),
         signs=Signs(
             claims=claims, phase=intern(phase), resources=resources, runtime_class=runtime_class, is_operand=is_operand
@@ -120,7 +120,7 @@ def _driver_pod(pod: models.Pod) -> DriverPod:
         started_at=_started_at(item for item in statuses if item.name == DRIVER_CONTAINER),
         is_terminating=meta.deletion_timestamp is not None,
         restart_count=0 if is_ready else max((item.restart_count for item in statuses if not item.ready), default=0),
-        trouble=next((intern(reason) for reason in waiting if reason not in UNTOLD_REASONS), ""),
+        trouble=next((intern(foreign.line(reason)) for reason in waiting if reason not in UNTOLD_REASONS), ""),
         symptoms=() if is_ready else tuple(_container_symptoms(statuses)),
     )
 
@@ -132,13 +132,15 @@ def _container_symptoms(statuses: Iterable[models.ContainerStatus]) -> Iterator[
             continue
         waiting = item.state.waiting
         if waiting is not None and waiting.reason not in UNTOLD_REASONS:
-            yield Symptom(
-                source="container", reason=intern(waiting.reason), message=waiting.message[:MESSAGE_LENGTH_MAX]
-            )
+            yield _symptom(waiting.reason, waiting.message[:MESSAGE_LENGTH_MAX])
         for ended in (item.state.terminated, item.last_state.terminated):
             if ended is not None and ended.exit_code:
                 words = f"{ended.message[-MESSAGE_LENGTH_MAX:]} (exit code {ended.exit_code})".strip()
-                yield Symptom(source="container", reason=intern(ended.reason), message=words)
+                yield _symptom(ended.reason, words)
+
+
+def _symptom(reason: str, message: str) -> Symptom:
+    return Symptom(source="container", reason=intern(foreign.line(reason)), message=foreign.lines(message))
 
 
 def _validator_pod(pod: models.Pod) -> ValidatorPod:

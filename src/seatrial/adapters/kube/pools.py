@@ -13,6 +13,7 @@ from seatrial.adapters.kube import keys
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.items import Meta, meta_of
 from seatrial.adapters.kube.records import instant_of
+from seatrial.core import foreign
 from seatrial.core.actions import MakePool, PausePool
 from seatrial.core.snapshot import ApiInstant, MachinePool
 
@@ -61,7 +62,7 @@ def pool_item(pool: MachineConfigPool) -> PoolItem:
         metadata=meta_of(pool.metadata),
         rollout=pool.metadata.labels.get(keys.ROLLOUT_LABEL, ""),
         is_paused=pool.spec.paused,
-        paused_by=pool.metadata.annotations.get(keys.PAUSED_BY_ANNOTATION, ""),
+        paused_by=foreign.line(pool.metadata.annotations.get(keys.PAUSED_BY_ANNOTATION, "")),
         machine_count=pool.status.machine_count,
         certificate_at=min(ends, default=None),
     )

@@ -26,6 +26,7 @@ from typing import Any, Final
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.campaign_models import Job
 from seatrial.adapters.kube.items import Meta, controller_of, meta_of
+from seatrial.core import foreign
 from seatrial.core.actions import StartProbe
 from seatrial.core.gates import Measurement, Verdict
 
@@ -187,8 +188,8 @@ def probe_item(job: Job) -> ProbeItem | None:
         is_complete="Complete" in holding,
         is_failed=failure is not None,
         is_leaving=meta.deletion_timestamp is not None,
-        reason=failure.reason if failure is not None else "",
-        message=failure.message if failure is not None else "",
+        reason=foreign.line(failure.reason) if failure is not None else "",
+        message=foreign.line(failure.message) if failure is not None else "",
     )
 
 
@@ -204,7 +205,7 @@ def probe_pod_item(pod: models.Pod) -> ProbePodItem:
         has_ended=pod.status.phase in ("Succeeded", "Failed"),
         has_run=has_run,
         is_leaving=pod.metadata.deletion_timestamp is not None,
-        said=_last_words(ended) or _why_waiting(waiting) or pod.status.reason,
+        said=_last_words(ended) or _why_waiting(waiting) or foreign.line(pod.status.reason),
     )
 
 
@@ -247,8 +248,9 @@ def _last_words(ended: Iterable[models.Terminated]) -> str:
     """How the container ended, and the end of what it said: the beginning is the least of a log."""
     for state in ended:
         if state.exit_code or state.reason != "Completed":
-            how = f"exit code {state.exit_code}" + ("" if state.reason in ("", "Error") else f", {state.reason}")
-            said = " ".join(state.message.split())
+            reason = foreign.line(state.reason, DETAIL_MAX // 4)
+            how = f"exit code {state.exit_code}" + ("" if reason in ("", "Error") else f", {reason}")
+            said = " ".join(foreign.lines(state.message).split())
             left = DETAIL_MAX - len(how) - len(": …")
             return how if not said else f"{how}: {said}" if len(said) <= left else f"{how}: …{said[-left:]}"
     return ""
@@ -256,5 +258,5 @@ def _last_words(ended: Iterable[models.Terminated]) -> str:
 
 def _why_waiting(waiting: Iterable[models.Waiting]) -> str:
     for state in waiting:
-        return ": ".join(filter(None, (state.reason, " ".join(state.message.split()))))
+        return foreign.line(": ".join(filter(None, (state.reason, " ".join(state.message.split())))))
     return ""

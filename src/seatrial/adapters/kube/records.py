@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from seatrial.adapters.kube import keys
+from seatrial.core import foreign
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.snapshot import (
     GpuOffer,
@@ -79,20 +80,20 @@ def read_node(facts: NodeFacts, label: str, annotation: str) -> NodeSeen:
     try:
         record = _read_record(annotation)
     except (msgspec.MsgspecError, ValueError) as err:
-        return NodeSeen(facts=facts, fault=RecordFault.UNREADABLE, fault_text=str(err))
+        return NodeSeen(facts=facts, fault=RecordFault.UNREADABLE, fault_text=foreign.line(str(err)))
     if label == record.phase.value:
         return NodeSeen(facts=facts, record=record)
     if not label:
         return NodeSeen(facts=facts, record=record, is_label_lost=True)
     if label == NodePhase.UPGRADE_REQUIRED.value and record.phase in RETRIED:
         return NodeSeen(facts=facts, record=record, is_retry_asked=True)
-    return NodeSeen(facts=facts, record=record, fault=RecordFault.EDITED, fault_text=label)
+    return NodeSeen(facts=facts, record=record, fault=RecordFault.EDITED, fault_text=foreign.line(label))
 
 
 def _read_unrecorded(facts: NodeFacts, label: str) -> NodeSeen:
     if not label:
         return NodeSeen(facts=facts)
-    return NodeSeen(facts=facts, fault=RecordFault.EDITED, fault_text=label)
+    return NodeSeen(facts=facts, fault=RecordFault.EDITED, fault_text=foreign.line(label))
 
 
 def _read_record(annotation: str) -> NodeRecord:
@@ -104,8 +105,8 @@ def _read_record(annotation: str) -> NodeRecord:
         attempt=read.attempt,
         entered_at=instant_of(read.entered_at),
         is_cordon_ours=read.cordon == "ours",
-        reason=read.reason,
-        trouble=read.trouble,
+        reason=foreign.line(read.reason),
+        trouble=foreign.line(read.trouble),
         failed_revision=read.failed_revision,
         failures=read.failures,
         old_pod=read.failed_pod if read.schema == 1 else read.old_pod,

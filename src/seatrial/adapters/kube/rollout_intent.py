@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.operator_items import wish_of
-from seatrial.core import by_hand, windows
+from seatrial.core import by_hand, foreign, windows
 from seatrial.core import intent as intents
 from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
 from seatrial.core.gates import Gate
@@ -154,7 +154,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         publish=_read_via(spec),
         mode=_read_mode(spec.mode),
         has_source=_has_source(spec.matrix),
-        abort=spec.abort,
+        abort=foreign.lines(spec.abort),
         pool=canary.machine_config_pool,
         still=canary.pause_pools,
         prepull=spec.prepull,
@@ -181,8 +181,8 @@ def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHan
     return ByHand(
         component=component,
         version=said.version,
-        before=said.before,
-        instructions=said.instructions,
+        before=foreign.line(said.before),
+        instructions=foreign.lines(said.instructions),
         is_one_way=said.one_way,
     )
 

@@ -17,7 +17,7 @@ import msgspec
 
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.records import instant_of, text_of
-from seatrial.core import conditions
+from seatrial.core import conditions, foreign
 from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
@@ -52,7 +52,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
 
 def _read_told(entry: models.Wait) -> Told:
     until = _instant_or_never(entry.until) if entry.until else None
-    return Told(code=entry.code, why=entry.why, next_step=entry.next, until=until)
+    return Told(code=entry.code, why=foreign.lines(entry.why), next_step=foreign.lines(entry.next), until=until)
 
 
 def _written_told(told: Told) -> dict[str, str]:
@@ -61,7 +61,9 @@ def _written_told(told: Told) -> dict[str, str]:
 
 
 def _read_rebuff(entry: models.TurnedDown) -> Rebuff:
-    return Rebuff(at=_instant_or_never(entry.at), count=entry.count, code=entry.code, detail=entry.detail)
+    return Rebuff(
+        at=_instant_or_never(entry.at), count=entry.count, code=entry.code, detail=foreign.lines(entry.detail)
+    )
 
 
 def _instant_or_never(text: str) -> Instant:
@@ -188,7 +190,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         paused_in=_one_of(RolloutPhase, read.paused_in, f"{place}.pausedIn") if read.paused_in else None,
         mode=_one_of(Mode, read.mode, f"{place}.mode") if read.mode else None,
         canaries=read.canaries,
-        baseline=tuple((entry.resource, entry.version) for entry in read.baseline),
+        baseline=tuple((entry.resource, foreign.line(entry.version)) for entry in read.baseline),
         wave=read.wave,
         settled_at=_instant(read.settled_at, f"{place}.settledAt"),
         is_forgetting=read.forgetting,
@@ -199,7 +201,8 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         baked_until=_instant(read.baked_until, f"{place}.bakedUntil"),
         tag_base=read.tag_base,
         date=read.date,
-        why=read.why,
+        # A release before this one may have written what it was told, and a NUL in there stops every commit.
+        why=foreign.lines(read.why),
         history=tuple(_read_turns(read.history, f"{place}.history")),
     )
 
@@ -210,7 +213,7 @@ def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
         node=entry.node,
         round=entry.round,
         verdict=_one_of(Verdict, entry.verdict, f"{place}.verdict"),
-        detail=entry.detail,
+        detail=foreign.lines(entry.detail),
         at=_instant(entry.at, f"{place}.at"),
     )
 
@@ -221,7 +224,7 @@ def _read_turns(entries: Iterable[models.TurnEntry], place: str) -> Iterable[Tur
         yield Turn(
             phase=_one_of(RolloutPhase, entry.phase, f"{here}.phase"),
             at=_instant(entry.at, f"{here}.at"),
-            why=entry.why,
+            why=foreign.lines(entry.why),
         )
 
 
