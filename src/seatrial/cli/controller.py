@@ -16,7 +16,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 EXITS = (ExitCode.HELD,)
 LEASE_SECONDS_MIN = 2
-"""A lease is renewed three times in its life, and each of these requests needs its time."""
+"""A lease is renewed several times in its life, and each of these requests needs its time."""
 
 PAGES = ":8480"
 """Every address of the machine: probes and Prometheus come from outside of the pod."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from seatrial import supervision
 from seatrial.adapters.kube import errors
 from seatrial.adapters.kube.config import Config
 from seatrial.adapters.kube.lease import Election, Timing
@@ -28,16 +29,30 @@ class LeaseLost(SeatrialError):  # noqa: N818
     """We led, and do not any more."""
 
 
-def candidate(config: Config, *, namespace: str, seconds: int, identity: str, user_agent: str) -> Election:
+def candidate(
+    config: Config, *, namespace: str, seconds: int, identity: str, user_agent: str, tell: supervision.Tell
+) -> Election:
     """An election we do not stand for yet; `seconds` is how long a dead leader blocks the next one."""
-    timing = Timing(
+    return Election(
+        config,
+        namespace=namespace,
+        name=LEASE,
+        identity=identity,
+        user_agent=user_agent,
+        timing=timing_of(seconds),
+        tell=tell,
+    )
+
+
+def timing_of(seconds: int) -> Timing:
+    """How a lease of so many seconds is kept. Of 15: renewed every 2, given up after 10, and an answer may take 6."""
+    return Timing(
         lease_seconds=seconds,
         deadline_seconds=seconds * 2 / 3,
-        renew_seconds=seconds / 3,
+        renew_seconds=seconds * 2 / 15,
         retry_seconds=seconds / 8,
-        request_seconds=seconds / 4,
+        request_seconds=seconds * 2 / 5,
     )
-    return Election(config, namespace=namespace, name=LEASE, identity=identity, user_agent=user_agent, timing=timing)
 
 
 async def lead(

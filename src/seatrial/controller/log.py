@@ -16,6 +16,7 @@ from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
+from seatrial.supervision import Ending
 
 PASSING: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
 """Holds that end by themselves within a moment; in the log they would be noise."""
@@ -42,6 +43,10 @@ class Log:
         if text != self.fault_text:
             self.fault_text = text
             self.say("fault", why=text)
+
+    def ended(self, ending: Ending) -> None:
+        """Something that works in the background ended, and begins anew."""
+        self.say("background work ended", task=ending.task, why=ending.why, again_in_seconds=ending.pause_seconds)
 
     def report(self, report: Report) -> None:
         """What one pass did and learned."""

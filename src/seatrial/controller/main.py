@@ -41,6 +41,7 @@ from seatrial.ports import Ports
 from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
+from seatrial.supervision import Ending
 
 __all__ = ["LEASE", "LeaseHeld", "LeaseLost", "Settings", "SystemClock", "control"]
 
@@ -100,8 +101,15 @@ async def control(settings: Settings, log: Log) -> Report | None:
         seconds=settings.lease_seconds,
         identity=identity,
         user_agent=settings.user_agent,
+        tell=lambda ending: tell(ending),
     )
     metrics = Metrics(version=__version__, now=clock.now, is_leader=election.is_leader)
+
+    def tell(ending: Ending) -> None:
+        """Whatever ends in the background is told; it begins anew by itself."""
+        log.ended(ending)
+        metrics.ended(ending)
+
     async with AsyncExitStack() as stack:
         if settings.pages and not settings.once:
             taken = await stack.enter_async_context(health.serve(settings.pages, life, metrics))

@@ -24,6 +24,7 @@ from seatrial.core.measures import Figures, Meter
 from seatrial.core.snapshot import Instant, NodePhase
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
+from seatrial.supervision import Ending
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """Of the page: the text format that every Prometheus reads."""
@@ -31,6 +32,9 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STATE_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400)
 """From a cordon, which takes a second, to a node that waits four hours for its turn."""
 PASS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+TASKS: Final = ("source", "pacer", "events", "lease", "notices")
+"""What works in the background, by the names it is told under."""
 
 NVIDIA: Final[tuple[tuple[str, str, Callable[[Figures], int]], ...]] = (
     (
@@ -113,7 +117,17 @@ class Metrics:
             buckets=PASS_SECONDS,
             registry=self._registry,
         )
+        self._endings = prometheus_client.Counter(
+            "seatrial_background_endings",
+            "How often work in the background ended and was begun anew, by what it does.",
+            ("task",),
+            registry=self._registry,
+        )
         self._begin_at_zero()
+
+    def ended(self, ending: Ending) -> None:
+        """Take in that work in the background ended; may be called by any thread."""
+        self._endings.labels(task=ending.task).inc()
 
     def take(self, report: Report) -> None:
         """Take in one pass, right after it."""
@@ -135,6 +149,8 @@ class Metrics:
         """Show every series we can name from the start: a rate cannot see the step from nothing to 1."""
         for code in HoldCode:
             self._waiting.labels(code=code.value)
+        for task in TASKS:
+            self._endings.labels(task=task)
         for phase in NodePhase:
             self._durations.labels(state=phase.value)
         for kind in get_args(Action):

@@ -3,9 +3,9 @@
     client ── write ──▶ before(write) ── passed on ──▶ API server
            ◀─ answer ── after(write)  ◀── answer ─────
 
-Reads and watches pass through. So do Leases, Events, questions about rights and dry runs: none of them changes what
-is rolled out. A write that has left us is out of our hands: whoever sent it may die or be frozen meanwhile, and it is
-answered all the same. Both callbacks may block, each in a thread of its own.
+Reads and watches pass through. So do Leases, Events, questions about rights and dry runs, unless somebody asks to meet
+them: none of them changes what is rolled out. A write that has left us is out of our hands: whoever sent it may die or
+be frozen meanwhile, and it is answered all the same. Both callbacks may block, each in a thread of its own.
 
 Tests: tests/testbed/test_write_proxy.py, tests/e2e/crashes.py, tests/e2e/test_failover.py
 """
@@ -33,7 +33,9 @@ HELD_MAX: Final = 64
 """How many writes can be held up at once."""
 
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_COURTESIES: Final = frozenset({"leases", "events", "selfsubjectaccessreviews"})
+LEASES: Final = "leases"
+COURTESIES: Final = frozenset({LEASES, "events", "selfsubjectaccessreviews"})
+"""Kinds whose writes are passed on unmet."""
 # Of one connection, and not of the request.
 _HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "upgrade", "host", "content-length"})
 
@@ -79,12 +81,14 @@ class WriteProxy:
         authority: Path,
         before: Before = lambda _: True,
         after: After = lambda _: None,
+        unmet: frozenset[str] = COURTESIES,
     ) -> None:
         """`kubeconfig` is the account's own; `self.kubeconfig` is the same account on this way."""
         self.before = before
         self.after = after
         self.kubeconfig = kubeconfig.with_suffix(".proxied.kubeconfig")
         self._direct = kubeconfig
+        self._unmet = unmet
         self._authority = authority
         self._server = ""
         self._threads = ThreadPoolExecutor(max_workers=HELD_MAX, thread_name_prefix="held-write")
@@ -135,7 +139,7 @@ class WriteProxy:
 
     async def _answer(self, session: aiohttp.ClientSession, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
-        if not _is_write(request):
+        if not _is_write(request) or self._unmet.intersection(_parts(request.path)[:1]):
             return await self._pass_on(session, request, body)
         # A write that has begun is finished, whatever becomes of its sender.
         return await asyncio.shield(asyncio.create_task(self._meet(session, request, body)))
@@ -177,11 +181,7 @@ class WriteProxy:
 
 
 def _is_write(request: web.BaseRequest) -> bool:
-    return (
-        request.method in _WRITES
-        and "dryRun" not in request.query
-        and not _COURTESIES.intersection(_parts(request.path)[:1])
-    )
+    return request.method in _WRITES and "dryRun" not in request.query
 
 
 def _parts(path: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from seatrial import supervision
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors, lease
 from seatrial.testbed import control_plane
@@ -47,10 +48,14 @@ async def echoes(request: web.Request) -> web.StreamResponse:
 
 @asynccontextmanager
 async def standing(
-    config: configs.Config, identity: str = "me", timing: lease.Timing = QUICK, clock: Clock | None = None
+    config: configs.Config,
+    identity: str = "me",
+    timing: lease.Timing = QUICK,
+    clock: Clock | None = None,
+    tell: supervision.Tell = lambda _: None,
 ) -> AsyncIterator[lease.Election]:
     """A candidate that is given up at the end; blocking calls go to a thread, since the stand-in lives in this one."""
-    more: dict[str, Any] = {"monotonic": clock} if clock is not None else {}
+    more: dict[str, Any] = {"tell": tell} | ({"monotonic": clock} if clock is not None else {})
     election = lease.Election(
         config, namespace="n", name="l", identity=identity, user_agent=f"lease/{identity}", timing=timing, **more
     )
@@ -162,6 +167,50 @@ async def test_a_renewal_that_meets_a_conflict_ends_the_leadership_at_once(serve
 
         assert not election.is_leader()
         assert election.standing().holder == "thief"
+
+
+async def test_a_label_that_somebody_wrote_on_the_lease_does_not_end_the_leadership(server: standin.StandIn) -> None:
+    clock = Clock()
+    ours = a_lease("me", "9")
+    server.will(
+        lists(a_lease("", "7")), echoes, standin.refuses(409, "Conflict"), lists(ours), echoes, standin.waits(server)
+    )
+    async with standing(server.config(), clock=clock) as election:
+        assert await until_leader(election)
+        clock.now += 0.5
+        await server.until(4)
+        assert election.is_leader()  # between the refusal and the second look as well
+
+        await server.until(6)
+        clock.now += 0.5  # over for the first renewal, and not for the one after the conflict
+        assert election.is_leader()
+    again = json.loads(server.seen[4].body)
+    assert (again["metadata"]["resourceVersion"], again["spec"]["holderIdentity"]) == ("9", "me")
+
+
+async def test_a_lease_that_is_always_written_by_somebody_else_is_not_asked_for_in_a_hot_loop(
+    server: standin.StandIn,
+) -> None:
+    slow = lease.Timing(lease_seconds=15, renew_seconds=0.05, retry_seconds=9.0, request_seconds=0.3)
+    conflict = standin.refuses(409, "Conflict")
+    free = lists(a_lease("", "7"))
+    server.will(free, conflict, free, conflict, standin.waits(server))
+    async with standing(server.config(), timing=slow) as election:
+        await server.until(4)
+        assert not await asyncio.to_thread(election.wait_until_leader, 0.3)
+
+    assert len(server.seen) == 4
+
+
+async def test_what_ends_the_thread_is_told_and_it_stands_again(server: standin.StandIn) -> None:
+    told: list[supervision.Ending] = []
+    broken = a_lease("", "7") | {"spec": {"holderIdentity": "other", "leaseDurationSeconds": "soon"}}
+    server.will(lists(broken), lists(a_lease("", "8")), echoes)
+    async with standing(server.config(), tell=told.append) as election:
+        assert await until_leader(election)
+
+    assert [(each.task, each.pause_seconds) for each in told] == [("lease", 1.0)]
+    assert "'soon'" in told[0].why
 
 
 async def test_an_unreachable_server_is_reported(unused_tcp_port: int) -> None:

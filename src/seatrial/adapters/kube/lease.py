@@ -9,6 +9,11 @@ record change; the timestamps inside are for people.
 
 `is_leader()` is a fence, not a memory: it compares the clock with the last renewal that was confirmed, so a frozen
 thread, a frozen process or a cut network ends the leadership without anybody telling it. Ask it before each write.
+
+A renewal is begun every 2 s, and may take 6: one that is slow, lost or turned down leaves time for the next before the
+deadline. A conflict says that somebody wrote the Lease, which is not yet that somebody took it: a label, or a renewal
+of ours whose answer was lost. So it is read again, and what it says then counts at once; nobody may lawfully have it
+before our own deadline is over. Whatever else ends the thread's work is told, and it begins anew.
 Tests: tests/adapters/kube/test_lease.py.
 """
 
@@ -25,6 +30,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from seatrial import supervision
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors
@@ -39,9 +45,9 @@ class Timing:
 
     lease_seconds: int = 15
     deadline_seconds: float = 10.0
-    renew_seconds: float = 5.0
+    renew_seconds: float = 2.0
     retry_seconds: float = 2.0
-    request_seconds: float = 4.0
+    request_seconds: float = 6.0
 
     def __post_init__(self) -> None:
         if not self.request_seconds < self.deadline_seconds < self.lease_seconds:
@@ -96,7 +102,9 @@ class Election:
         timing: Timing | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
+        tell: supervision.Tell = lambda _: None,
     ) -> None:
+        """`tell` is called by the thread."""
         self._config = config
         self._namespace = namespace
         self._name = name
@@ -105,6 +113,7 @@ class Election:
         self._timing = timing or Timing()
         self._monotonic = monotonic
         self._wall_clock = wall_clock
+        self._tell = tell
         self._thread = threading.Thread(target=self._work, name=f"lease-{name}", daemon=True)
         self._renewed = threading.Condition()
         self._stop = threading.Event()
@@ -113,6 +122,7 @@ class Election:
         self._leader_until = float("-inf")
         self._seen: _Sighting | None = None
         self._last_error: errors.ClusterError | None = None
+        self._is_contested = False
 
     def start(self) -> None:
         """Begin to stand for election."""
@@ -156,7 +166,20 @@ class Election:
     # --- the thread ----------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        asyncio.run(self._stand())
+        patience = supervision.Patience()
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                asyncio.run(self._stand())
+            except Exception as err:  # noqa: BLE001  a thread that dies would stand by, or lead, in silence
+                why, seconds = supervision.told(err), patience.pause(time.monotonic() - began)
+                self._last_error = errors.ClusterUnavailable(
+                    f"lease {self._namespace}/{self._name} is not attended to: {why}", "it is begun anew by itself"
+                )
+                self._tell(supervision.Ending(task="lease", why=why, pause_seconds=seconds))
+                self._stop.wait(seconds)
+            finally:
+                self._wake = None
 
     async def _stand(self) -> None:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
@@ -170,7 +193,6 @@ class Election:
                 with contextlib.suppress(TimeoutError):  # the usual case: nobody woke us, the next round is due
                     await asyncio.wait_for(woken.wait(), delay)
             await self._give_up(client)
-        self._wake = None
 
     async def _round(self, client: clients.Client) -> float:
         """Claim or renew once, and say when to come again."""
@@ -180,10 +202,12 @@ class Election:
             async with asyncio.timeout(self._timing.request_seconds):
                 is_ours = await self._claim(client)
         except errors.ClusterError as err:
-            if isinstance(err, errors.Conflict | errors.NotFound):
-                # Somebody else wrote it or took it away: we do not lead until we have looked and claimed again.
-                self._seen, self._leader_until = None, float("-inf")
             self._last_error = err
+            if isinstance(err, errors.NotFound):
+                # Somebody took it away, and the next to come makes it anew: that may be another, at once.
+                self._seen, self._leader_until = None, float("-inf")
+            if isinstance(err, errors.Conflict):
+                return self._contested()
             return self._timing.retry_seconds
         except TimeoutError:
             self._last_error = errors.ClusterUnavailable(
@@ -192,7 +216,7 @@ class Election:
                 "check the network and the load of the API server",
             )
             return self._timing.retry_seconds
-        self._last_error = None
+        self._last_error, self._is_contested = None, False
         if not is_ours:
             self._leader_until = float("-inf")
             return self._timing.retry_seconds
@@ -200,6 +224,12 @@ class Election:
         with self._renewed:
             self._renewed.notify_all()
         return max(0.0, self._timing.renew_seconds - (self._monotonic() - began))
+
+    def _contested(self) -> float:
+        """Somebody else wrote it: look again at once, and what is seen then decides. The second time in a row waits."""
+        self._seen = None
+        was, self._is_contested = self._is_contested, True
+        return self._timing.retry_seconds if was else 0.0
 
     async def _claim(self, client: clients.Client) -> bool:
         seen = self._seen
