@@ -11,7 +11,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seatrial.core.actions import Action, Publish, WriteNodeRecord
-from seatrial.core.campaign import Campaign, CampaignRecord, Mode, PublishStep, RolloutPhase, SourceFacts, Turn, Via
+from seatrial.core.campaign import (
+    Campaign,
+    CampaignRecord,
+    Mode,
+    PublishStep,
+    RolloutPhase,
+    SourceFacts,
+    Turn,
+    Via,
+    Watched,
+)
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
 from seatrial.core.gates import Gate, Measurement, Verdict
@@ -212,6 +222,11 @@ def a_campaign(**changes: Any) -> Campaign:
     return replace(Campaign(gates=(SMOKE,)), **changes)
 
 
+SEEN_DONE: Final[Mapping[str, Any]] = {"driver": "driver-n1-1", "loaded_at": 200.0}
+"""What a bake has noted of n1 as `a_done_node` shows it."""
+BEFORE_BAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING})
+
+
 def a_campaign_record(phase: RolloutPhase = RolloutPhase.PROPOSED, **changes: Any) -> CampaignRecord:
     """A record in a phase since 900; past the proposal n1 is the canary, we move the nodes, and OLD is the way back."""
     turns: tuple[Turn, ...] = (Turn(phase=RolloutPhase.PROPOSED, at=500.0),)
@@ -219,6 +234,7 @@ def a_campaign_record(phase: RolloutPhase = RolloutPhase.PROPOSED, **changes: An
     if phase is not RolloutPhase.PROPOSED:
         turns += (Turn(phase=RolloutPhase.CANARY, at=600.0),)
         begun = {"mode": Mode.DIRECT, "canaries": ("n1",), "baseline": ((POLICY, OLD.version),)}
+        begun["watched"] = (Watched(node="n1", **(SEEN_DONE if phase not in BEFORE_BAKING else {})),)
     return replace(CampaignRecord(phase=phase, entered_at=900.0, history=turns), **(begun | changes))
 
 

@@ -12,12 +12,13 @@ from seatrial.core.gates import GateResult, Verdict
 from tests.builders import NOW, SMOKE, a_campaign, a_campaign_record, a_measurement
 
 RECORD = a_campaign_record(RolloutPhase.BAKING, round=1, round_at=900.0, baked_seconds=100.0, baked_until=800.0)
-WELL = frozenset({"n1"})
+WELL: dict[str, str] = {}
+UNWELL = {"n1": "its driver is not Ready"}
 LATER = NOW + 600
 
 
-def looked_at(well: frozenset[str] = WELL, patience_until: float = LATER, *measured: object) -> baking.Round:
-    return baking.look_at(RECORD, a_campaign(), measured, well, patience_until, NOW)  # type: ignore[arg-type]
+def looked_at(unwell: dict[str, str] = WELL, patience_until: float = LATER, *measured: object) -> baking.Round:
+    return baking.look_at(RECORD, a_campaign(), measured, unwell, patience_until, NOW)  # type: ignore[arg-type]
 
 
 def test_a_gate_is_due_on_a_canary_that_is_well() -> None:
@@ -27,19 +28,19 @@ def test_a_gate_is_due_on_a_canary_that_is_well() -> None:
 
 
 def test_nothing_is_measured_on_a_canary_that_is_not_well() -> None:
-    found = looked_at(frozenset())
+    found = looked_at(UNWELL)
     assert (found.due, found.verdict) == ((), Verdict.PENDING)
 
 
 def test_a_canary_that_stays_unwell_has_failed() -> None:
-    found = looked_at(frozenset(), NOW)
+    found = looked_at(UNWELL, NOW)
     assert found.of(Verdict.FAILED) == (
         GateResult(
             gate=baking.READINESS,
             node="n1",
             round=1,
             verdict=Verdict.FAILED,
-            detail="its driver or its validator is not Ready",
+            detail="its driver is not Ready",
             at=NOW,
         ),
     )

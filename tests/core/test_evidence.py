@@ -11,27 +11,31 @@ import pytest
 
 from seatrial.core.actions import StartProbe, WriteRolloutRecord
 from seatrial.core.baking import READINESS
-from seatrial.core.campaign import CampaignRecord, Point, RolloutPhase
+from seatrial.core.campaign import CampaignRecord, Mode, Point, RolloutPhase, Watched
 from seatrial.core.course import Course
 from seatrial.core.decide import decide
 from seatrial.core.explain import next_step
+from seatrial.core.explain import why as why_of
 from seatrial.core.gates import GateResult, Measurement, Verdict
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.invariants import broken
 from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import NodeSeen, Snapshot
+from seatrial.core.snapshot import DriverPod, GpuOffer, NodeSeen, Snapshot
 from tests.builders import (
     NEW,
     NOW,
+    OLD,
     a_campaign,
     a_campaign_record,
     a_decision,
     a_done_node,
     a_measurement,
+    a_new_driver,
     a_node,
     a_snapshot,
     an_intent,
+    an_old_node,
     an_operator,
 )
 
@@ -179,3 +183,142 @@ def test_a_verdict_that_was_written_down_outlives_its_job() -> None:
     first = course_of(seen_at(record, measurements=(a_measurement(), pending)), careful(gates=gates)).record
     done = replace(pending, verdict=Verdict.PASSED)
     assert course_of(seen_at(first, measurements=(done,)), careful(gates=gates)).record.phase is RolloutPhase.BAKING
+
+
+# ── what befalls a canary ────────────────────────────────────────────────────────────────────────────────────────────
+
+EIGHT = GpuOffer(resources=(("nvidia.com/gpu", 8),))
+SEVEN = GpuOffer(resources=(("nvidia.com/gpu", 7),))
+SIGNS: dict[str, Any] = {"boot_id": "b0", "ready_at": 50.0}
+
+
+def a_driver_of(started_at: float = 150.0, **changes: Any) -> DriverPod:
+    return a_new_driver(**({"started_at": started_at} | changes))
+
+
+def watched_canary(**changes: Any) -> NodeSeen:
+    """The canary as the bake knows it: eight GPUs before and after, one boot, one start of its driver."""
+    facts: dict[str, Any] = {"offer": EIGHT, "driver": a_driver_of(), "record": {"before": EIGHT}} | SIGNS
+    return canary(**(facts | changes))
+
+
+NOTED = Watched(
+    node="n1", before=EIGHT, boot_id="b0", ready_at=50.0, driver="driver-n1-1", started_at=150.0, loaded_at=200.0
+)
+BAKES = a_campaign_record(
+    RolloutPhase.BAKING, **(BAKING | {"watched": (NOTED,), "baked_seconds": 10 * HOUR, "well_since": 900.0})
+)
+
+
+def delegated(record: CampaignRecord) -> CampaignRecord:
+    return replace(record, mode=Mode.DELEGATED)
+
+
+def test_a_canary_that_is_as_it_was_is_not_written_down_again() -> None:
+    assert course_of(seen_at(BAKES, watched_canary()), careful()).record == BAKES
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"boot_id": "b1"}, "canary n1 rebooted"),
+        ({"driver": a_driver_of(started_at=190.0)}, "the driver of canary n1 started anew"),
+        ({"driver": a_driver_of(uid="driver-n1-2")}, "the driver of canary n1 started anew"),
+    ],
+    ids=["reboot", "restart in place", "another pod"],
+)
+def test_a_canary_that_was_gone_between_two_looks_begins_its_evidence_anew(changes: dict[str, Any], why: str) -> None:
+    course = course_of(seen_at(BAKES, watched_canary(**changes)), careful())
+    record = course.record
+    assert (record.baked_seconds, record.well_since, record.setback) == (0.0, NOW, why)
+    told = course_of(seen_at(record, watched_canary(**changes)), careful())
+    assert codes(told) == [HoldCode.BAKING]
+    assert why_of(told.holds[0]).endswith(f"to go; evidence began anew when {why}")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"ready_at": 70.0}, {"driver": a_driver_of(ready_since=250.0)}],
+    ids=["the node was NotReady", "the driver was not Ready"],
+)
+def test_a_canary_that_was_not_ready_between_two_looks_has_proven_nothing_since_the_last_round(
+    changes: dict[str, Any],
+) -> None:
+    record = course_of(seen_at(BAKES, watched_canary(**changes)), careful()).record
+    assert (record.baked_seconds, record.well_since) == (10 * HOUR, NOW)
+    asked = replace(record, round=2, round_at=4500.0, gates=())
+    passed = (a_measurement(round=2),)
+    counted = course_of(seen_at(asked, watched_canary(**changes), measurements=passed), careful(), 4600.0).record
+    assert counted.baked_seconds == 10 * HOUR + (4600.0 - NOW)
+
+
+UNWELL: list[tuple[dict[str, Any], str]] = [
+    ({"is_ready": False}, "the node is NotReady, and an upgrade could not finish on it"),
+    ({"offer": SEVEN}, "the node offers less than before the upgrade: nvidia.com/gpu 7 of 8"),
+    ({"validator": None}, "the node has no running validator pod, and unproven is not proven"),
+    ({"driver": a_driver_of(is_ready=False, ready_since=None)}, "driver pod driver-n1 is not ready"),
+]
+
+
+@pytest.mark.parametrize("mode", [Mode.DIRECT, Mode.DELEGATED])
+@pytest.mark.parametrize(("changes", "why"), UNWELL, ids=["NotReady", "short of a GPU", "unproven", "driver down"])
+def test_a_canary_that_is_not_well_between_two_rounds_is_told_and_fails_when_it_stays_so(
+    changes: dict[str, Any], why: str, mode: Mode
+) -> None:
+    state = {"record": None, "nvidia_state": "upgrade-done"} if mode is Mode.DELEGATED else {}
+    node = watched_canary(**(changes | state))
+    operator = FORWARD if mode is Mode.DIRECT else replace(FORWARD, is_auto_upgrading=True)
+    first = replace(seen_at(replace(BAKES, mode=mode), node), operator=operator)
+    record = course_of(first, careful()).record
+    assert (record.unwell_since, record.baked_seconds) == (NOW, 10 * HOUR)
+    seen = replace(seen_at(record, node), operator=operator)
+    course = course_of(seen, careful(), NOW + 60)
+    assert (course.record, codes(course)) == (record, [HoldCode.CANARY_UNWELL])
+    assert dict(course.holds[0].params)["why"] == why
+    assert course.wake_at == NOW + 1800 + 600
+    undone = course_of(seen, careful(), NOW + 1800 + 600).record
+    assert (undone.phase, undone.why) == (RolloutPhase.REVERTING, f"gate readiness failed on n1: {why}")
+    asked = course_of(seen, ASKED_FIRST, NOW + 1800 + 600)
+    assert codes(asked) == [HoldCode.ROLLBACK_PENDING]
+
+
+def test_a_canary_that_is_well_again_in_time_goes_on_and_the_time_between_is_no_evidence() -> None:
+    record = course_of(seen_at(BAKES, watched_canary(offer=SEVEN)), careful()).record
+    back = course_of(seen_at(record, watched_canary()), careful(), NOW + 900).record
+    assert (back.unwell_since, back.well_since, back.baked_seconds) == (0.0, NOW + 900, 10 * HOUR)
+    assert codes(course_of(seen_at(back, watched_canary()), careful(), NOW + 901)) == [HoldCode.BAKING]
+
+
+def test_a_round_is_not_begun_while_a_canary_is_not_well() -> None:
+    record = course_of(seen_at(BAKES, watched_canary(is_ready=False)), careful(), 4400.0).record
+    course = course_of(seen_at(record, watched_canary(is_ready=False)), careful(), 4600.0)
+    assert (course.record.round, codes(course)) == (1, [HoldCode.CANARY_UNWELL])
+
+
+def test_an_outage_of_ours_fails_no_canary_that_bakes() -> None:
+    record = replace(BAKES, watched=(replace(NOTED, lack=HoldCode.NODE_NOT_READY),), unwell_since=NOW)
+    seen = seen_at(record, watched_canary(is_ready=False), attentive_since=90_000.0)
+    assert codes(course_of(seen, careful(), 90_001.0)) == [HoldCode.CANARY_UNWELL]
+
+
+def test_a_loss_that_somebody_accepts_is_none() -> None:
+    seen = seen_at(BAKES, watched_canary(offer=SEVEN, is_loss_accepted=True))
+    assert course_of(seen, careful()).record == BAKES
+
+
+def test_what_the_canaries_offer_is_written_down_before_they_are_touched() -> None:
+    nodes = (an_old_node(offer=EIGHT), an_old_node("n2", offer=EIGHT))
+    seen = a_snapshot(*nodes, campaign=a_campaign_record(), operator=an_operator(OLD.version))
+    record = course_of(seen, careful()).record
+    assert (record.phase, record.watched) == (RolloutPhase.CANARY, (Watched(node="n1", before=EIGHT),))
+
+
+def test_a_record_of_a_release_that_did_not_watch_begins_to_count_now() -> None:
+    record = course_of(seen_at(replace(BAKES, watched=(), well_since=0.0), watched_canary()), careful()).record
+    assert (record.baked_seconds, record.well_since, record.setback) == (10 * HOUR, NOW, "")
+
+
+def test_a_canary_that_is_not_well_in_a_round_is_told_as_well() -> None:
+    asked = replace(BAKES, round=2, round_at=950.0, gates=())
+    course = course_of(seen_at(asked, watched_canary(offer=SEVEN)), careful())
+    assert codes(course) == [HoldCode.CANARY_UNWELL, HoldCode.GATES_RUNNING]

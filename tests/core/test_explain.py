@@ -216,6 +216,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         CAREFUL,
     ),
     HoldCode.BAKING: (at(RolloutPhase.BAKING, record={"baked_until": 900.0, "baked_seconds": 3600.0}), CAREFUL),
+    HoldCode.CANARY_UNWELL: (
+        at(RolloutPhase.BAKING, a_done_node(is_ready=False), record={"baked_until": 900.0}),
+        CAREFUL,
+    ),
     HoldCode.WAVE_AT_WORK: (
         at(RolloutPhase.WAVING, a_done_node(canary_of="spring"), a_node("n2", NodePhase.UPGRADE_REQUIRED)),
         CAREFUL,

@@ -642,7 +642,6 @@ def test_our_cordon_is_taken_away_with_the_last_record_in_one_write() -> None:
         old_pod="",
         failed_revision="",
         failures=0,
-        before=None,
     )
     assert step_node(node, some_orders(), NOW) == expected
 

@@ -78,11 +78,13 @@ def test_what_an_attempt_has_gathered_is_remembered_on_its_way() -> None:
     assert open_phase(node, NodePhase.POD_RESTART_REQUIRED, NOW) == opening(node, NodePhase.POD_RESTART_REQUIRED)
 
 
-def test_what_an_attempt_has_gathered_is_forgotten_when_the_node_is_done() -> None:
+def test_what_an_attempt_has_gathered_is_forgotten_when_the_node_is_done_but_for_what_it_offered() -> None:
     node = a_node(phase=NodePhase.UNCORDON_REQUIRED, attempt=3, is_cordoned=True, record=GATHERED | {"paused": ()})
     assert open_phase(node, NodePhase.UPGRADE_DONE, NOW) == Step(
         action=WriteNodeRecord(
-            node="n1", record=NodeRecord(phase=NodePhase.UPGRADE_DONE, attempt=3, entered_at=NOW), expect="7"
+            node="n1",
+            record=NodeRecord(phase=NodePhase.UPGRADE_DONE, attempt=3, entered_at=NOW, before=GATHERED["before"]),
+            expect="7",
         )
     )
 
@@ -342,3 +344,10 @@ def test_a_symptom_nobody_knows_is_no_diagnosis() -> None:
 
 def test_a_kernel_nobody_tells_of_is_not_made_up() -> None:
     assert kernel_of(a_node().facts) == ""
+
+
+def test_who_accepts_a_loss_does_not_find_it_missing_afterwards() -> None:
+    node = a_node(phase=NodePhase.UNCORDON_REQUIRED, is_loss_accepted=True, record=GATHERED)
+    action = open_phase(node, NodePhase.UPGRADE_DONE, NOW).action
+    assert isinstance(action, WriteNodeRecord)
+    assert action.record.before is None

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube import models, rollout_records
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, RolloutRecord, Summary
+from seatrial.core.snapshot import Admission, GpuOffer, RolloutRecord, Summary
 from seatrial.testbed import errors
 from seatrial.testbed.control_plane import ControlPlane
 
@@ -436,6 +436,27 @@ def a_record(**fields: Any) -> CampaignRecord:
         round_at=1767323040.001,
         baked_seconds=3599.9990000724792,
         baked_until=1767323041.999,
+        watched=(
+            Watched(
+                node="gpu-01",
+                before=GpuOffer(
+                    resources=(("nvidia.com/gpu", 8),),
+                    mig_config="all-1g.5gb",
+                    runtime_handlers=("nvidia",),
+                    has_dra_plugin=True,
+                    has_slices=True,
+                ),
+                boot_id="b0",
+                ready_at=1767323000.0,
+                driver="uid-1",
+                started_at=1767323001.0,
+                loaded_at=1767323002.0,
+                lack="node-not-ready",
+            ),
+        ),
+        well_since=1767323003.5,
+        unwell_since=1767323004.5,
+        setback="canary gpu-01 rebooted",
         tag_base="v2026-01-stable",
         date="2026-01-02",
         why="it smokes",

@@ -483,7 +483,7 @@ def test_a_driver_that_fails_never_gets_ready() -> None:
 def test_a_new_node_is_healthy_and_wants_another_driver() -> None:
     node = new_node("n1", running=OLD, wanted=NEW, gpu_pod_count=2, at=100.0)
     pods = tuple(a_gpu_pod(number, name=f"train-n1-{number}", uid=f"pod-n1-{number}") for number in range(2))
-    assert node == a_node(resource_version="1", pods=pods)
+    assert node == a_node(resource_version="1", pods=pods, ready_at=100.0, boot_id="n1-boot-0")
 
 
 def test_a_new_node_with_everything_is_proven_and_does_nothing_by_itself() -> None:
@@ -548,6 +548,7 @@ def test_after_a_reboot_the_same_pods_start_anew_and_nothing_is_proven() -> None
     assert after.driver is not None
     assert facts.driver is not None
     assert (after.is_ready, after.driver.uid, after.driver.is_ready) == (True, facts.driver.uid, False)
+    assert (after.boot_id, after.ready_at) == ("n1-boot-1", 500.0)
     assert after.driver.restart_count == 1
     assert why_unproven(after, None) is not None
     assert dict(after.offer.resources) == {GPU: 0}

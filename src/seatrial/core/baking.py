@@ -1,17 +1,17 @@
 """Rounds of gates, and what the bake counts as evidence.
 
-Gates are asked in rounds. The time between two rounds counts as evidence when the later of them passed and we were
-looking all the while: a gate that cannot be measured, a canary that is not well, an outage of ours or of the API server
-lengthen the bake, they never shorten the evidence. Tests: tests/core/test_baking.py
+Gates are asked in rounds. The time between two rounds counts as evidence when the later of them passed, we were looking
+all the while, and nothing befell a canary (watching.py): a gate that cannot be measured, a canary that is not well, an
+outage of ours or of the API server lengthen the bake, they never shorten the evidence. Tests: tests/core/test_baking.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from seatrial.core.campaign import Campaign, CampaignRecord
-from seatrial.core.gates import GateResult, Judged, Measurement, Verdict, detail_max, judge, worst
+from seatrial.core.gates import DETAIL_MAX, GateResult, Judged, Measurement, Verdict, detail_max, judge, worst
 from seatrial.core.instants import Instant
 
 READINESS = "readiness"
@@ -38,20 +38,20 @@ def look_at(
     record: CampaignRecord,
     campaign: Campaign,
     measured: Iterable[Measurement],
-    well: frozenset[str],
+    unwell: Mapping[str, str],
     patience_until: Instant,
     now: Instant,
 ) -> Round:
-    """How the current round stands; `well` are the canaries seen to be well, the others have until then to be."""
+    """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be."""
     tried = tuple(measured)
     length_max = detail_max(len(record.canaries) * len(campaign.gates))
     results: list[GateResult] = []
     due: list[tuple[str, str, int]] = []
     for node in record.canaries:
-        is_well = node in well
+        is_well = node not in unwell
         verdict = Verdict.PASSED if is_well else Verdict.PENDING if now < patience_until else Verdict.FAILED
-        detail = "" if is_well else "its driver or its validator is not Ready"
-        results.append(_result(READINESS, node, record, Judged(verdict=verdict, detail=detail), now))
+        readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
+        results.append(_result(READINESS, node, record, readiness, now))
         for gate in campaign.gates:
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
             if judged.due is not None and is_well:
@@ -84,11 +84,12 @@ def next_round(record: CampaignRecord, now: Instant) -> CampaignRecord:
 
 
 def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> CampaignRecord:
-    """The record after a round that passed: the time since the round before it is evidence, as far as we looked.
+    """The record after a round that passed: the time since the round before it is evidence, as far as we looked and
+    nothing befell a canary.
 
     The round is accounted for, also where the clock was put back since it began; else it would be in every pass.
     """
-    since = max(record.baked_until, attentive_since)
+    since = max(record.baked_until, attentive_since, record.well_since)
     seconds = record.baked_seconds + max(0.0, now - since)
     return replace(record, baked_seconds=seconds, baked_until=max(now, record.round_at))
 
@@ -106,5 +107,6 @@ def is_ended(record: CampaignRecord, campaign: Campaign) -> bool:
 def round_due_at(record: CampaignRecord, campaign: Campaign) -> Instant:
     """When the next round is due: after the interval, or as soon as it would complete the evidence."""
     every_seconds, left_seconds = campaign.bake.every_seconds, campaign.bake.seconds - record.baked_seconds
-    wait_seconds = min(every_seconds, left_seconds) if left_seconds > 0 else every_seconds
-    return max(record.round_at, record.baked_until) + wait_seconds
+    last_at = max(record.round_at, record.baked_until)
+    complete_at = max(last_at, record.well_since) + left_seconds
+    return min(last_at + every_seconds, complete_at) if left_seconds > 0 else last_at + every_seconds

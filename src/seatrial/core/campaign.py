@@ -16,8 +16,9 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.gates import Gate, GateResult
-from seatrial.core.instants import Instant
+from seatrial.core.instants import ApiInstant, Instant
 from seatrial.core.matrix import Component
+from seatrial.core.offers import GpuOffer
 from seatrial.core.policy import Share
 
 HOUR: Final = 3600.0
@@ -184,6 +185,25 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A canary as it was last seen, by signs that stay when something came and went; watching.py has the rules."""
+
+    node: str
+    before: GpuOffer = field(default_factory=GpuOffer)
+    """What it offered before anything was done to it."""
+    boot_id: str = ""
+    ready_at: ApiInstant | None = None
+    driver: str = ""
+    """The uid of its driver pod."""
+    started_at: ApiInstant | None = None
+    """When the driver's container started."""
+    loaded_at: ApiInstant | None = None
+    """Since when the driver has been usable."""
+    lack: str = ""
+    """What was missing from the proof that it is well, by its hold code; empty when nothing was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRecord:
     """What we wrote down of a campaign, in the status of its GPURollout."""
 
@@ -208,6 +228,14 @@ class CampaignRecord:
     baked_seconds: float = 0.0
     """Evidence: how long the canary was seen to be well."""
     baked_until: Instant = 0.0
+    watched: tuple[Watched, ...] = ()
+    """The canaries as they were last seen."""
+    well_since: Instant = 0.0
+    """Since when nothing has befallen them."""
+    unwell_since: Instant = 0.0
+    """Since when one of them has not been well; 0 while all are."""
+    setback: str = ""
+    """Why evidence last began anew."""
     tag_base: str = ""
     """The name of the tag to be, fixed when promotion begins: a crash at midnight must not make two."""
     date: str = ""

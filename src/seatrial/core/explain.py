@@ -184,8 +184,12 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "It is asked again by itself, and the time until then is no evidence; see the gate's Job and its image.",
     ),
     HoldCode.BAKING: _says(
-        "the canary bakes: well for {hours} of {asked} hours, {left} to go",
+        "the canary bakes: well for {hours} of {asked} hours, {left} to go{setback_text}",
         "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",
+    ),
+    HoldCode.CANARY_UNWELL: _says(
+        "canary {node} was well and is not any more: {why}; nothing counts as evidence until it is",
+        "{mend}. Unless it is well again in time, the rollout is undone.",
     ),
     HoldCode.WAVE_AT_WORK: _says(
         "wave {wave} of {waves} is at work, nodes left: {left}", "See `seatrial status -w` for how it goes."
@@ -501,6 +505,7 @@ def _fill(text: str, held: Hold) -> str:
     reason = params.get("why", "")
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
     params["reason_text"] = f": {reason}" if reason else ""
+    params["setback_text"] = f"; evidence began anew when {params['setback']}" if params.get("setback") else ""
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""

@@ -11,16 +11,15 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final, assert_never
 
-from seatrial.core import baking, by_hand
+from seatrial.core import baking, by_hand, explain, watching
 from seatrial.core.actions import CampaignAct, StartProbe
 from seatrial.core.campaign import CampaignRecord, Mode, Point, RolloutPhase
 from seatrial.core.course import Course, a_few, fail, turn_to
 from seatrial.core.gates import TRIES_MAX, Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
-from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import NodePhase
-from seatrial.core.standing import Standing, wants
+from seatrial.core.standing import wants
 from seatrial.core.views import View
 
 EVIDENCE_MAX: Final = 2_000
@@ -53,7 +52,14 @@ def step_gating(view: View) -> Course:
         case Verdict.FAILED:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case Verdict.PASSED:
-            return turn_to(view, RolloutPhase.BAKING, gates=looked.results, baked_until=view.now)
+            return turn_to(
+                view,
+                RolloutPhase.BAKING,
+                gates=looked.results,
+                baked_until=view.now,
+                watched=watching.look(view),
+                well_since=view.now,
+            )
         case Verdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case Verdict.PENDING:
@@ -66,6 +72,7 @@ def step_baking(view: View) -> Course:
     lost = _lost_canaries(view)
     if lost:
         return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+    view = replace(view, record=watching.noticed(view))
     record, now = view.record, view.now
     if record.baked_until >= record.round_at:  # the last round is over and accounted for
         return _between_rounds(view)
@@ -79,13 +86,16 @@ def step_baking(view: View) -> Course:
         case Verdict.UNKNOWN:
             return Course(record=baking.uncounted(record, now))
         case Verdict.PENDING:
-            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+            told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
+            return Course(record=record, acts=_probes(view, looked), holds=(*told, _running(view, looked)))
         case _:
             assert_never(looked.verdict)
 
 
 def _between_rounds(view: View) -> Course:
     record, campaign = view.record, view.campaign
+    if record.unwell_since:
+        return _wait_until_well(view)
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
     has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
@@ -103,14 +113,27 @@ def _between_rounds(view: View) -> Course:
     if unknown:
         return Course(record=record, holds=(_unmeasured(view, unknown[0].gate, unknown[0].node, due_at),))
     left_seconds = campaign.bake.seconds - record.baked_seconds
+    setback = {"setback": record.setback} if record.setback else {}
     told = view.hold(
         HoldCode.BAKING,
+        **setback,
         hours=f"{record.baked_seconds / 3600:.1f}",
         asked=f"{campaign.bake.seconds / 3600:.1f}",
         left=f"{left_seconds / 3600:.1f}",
         until=due_at,
     )
     return Course(record=record, holds=(told,))
+
+
+def _wait_until_well(view: View) -> Course:
+    """A canary is not well between two rounds: it has its time to be again, and that is no evidence."""
+    record, until = view.record, _patience_until(view)
+    if view.now < until:
+        return Course(record=record, holds=watching.told(view, until))
+    results = tuple(each for each in _look(view).results if each.gate == baking.READINESS)
+    others = tuple(each for each in record.gates if each.gate != baking.READINESS)
+    failed = replace(record, gates=(*results, *others))
+    return fail(view, why_failed(failed), is_final=True, gates=failed.gates)
 
 
 def _lost_canaries(view: View) -> str:
@@ -133,17 +156,22 @@ def _lost_canaries(view: View) -> str:
 
 
 def _look(view: View) -> baking.Round:
-    """How the round stands. A canary that is not well has as long as a validation may take, then it has failed."""
-    well = frozenset(name for name in view.record.canaries if _is_well(view, name))
-    patience_until = _attentive_since(view) + view.intent.validation_timeout_seconds
-    return baking.look_at(view.record, view.campaign, view.seen.measurements, well, patience_until, view.now)
+    """How the round stands."""
+    unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
+    return baking.look_at(view.record, view.campaign, view.seen.measurements, unwell, _patience_until(view), view.now)
 
 
-def _is_well(view: View, name: str) -> bool:
-    """Whether a canary is done, and proven still; of NVIDIA's controller no more than its word can be had."""
-    node = view.nodes[name]
-    is_proven = view.mode is Mode.DELEGATED or why_unproven(node.facts, node.record) is None
-    return view.standing(name) is Standing.DONE and is_proven
+def _patience_until(view: View) -> Instant:
+    """Until when a canary that is not well may be so before it has failed.
+
+    One that was just upgraded has as long as a validation may take. One that was well may be on its way up from a
+    reboot, and loads its driver first.
+    """
+    record, intent = view.record, view.intent
+    if not record.unwell_since:
+        return _attentive_since(view) + intent.validation_timeout_seconds
+    since = max(record.unwell_since, record.entered_at, view.seen.attentive_since)
+    return since + intent.restart_timeout_seconds + intent.validation_timeout_seconds
 
 
 def _attentive_since(view: View) -> Instant:

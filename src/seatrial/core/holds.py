@@ -56,6 +56,7 @@ class HoldCode(StrEnum):
     GATES_RUNNING = "gates-running"
     GATE_UNKNOWN = "gate-unknown"
     BAKING = "baking"
+    CANARY_UNWELL = "canary-unwell"
     WAVE_AT_WORK = "wave-at-work"
     WAVE_PAUSE = "wave-pause"
     PROMOTION_PENDING = "promotion-pending"

@@ -23,9 +23,8 @@ from seatrial.core.actions import Operand, ReleaseMaintenance, Request, RequestM
 from seatrial.core.clearing import Exit
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.phases import FailureCode, is_under_way
-from seatrial.core.readiness import is_running_wanted, why_unproven
+from seatrial.core.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.snapshot import (
-    GpuOffer,
     Instant,
     Maintenance,
     NodeFacts,
@@ -219,7 +218,7 @@ def _step_waiting_for_turn(node: NodeSeen, orders: Orders, now: Instant) -> Step
         return Step(hold=why_not)
     if not is_admitted:
         return WISH
-    before = record.before or _offer(facts)
+    before = record.before or offered(facts)
     if orders.intent.requestor is not None:
         return open_phase(node, NodePhase.NODE_MAINTENANCE_REQUIRED, now, before=before)
     if facts.is_restart_enough and not record.is_requested and not facts.awaits_safe_load and not record.old_pod:
@@ -246,11 +245,6 @@ def why_not_startable(node: NodeSeen) -> Hold | None:
     return None
 
 
-def _offer(facts: NodeFacts) -> GpuOffer:
-    """What the node offers now, as we want to find it afterwards."""
-    return replace(facts.offer, has_dra_plugin=facts.dra is not None, has_slices=bool(facts.published))
-
-
 # ── under way ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -260,7 +254,7 @@ def _step_cordoning(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
     if node.name in orders.recalled or why_not_startable(node) is not None:
         return new_attempt(node, orders, now)
-    before = record_of(node).before or _offer(node.facts)
+    before = record_of(node).before or offered(node.facts)
     return open_phase(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, now, cordon=True, before=before)
 
 

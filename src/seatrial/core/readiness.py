@@ -11,6 +11,7 @@ Tests: tests/core/test_readiness.py
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from seatrial.core.holds import HoldCode
@@ -25,12 +26,40 @@ class Lack(NamedTuple):
     params: dict[str, object]
 
 
-def why_unproven(facts: NodeFacts, record: NodeRecord | None) -> Lack | None:
+def offered(facts: NodeFacts) -> GpuOffer:
+    """What the node offers now, as we want to find it afterwards."""
+    return replace(facts.offer, has_dra_plugin=facts.dra is not None, has_slices=bool(facts.published))
+
+
+def why_doubted(facts: NodeFacts, before: GpuOffer | None) -> Lack | None:
+    """What speaks against a node that others have called done; None when nothing does.
+
+    Others have their own proof, so no more is asked than that what was there is still there.
+    """
+    return next(_doubts(facts, before), None)
+
+
+def _doubts(facts: NodeFacts, before: GpuOffer | None) -> Iterator[Lack]:
+    if not facts.is_ready:
+        yield Lack(HoldCode.NODE_NOT_READY, {})
+    if facts.driver is None:
+        yield Lack(HoldCode.DRIVER_POD_MISSING, {})
+    elif not is_running_wanted(facts):
+        yield Lack(HoldCode.DRIVER_NOT_READY, {"pod": facts.driver.name, "trouble": facts.driver.trouble})
+    if facts.validator is None or facts.validator.is_terminating:
+        yield Lack(HoldCode.VALIDATOR_MISSING, {})
+    elif not facts.validator.is_ready:
+        yield Lack(HoldCode.VALIDATOR_NOT_READY, {"pod": facts.validator.name})
+    yield from _offer_lacks(facts, before)
+
+
+def why_unproven(facts: NodeFacts, record: NodeRecord | None, before: GpuOffer | None = None) -> Lack | None:
     """The first thing that is missing from the proof; None when nothing is.
 
-    The record says what the node offered before we touched it, and which labels come back with our own next write.
+    The record says what the node offered before we touched it, and which labels come back with our own next write;
+    `before` says the former where there is no record.
     """
-    before = record.before if record else None
+    before = record.before if record else before
     ours = dict(record.paused) if record and record.phase not in RESUMING else {}
     return next(_lacks(facts, before, [label for label in facts.paused_labels if label not in ours]), None)
 

@@ -33,6 +33,7 @@ from seatrial.core import (
     preflight,
     prepulling,
     publishing,
+    watching,
     waves,
 )
 from seatrial.core.actions import Promote
@@ -125,7 +126,14 @@ def _propose(view: View) -> Course:
     if holds:
         return Course(record=view.record, holds=holds)
     before = by_hand.before(view) if view.mode is Mode.BY_HAND else publishing.baseline(view)
-    return turn_to(view, RolloutPhase.CANARY, mode=view.mode, canaries=chosen, baseline=before)
+    return turn_to(
+        view,
+        RolloutPhase.CANARY,
+        mode=view.mode,
+        canaries=chosen,
+        watched=watching.begun(view, chosen),
+        baseline=before,
+    )
 
 
 def _move_canaries(view: View) -> Course:
@@ -140,7 +148,16 @@ def _move_canaries(view: View) -> Course:
     if all(how is Standing.DONE for how in standing.values()):
         # A round's number is never used again: what was measured for it before is of the canary as it was then.
         number = record.round + 1
-        return turn_to(view, RolloutPhase.GATING, round=number, round_at=view.now, gates=(), baked_seconds=0.0)
+        return turn_to(
+            view,
+            RolloutPhase.GATING,
+            round=number,
+            round_at=view.now,
+            gates=(),
+            baked_seconds=0.0,
+            unwell_since=0.0,
+            setback="",
+        )
     waiting = _waits_for_source(view)
     acts, holds = marks.prepare(view, _with_units(view, record.canaries))
     if waiting is None and not holds:
@@ -181,8 +198,10 @@ def _replace_canaries(view: View, gone: list[str]) -> Course:
         return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=len(gone), found=0, why=""),))
     why = f"canary {', '.join(gone)} is gone" + (f"; {', '.join(found)} goes first instead" if found else "")
     canaries = tuple(sorted((*left, *found)))
+    watched = (*(each for each in view.record.watched if each.node in left), *watching.begun(view, found))
     turn = Turn(phase=RolloutPhase.CANARY, at=view.now, why=why)
-    return Course(record=replace(view.record, canaries=canaries, history=remembered(view.record, turn)))
+    new = replace(view.record, canaries=canaries, watched=watched, history=remembered(view.record, turn))
+    return Course(record=new)
 
 
 def _wave(view: View) -> Course:

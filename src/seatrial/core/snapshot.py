@@ -23,6 +23,7 @@ from seatrial.core.consumers import GpuUse
 from seatrial.core.gates import Measurement
 from seatrial.core.instants import ApiInstant as ApiInstant
 from seatrial.core.instants import Instant as Instant
+from seatrial.core.offers import GpuOffer as GpuOffer
 from seatrial.core.owners import DriverClaim
 from seatrial.core.policy import PolicyWish
 from seatrial.core.troubles import Symptom
@@ -177,19 +178,6 @@ class Maintenance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuOffer:
-    """What a node offers the users of its GPUs. Remembered before the work, so that afterwards nothing is less."""
-
-    resources: tuple[tuple[str, int], ...] = ()
-    """Allocatable nvidia.com/… resources and their counts: whole GPUs and MIG slices."""
-    mig_config: str = ""
-    runtime_handlers: tuple[str, ...] = ()
-    """NVIDIA's handlers of the container runtime, where the kubelet tells of them."""
-    has_dra_plugin: bool = False
-    has_slices: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
     """What can be observed of one node, joined from nodes, pods, revisions, claims and the operator's resources."""
 
@@ -199,6 +187,10 @@ class NodeFacts:
     """Not compared: whoever changes a label changes the resource version."""
     is_cordoned: bool = False
     is_ready: bool = True
+    ready_at: ApiInstant | None = None
+    """When it last became Ready or ceased to be; None where nobody says."""
+    boot_id: str = ""
+    """Which boot of the machine this is, in the kubelet's word; another one after every reboot."""
     is_skipped: bool = False
     skipped_by: str = ""
     """The rollout whose skip label it is; empty when a person set it, or there is none."""

@@ -81,8 +81,11 @@ def open_phase(
         raise CoreBug(f"{node.name}: {before} may not be followed by {phase}; see TRANSITIONS in core/phases.py.")
     was_ours = before is not None and before.is_cordon_ours
     is_done, has_failed = phase is NodePhase.UPGRADE_DONE, phase is NodePhase.UPGRADE_FAILED
-    # What an attempt has gathered is remembered until the node is done.
-    kept = before if before is not None and not is_done else NodeRecord(phase=phase, attempt=attempt, entered_at=now)
+    # What an attempt has gathered is remembered until the node is done; what it offered before, until the next one, so
+    # that a GPU lost after the proof is missed. Who accepts a loss has the node measured anew.
+    offer = before.before if before is not None and not facts.is_loss_accepted else None
+    blank = NodeRecord(phase=phase, attempt=attempt, entered_at=now, before=offer)
+    kept = before if before is not None and not is_done else blank
     record = replace(
         kept,
         phase=phase,

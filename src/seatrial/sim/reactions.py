@@ -493,6 +493,8 @@ def rebooted(facts: NodeFacts, at: ApiInstant) -> NodeFacts:
     return replace(
         touched(facts),
         is_ready=True,
+        ready_at=at,
+        boot_id=_successor(facts.boot_id or f"{facts.name}-boot-0"),
         driver=driver,
         validator=validator,
         dra=plugin,
@@ -564,6 +566,8 @@ def new_node(
         resource_version="1",
         labels={**deploy, **({COUNT_LABEL: str(gpu_count)} if gpu_count else {}), **(labels or {})},
         is_cordoned=is_cordoned,
+        ready_at=at,
+        boot_id=f"{name}-boot-0",
         wanted=wanted,
         driver=driver,
         validator=ValidatorPod(

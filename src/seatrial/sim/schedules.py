@@ -500,11 +500,11 @@ class _Play:
         world, judge = self.world, self.judge
         match what:
             case "node lost for a while":
-                return (lambda: self._touch(name, is_ready=False)), (lambda: self._touch(name, is_ready=True))
+                return (lambda: self._fall_silent(name)), (lambda: self._come_back(name))
             case "node lost for good":
-                return (lambda: self._touch(name, is_ready=False)), None
+                return (lambda: self._fall_silent(name)), None
             case "node reboots":
-                return (lambda: self._touch(name, is_ready=False)), (lambda: self._reboot(name))
+                return (lambda: self._fall_silent(name)), (lambda: self._reboot(name))
             case "admin cordons":
                 return (lambda: self._admin_cordons(name)), None
             case "admin uncordons":
@@ -538,6 +538,12 @@ class _Play:
 
     def _touch(self, name: str, **changes: Any) -> None:
         self.world.change(name, lambda node: replace(node, facts=replace(node.facts, **changes)))
+
+    def _fall_silent(self, name: str) -> None:
+        self._touch(name, is_ready=False, ready_at=self.world.time)
+
+    def _come_back(self, name: str) -> None:
+        self._touch(name, is_ready=True, ready_at=self.world.time)
 
     def _reboot(self, name: str) -> None:
         self.judge.shaken[name] = self.world.time

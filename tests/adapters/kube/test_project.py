@@ -106,6 +106,12 @@ def test_what_the_kubelet_says_of_its_node_is_known_and_nobody_says_it_better() 
     )
 
 
+def test_which_boot_a_node_is_in_and_since_when_it_is_ready_are_facts() -> None:
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-02T03:04:05Z"}
+    facts = seen_with(status={"nodeInfo": {"bootID": "4ea8ec19"}, "conditions": [ready]})
+    assert (facts.boot_id, facts.is_ready, facts.ready_at) == ("4ea8ec19", False, 1767323045.0)
+
+
 def test_a_skip_label_with_our_name_is_ours_and_a_name_without_the_label_is_nobodys() -> None:
     noted = {keys.SKIPPED_BY_ANNOTATION: "spring"}
     node = objects.a_node(labels={keys.SKIP_LABEL: "true"})

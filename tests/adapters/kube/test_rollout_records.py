@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.kube import models, rollout_records
 from seatrial.adapters.kube.records import text_of
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told
+from seatrial.core.snapshot import Admission, GpuOffer, Rebuff, RolloutRecord, Summary, Told
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
 LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"
@@ -30,6 +30,24 @@ GATES = st.builds(
     verdict=st.sampled_from(Verdict),
     detail=st.text(),
     at=INSTANTS,
+)
+WATCHED = st.builds(
+    Watched,
+    node=st.text(),
+    before=st.builds(
+        GpuOffer,
+        resources=st.dictionaries(st.text(), st.integers(0, 64), max_size=2).map(lambda found: tuple(found.items())),
+        mig_config=st.text(),
+        runtime_handlers=st.lists(st.text(), max_size=2).map(tuple),
+        has_dra_plugin=st.booleans(),
+        has_slices=st.booleans(),
+    ),
+    boot_id=st.text(),
+    ready_at=st.none() | INSTANTS.filter(bool),
+    driver=st.text(),
+    started_at=st.none() | INSTANTS.filter(bool),
+    loaded_at=st.none() | INSTANTS.filter(bool),
+    lack=st.text(),
 )
 CAMPAIGNS = st.builds(
     CampaignRecord,
@@ -47,6 +65,10 @@ CAMPAIGNS = st.builds(
     round_at=INSTANTS,
     baked_seconds=st.floats(0, 1e9),
     baked_until=INSTANTS,
+    watched=st.lists(WATCHED, max_size=2).map(tuple),
+    well_since=INSTANTS,
+    unwell_since=INSTANTS,
+    setback=st.text(),
     tag_base=st.text(),
     date=st.text(),
     why=st.text(),
@@ -168,6 +190,21 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         round_at=AT,
         baked_seconds=3600.5,
         baked_until=AT,
+        watched=(
+            Watched(
+                node="gpu-01",
+                before=GpuOffer(resources=(("nvidia.com/gpu", 8),), has_slices=True),
+                boot_id="b0",
+                ready_at=AT,
+                driver="uid-1",
+                started_at=AT,
+                loaded_at=AT,
+                lack="node-not-ready",
+            ),
+        ),
+        well_since=AT,
+        unwell_since=AT,
+        setback="canary gpu-01 rebooted",
         tag_base="v2026-01-stable",
         date="2026-01-02",
         why="it smokes",
@@ -190,6 +227,21 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         "roundAt": AT_TEXT,
         "bakedSeconds": 3600.5,
         "bakedUntil": AT_TEXT,
+        "watched": [
+            {
+                "node": "gpu-01",
+                "before": {"resources": {"nvidia.com/gpu": 8}, "slices": True},
+                "bootId": "b0",
+                "readyAt": AT_TEXT,
+                "driver": "uid-1",
+                "startedAt": AT_TEXT,
+                "loadedAt": AT_TEXT,
+                "lack": "node-not-ready",
+            }
+        ],
+        "wellSince": AT_TEXT,
+        "unwellSince": AT_TEXT,
+        "setback": "canary gpu-01 rebooted",
         "tagBase": "v2026-01-stable",
         "date": "2026-01-02",
         "why": "it smokes",
@@ -209,6 +261,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
             {"gates": [{"gate": "nccl", "node": "n", "round": 1, "verdict": "perhaps"}]},
             "status.campaign.gates[0].verdict: 'perhaps' is none of passed, pending, unknown, failed.",
         ),
+        ({"watched": [{"node": "n", "readyAt": "x"}]}, "status.campaign.watched[0].readyAt: "),
         ({"history": [{"phase": "Proposed", "at": "x"}]}, "status.campaign.history[0].at: "),
     ],
 )

@@ -15,9 +15,11 @@ from sys import intern
 from typing import Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
+from seatrial.adapters.kube.records import instant_of
 from seatrial.core import consumers, foreign
 from seatrial.core.matrix import Component
 from seatrial.core.snapshot import (
+    ApiInstant,
     DraPlugin,
     DriverPod,
     DriverRevision,
@@ -63,6 +65,8 @@ class NodeItem:
     record: str
     is_cordoned: bool
     is_ready: bool
+    ready_at: ApiInstant | None
+    boot_id: str
     is_requested: bool
     awaits_safe_load: bool
     is_loss_accepted: bool
@@ -164,13 +168,15 @@ def node_item(node: models.Node) -> NodeItem:
     """Keep what is needed of a node."""
     meta, notes = node.metadata, node.metadata.annotations
     labels = {intern(key): intern(value) for key, value in meta.labels.items()}
-    ready = next((condition.status for condition in node.status.conditions if condition.type == "Ready"), "Unknown")
+    ready = next((each for each in node.status.conditions if each.type == "Ready"), models.Condition())
     return NodeItem(
         metadata=meta_of(meta),
         labels=labels,
         record=notes.get(keys.RECORD_ANNOTATION, ""),
         is_cordoned=node.spec.unschedulable,
-        is_ready=ready == "True",
+        is_ready=ready.status == "True",
+        ready_at=instant_of(ready.last_transition_time) if ready.last_transition_time else None,
+        boot_id=node.status.node_info.boot_id,
         is_requested=notes.get(keys.REQUESTED_ANNOTATION) == "true",
         awaits_safe_load=bool(notes.get(keys.SAFE_LOAD_ANNOTATION)),
         is_loss_accepted=notes.get(keys.ACCEPT_LOSS_ANNOTATION) == "true",

@@ -71,6 +71,7 @@ class RuntimeHandler(Model, frozen=True):
 class NodeInfo(Model, frozen=True):
     kernel_version: str = ""
     kubelet_version: str = ""
+    boot_id: str = msgspec.field(default="", name="bootID")
 
 
 class NodeStatus(Model, frozen=True):
@@ -519,6 +520,27 @@ class BaselineEntry(Model, frozen=True):
     version: str
 
 
+class Offer(Model, frozen=True, omit_defaults=True):
+    """What a node offered, as it is written."""
+
+    resources: dict[str, int] = {}
+    mig_config: str = ""
+    runtime_handlers: tuple[str, ...] = ()
+    dra_plugin: bool = False
+    slices: bool = False
+
+
+class WatchedEntry(Model, frozen=True, omit_defaults=True):
+    node: str
+    before: Offer = Offer()
+    boot_id: str = ""
+    ready_at: str = ""
+    driver: str = ""
+    started_at: str = ""
+    loaded_at: str = ""
+    lack: str = ""
+
+
 class GateEntry(Model, frozen=True, omit_defaults=True):
     gate: str
     node: str
@@ -551,6 +573,10 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     round_at: str = ""
     baked_seconds: float = 0.0
     baked_until: str = ""
+    watched: tuple[WatchedEntry, ...] = ()
+    well_since: str = ""
+    unwell_since: str = ""
+    setback: str = ""
     tag_base: str = ""
     date: str = ""
     why: str = ""

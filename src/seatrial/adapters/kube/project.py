@@ -112,6 +112,8 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         labels=labels,
         is_cordoned=item.is_cordoned,
         is_ready=item.is_ready,
+        ready_at=item.ready_at,
+        boot_id=item.boot_id,
         is_skipped=is_skipped,
         # A note whose label somebody took away keeps nobody out any more.
         skipped_by=item.skipped_by if is_skipped else "",

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube import keys, models
 from seatrial.core import foreign
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.snapshot import (
@@ -43,14 +43,6 @@ ANNOTATIONS: Final[Mapping[Request, str]] = {
 """Under which annotation others ask; to answer is to take it away."""
 
 
-class _Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    resources: dict[str, int] = {}
-    mig_config: str = ""
-    runtime_handlers: tuple[str, ...] = ()
-    dra_plugin: bool = False
-    slices: bool = False
-
-
 class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     schema: int
     phase: NodePhase
@@ -66,7 +58,7 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     requested: bool = False
     restart_only: bool = False
     saving: bool = False
-    before: _Offer | None = None
+    before: models.Offer | None = None
     paused: dict[str, str] = {}
 
 
@@ -113,12 +105,12 @@ def _read_record(annotation: str) -> NodeRecord:
         is_requested=read.requested,
         is_restart_only=read.restart_only,
         is_saving=read.saving,
-        before=_read_offer(read.before) if read.before is not None else None,
+        before=read_offer(read.before) if read.before is not None else None,
         paused=tuple(read.paused.items()),
     )
 
 
-def _read_offer(read: _Offer) -> GpuOffer:
+def read_offer(read: models.Offer) -> GpuOffer:
     return GpuOffer(
         resources=tuple(read.resources.items()),
         mig_config=read.mig_config,
@@ -144,14 +136,14 @@ def annotation_of(record: NodeRecord) -> str:
         requested=record.is_requested,
         restart_only=record.is_restart_only,
         saving=record.is_saving,
-        before=_offer_of(record.before) if record.before is not None else None,
+        before=offer_of(record.before) if record.before is not None else None,
         paused=dict(record.paused),
     )
     return msgspec.json.encode(written).decode()
 
 
-def _offer_of(offer: GpuOffer) -> _Offer:
-    return _Offer(
+def offer_of(offer: GpuOffer) -> models.Offer:
+    return models.Offer(
         resources=dict(offer.resources),
         mig_config=offer.mig_config,
         runtime_handlers=offer.runtime_handlers,

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from seatrial.adapters.kube import models
-from seatrial.adapters.kube.records import instant_of, text_of
+from seatrial.adapters.kube.records import instant_of, offer_of, read_offer, text_of
 from seatrial.core import conditions, foreign
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
 
@@ -158,6 +158,10 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         round_at=_text_or_nothing(record.round_at),
         baked_seconds=record.baked_seconds,
         baked_until=_text_or_nothing(record.baked_until),
+        watched=tuple(_written_watched(each) for each in record.watched),
+        well_since=_text_or_nothing(record.well_since),
+        unwell_since=_text_or_nothing(record.unwell_since),
+        setback=record.setback,
         tag_base=record.tag_base,
         date=record.date,
         why=record.why,
@@ -175,6 +179,19 @@ def _written_gate(result: GateResult) -> models.GateEntry:
         verdict=result.verdict.value,
         detail=result.detail,
         at=_text_or_nothing(result.at),
+    )
+
+
+def _written_watched(watched: Watched) -> models.WatchedEntry:
+    return models.WatchedEntry(
+        node=watched.node,
+        before=offer_of(watched.before),
+        boot_id=watched.boot_id,
+        ready_at=_text_or_nothing(watched.ready_at or 0.0),
+        driver=watched.driver,
+        started_at=_text_or_nothing(watched.started_at or 0.0),
+        loaded_at=_text_or_nothing(watched.loaded_at or 0.0),
+        lack=watched.lack,
     )
 
 
@@ -199,6 +216,10 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         round_at=_instant(read.round_at, f"{place}.roundAt"),
         baked_seconds=read.baked_seconds,
         baked_until=_instant(read.baked_until, f"{place}.bakedUntil"),
+        watched=tuple(_read_watched(entry, f"{place}.watched[{number}]") for number, entry in enumerate(read.watched)),
+        well_since=_instant(read.well_since, f"{place}.wellSince"),
+        unwell_since=_instant(read.unwell_since, f"{place}.unwellSince"),
+        setback=read.setback,
         tag_base=read.tag_base,
         date=read.date,
         # A release before this one may have written what it was told, and a NUL in there stops every commit.
@@ -215,6 +236,19 @@ def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
         verdict=_one_of(Verdict, entry.verdict, f"{place}.verdict"),
         detail=foreign.lines(entry.detail),
         at=_instant(entry.at, f"{place}.at"),
+    )
+
+
+def _read_watched(entry: models.WatchedEntry, place: str) -> Watched:
+    return Watched(
+        node=entry.node,
+        before=read_offer(entry.before),
+        boot_id=entry.boot_id,
+        ready_at=_instant(entry.ready_at, f"{place}.readyAt") or None,
+        driver=entry.driver,
+        started_at=_instant(entry.started_at, f"{place}.startedAt") or None,
+        loaded_at=_instant(entry.loaded_at, f"{place}.loadedAt") or None,
+        lack=entry.lack,
     )
 
 

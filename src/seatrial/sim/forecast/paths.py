@@ -311,6 +311,8 @@ def kind_of(node: NodeSeen, intent: Intent, *, is_admitted: bool) -> Kind:
         facts,
         name=NAME,
         resource_version="1",
+        ready_at=None,
+        boot_id="",
         labels=labels,
         driver=driver
         and replace(
