@@ -11,29 +11,32 @@ import pytest
 
 from seatrial.core.actions import StartProbe, WriteRolloutRecord
 from seatrial.core.baking import READINESS
-from seatrial.core.campaign import CampaignRecord, Mode, Point, RolloutPhase, Watched
+from seatrial.core.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
 from seatrial.core.course import Course
 from seatrial.core.decide import decide
 from seatrial.core.explain import next_step
 from seatrial.core.explain import why as why_of
-from seatrial.core.gates import GateResult, Measurement, Verdict
+from seatrial.core.gates import TRIES_MAX, Gate, GateResult, Measurement, Verdict
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.invariants import broken
 from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import DriverPod, GpuOffer, NodeSeen, Snapshot
+from seatrial.core.snapshot import DriverPod, GpuOffer, NodePhase, NodeSeen, Snapshot
 from tests.builders import (
     NEW,
     NOW,
     OLD,
+    SMOKE,
     a_campaign,
     a_campaign_record,
     a_decision,
     a_done_node,
+    a_ledger,
     a_measurement,
     a_new_driver,
     a_node,
     a_snapshot,
+    a_source,
     an_intent,
     an_old_node,
     an_operator,
@@ -42,7 +45,7 @@ from tests.builders import (
 HOUR = 3600.0
 FORWARD = an_operator(NEW.version)
 WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=900.0)
-PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED, at=900.0)
+PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED, at=900.0, asked=SMOKE.mark)
 BAKING: dict[str, Any] = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "gates": (WELL, PASSED)}
 BROKEN = a_measurement(Verdict.FAILED, detail="2 of 8 GPUs are gone")
 WHY = "gate smoke failed on n1: 2 of 8 GPUs are gone"
@@ -322,3 +325,140 @@ def test_a_canary_that_is_not_well_in_a_round_is_told_as_well() -> None:
     asked = replace(BAKES, round=2, round_at=950.0, gates=())
     course = course_of(seen_at(asked, watched_canary(offer=SEVEN)), careful())
     assert codes(course) == [HoldCode.CANARY_UNWELL, HoldCode.GATES_RUNNING]
+
+
+# ── fresh and complete ───────────────────────────────────────────────────────────────────────────────────────────────
+
+BAKED = replace(BAKES, baked_seconds=48 * HOUR)
+
+
+def test_waves_open_on_evidence_that_is_fresh_and_complete() -> None:
+    record = course_of(seen_at(BAKED, watched_canary()), careful()).record
+    assert (record.phase, record.bake_asked_seconds) == (RolloutPhase.WAVING, 48 * HOUR)
+
+
+def test_after_a_long_wait_for_a_person_the_gates_are_asked_once_more_before_the_waves_open() -> None:
+    approved = careful(manual=(Point.WAVES,), approved=(Point.WAVES,), bake=Bake(every_seconds=86_400.0))
+    late = 900.0 + 20 * HOUR
+    record = course_of(seen_at(BAKED, watched_canary()), approved, late).record
+    assert (record.phase, record.round, record.round_at, record.gates) == (RolloutPhase.BAKING, 2, late, ())
+    passed = (a_measurement(round=2),)
+    counted = course_of(seen_at(record, watched_canary(), measurements=passed), approved, late + 60).record
+    opened = course_of(seen_at(counted, watched_canary(), measurements=passed), approved, late + 61).record
+    assert opened.phase is RolloutPhase.WAVING
+
+
+def test_after_an_outage_of_ours_the_gates_are_asked_once_more_before_the_waves_open() -> None:
+    seen = seen_at(BAKED, watched_canary(), attentive_since=950.0)
+    record = course_of(seen, careful()).record
+    assert (record.phase, record.round, record.round_at) == (RolloutPhase.BAKING, 2, NOW)
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING])
+def test_after_a_pause_a_new_round_is_asked(phase: RolloutPhase) -> None:
+    paused = replace(BAKED, phase=RolloutPhase.PAUSED, paused_in=phase)
+    record = course_of(seen_at(paused, watched_canary()), careful(), 90_000.0).record
+    assert (record.phase, record.round, record.round_at, record.gates) == (phase, 2, 90_000.0, ())
+    assert record.baked_seconds == 48 * HOUR
+    then = course_of(seen_at(record, watched_canary()), careful(), 90_001.0)
+    assert (codes(then)[0], then.open) == (HoldCode.GATES_RUNNING, frozenset())
+
+
+def test_the_time_of_a_pause_is_no_evidence_however_the_next_round_ends() -> None:
+    paused = replace(BAKES, phase=RolloutPhase.PAUSED, paused_in=RolloutPhase.BAKING)
+    record = course_of(seen_at(paused, watched_canary()), careful(), 90_000.0).record
+    passed = (a_measurement(round=2),)
+    counted = course_of(seen_at(record, watched_canary(), measurements=passed), careful(), 90_060.0).record
+    assert counted.baked_seconds == 10 * HOUR + 60.0
+
+
+def waves_after_a_pause(**changes: Any) -> CampaignRecord:
+    """A campaign in its first wave that was paused and goes on: its second round is asked."""
+    first = replace(BAKED, phase=RolloutPhase.WAVING, round=2, round_at=950.0, gates=(), bake_asked_seconds=48 * HOUR)
+    return replace(first, **changes)
+
+
+def test_a_wave_goes_on_after_a_pause_once_its_round_has_passed() -> None:
+    passed = (a_measurement(round=2),)
+    record = course_of(seen_at(waves_after_a_pause(), watched_canary(), measurements=passed), careful()).record
+    assert (record.baked_until, record.baked_seconds) == (NOW, 48 * HOUR)
+    nodes = (watched_canary(), a_node("n2"))
+    assert course_of(seen_at(record, *nodes, measurements=passed), careful()).open == frozenset({"n1", "n2"})
+
+
+def test_a_wave_whose_round_after_a_pause_fails_is_undone() -> None:
+    failed = (replace(BROKEN, round=2),)
+    record = course_of(seen_at(waves_after_a_pause(), watched_canary(), measurements=failed), careful()).record
+    assert (record.phase, record.why) == (RolloutPhase.REVERTING, WHY)
+
+
+def test_a_wave_whose_round_after_a_pause_cannot_be_measured_waits() -> None:
+    tries = tuple(a_measurement(Verdict.UNKNOWN, round=2, attempt=number + 1) for number in range(TRIES_MAX))
+    record = waves_after_a_pause(gates=(replace(WELL, round=2), replace(PASSED, round=2, verdict=Verdict.UNKNOWN)))
+    seen = seen_at(record, watched_canary(), a_node("n2"), measurements=tries)
+    course = course_of(seen, careful())
+    assert (codes(course), course.open) == ([HoldCode.GATE_UNKNOWN], frozenset())
+    assert course_of(seen, careful(), 950.0 + HOUR).record.round == 3
+
+
+def test_who_is_under_way_goes_on_while_a_round_is_asked_after_a_pause() -> None:
+    at_work = a_node("n2", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True)
+    decision = decide(
+        seen_at(waves_after_a_pause(), watched_canary(), at_work, admitted=a_ledger("n2")), careful(), NOW
+    )
+    assert {held.subject for held in decision.holds if held.code is HoldCode.NOT_ITS_TURN} == set()
+
+
+def test_where_the_canary_has_left_the_cluster_a_node_that_is_done_is_asked_after_a_pause() -> None:
+    seen = seen_at(waves_after_a_pause(), a_done_node("n2"), a_node("n3"))
+    record = course_of(seen, careful()).record
+    assert (record.canaries, record.history[-1].why) == (("n2",), "no canary is left; n2 is asked in its place")
+    nobody = seen_at(waves_after_a_pause(), a_node("n3"))
+    assert codes(course_of(nobody, careful())) == [HoldCode.NO_CANARY]
+
+
+TRAIN = replace(SMOKE, name="train")
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [(SMOKE, TRAIN), (replace(SMOKE, image="example.com/smoke:2"),), (replace(SMOKE, command=("true",)),)],
+    ids=["added", "another image", "another command"],
+)
+def test_a_gate_that_is_new_since_the_bake_has_to_pass_before_the_waves_open(gates: tuple[Gate, ...]) -> None:
+    record = course_of(seen_at(BAKED, watched_canary()), careful(gates=gates)).record
+    assert (record.phase, record.round, record.gates) == (RolloutPhase.BAKING, 2, ())
+
+
+def test_a_gate_that_only_may_take_longer_is_the_same_gate() -> None:
+    patient = careful(gates=(replace(SMOKE, timeout_seconds=1200.0),))
+    assert course_of(seen_at(BAKED, watched_canary()), patient).record.phase is RolloutPhase.WAVING
+
+
+@pytest.mark.parametrize("phase", JUDGED)
+def test_a_gate_that_is_changed_in_its_round_is_asked_in_another_one(phase: RolloutPhase) -> None:
+    record = replace(BAKES, phase=phase, round=2, round_at=950.0, gates=(replace(PASSED, round=2),))
+    changed = careful(gates=(replace(SMOKE, image="example.com/smoke:2"),))
+    after = course_of(seen_at(record, watched_canary(), measurements=(a_measurement(round=2),)), changed).record
+    assert (after.round, after.gates) == (3, ())
+
+
+def test_raising_the_bake_while_the_fleet_follows_changes_nothing() -> None:
+    waving = course_of(seen_at(BAKED, watched_canary()), careful()).record
+    longer = careful(bake=Bake(seconds=96 * HOUR))
+    nodes = (watched_canary(), an_old_node("n2", owner=""))
+    operator = an_operator(NEW.version)
+    assert course_of(replace(seen_at(waving, *nodes), operator=operator), longer).record.phase is RolloutPhase.WAVING
+    done = replace(waving, phase=RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable")
+    promoted = seen_at(done, watched_canary(), a_done_node("n2"), source=a_source())
+    assert course_of(promoted, replace(longer, campaign=replace(longer.campaign, has_source=True))).acts  # type: ignore[type-var]
+
+
+def test_waves_that_open_on_less_than_was_asked_break_a_promise() -> None:
+    seen = seen_at(BAKED, watched_canary())
+    opened = course_of(seen, careful()).record
+    longer = careful(bake=Bake(seconds=96 * HOUR))
+    made_up = a_decision(WriteRolloutRecord(record=replace(seen.rollout, campaign=opened)))
+    assert [breach.promise for breach in broken(seen, longer, made_up)] == ["bake"]
+    more = careful(gates=(SMOKE, TRAIN))
+    assert [str(breach.detail) for breach in broken(seen, more, made_up)] == ["gate train was not asked on n1"]

@@ -297,7 +297,8 @@ def test_a_failed_canary_that_is_tried_again_has_not_failed_yet(changes: dict[st
 
 GATING: dict[str, Any] = {"round": 1, "round_at": 900.0}
 WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=900.0)
-ASKED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PENDING, at=900.0)
+ASKED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PENDING, at=900.0, asked=SMOKE.mark)
+PASSED = replace(ASKED, verdict=Verdict.PASSED)
 PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
 
 
@@ -407,7 +408,7 @@ def test_a_canary_that_is_another_than_it_was_begins_anew(
     assert record.history[-1].why == why
 
 
-BAKING: dict[str, Any] = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "gates": (WELL,)}
+BAKING: dict[str, Any] = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "gates": (WELL, PASSED)}
 
 
 def test_the_bake_tells_how_much_evidence_there_is() -> None:
@@ -455,8 +456,8 @@ def test_a_round_under_way_is_waited_for() -> None:
 def test_a_pause_is_no_evidence() -> None:
     paused = at(RolloutPhase.PAUSED, record=BAKING | {"paused_in": RolloutPhase.BAKING})
     record = course_of(paused, now=90_000.0).record
-    assert (record.phase, record.paused_in, record.baked_until) == (RolloutPhase.BAKING, None, 90_000.0)
-    assert record.baked_seconds == 0.0
+    assert (record.phase, record.paused_in, record.well_since) == (RolloutPhase.BAKING, None, 90_000.0)
+    assert (record.baked_seconds, record.round, record.gates) == (0.0, 2, ())
 
 
 BAKED = BAKING | {"baked_seconds": 48 * 3600.0}

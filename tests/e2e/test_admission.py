@@ -431,7 +431,11 @@ def a_record(**fields: Any) -> CampaignRecord:
         wave=1,
         settled_at=1767323045.5,
         is_forgetting=True,
-        gates=(GateResult(gate="nccl", node="gpu-01", round=3, verdict=Verdict.PASSED, detail="ok", at=1767323045.0),),
+        gates=(
+            GateResult(
+                gate="nccl", node="gpu-01", round=3, verdict=Verdict.PASSED, detail="ok", at=1767323045.0, asked="0f"
+            ),
+        ),
         round=3,
         round_at=1767323040.001,
         baked_seconds=3599.9990000724792,
@@ -457,6 +461,7 @@ def a_record(**fields: Any) -> CampaignRecord:
         well_since=1767323003.5,
         unwell_since=1767323004.5,
         setback="canary gpu-01 rebooted",
+        bake_asked_seconds=7200.0,
         tag_base="v2026-01-stable",
         date="2026-01-02",
         why="it smokes",

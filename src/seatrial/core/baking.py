@@ -51,12 +51,12 @@ def look_at(
         is_well = node not in unwell
         verdict = Verdict.PASSED if is_well else Verdict.PENDING if now < patience_until else Verdict.FAILED
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
-        results.append(_result(READINESS, node, record, readiness, now))
+        results.append(_result(READINESS, "", node, record, readiness, now))
         for gate in campaign.gates:
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
             if judged.due is not None and is_well:
                 due.append((gate.name, node, judged.due))
-            results.append(_result(gate.name, node, record, judged, now))
+            results.append(_result(gate.name, gate.mark, node, record, judged, now))
     return Round(results=tuple(results), due=tuple(due))
 
 
@@ -69,9 +69,17 @@ def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
     return None
 
 
-def _result(gate: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:
+def _result(gate: str, mark: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:
     """The result as it is kept: one that says the same as before stays as it was."""
-    new = GateResult(gate=gate, node=node, round=record.round, verdict=judged.verdict, detail=judged.detail, at=now)
+    new = GateResult(
+        gate=gate,
+        node=node,
+        round=record.round,
+        verdict=judged.verdict,
+        detail=judged.detail,
+        at=now,
+        asked=mark,
+    )
     for old in record.gates:
         if replace(old, at=0.0) == replace(new, at=0.0):
             return old
@@ -81,6 +89,24 @@ def _result(gate: str, node: str, record: CampaignRecord, judged: Judged, now: I
 def next_round(record: CampaignRecord, now: Instant) -> CampaignRecord:
     """Begin a round."""
     return replace(record, round=record.round + 1, round_at=now, gates=())
+
+
+def is_outdated(record: CampaignRecord, campaign: Campaign) -> bool:
+    """Whether a gate is another one than its round was begun with: what is measured for it then would be of both."""
+    marks = {gate.name: gate.mark for gate in campaign.gates}
+    asked = ((each.gate, each.asked) for each in record.gates if each.round == record.round)
+    return any(name in marks and mark != marks[name] for name, mark in asked)
+
+
+def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
+    """Which gate has not passed on which canary, as it is asked for now; empty when all have."""
+    verdicts = {(each.gate, each.asked, each.node): each.verdict for each in record.gates}
+    for node in record.canaries:
+        for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in campaign.gates)):
+            verdict = verdicts.get((name, mark, node))
+            if verdict is not Verdict.PASSED:
+                return f"gate {name} was not asked on {node}" if verdict is None else f"gate {name} is {verdict}"
+    return "" if record.canaries else "there is no canary"
 
 
 def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> CampaignRecord:

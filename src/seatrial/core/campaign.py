@@ -236,6 +236,8 @@ class CampaignRecord:
     """Since when one of them has not been well; 0 while all are."""
     setback: str = ""
     """Why evidence last began anew."""
+    bake_asked_seconds: float | None = None
+    """How much evidence was asked for when the fleet began to follow: what is asked for later changes nothing."""
     tag_base: str = ""
     """The name of the tag to be, fixed when promotion begins: a crash at midnight must not make two."""
     date: str = ""

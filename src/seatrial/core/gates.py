@@ -7,6 +7,7 @@ rollout waits and says so. Tests: tests/core/test_gates.py
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -50,6 +51,12 @@ class Gate:
     gpus: int = 1
     timeout_seconds: float = 600.0
 
+    @property
+    def mark(self) -> str:
+        """What tells it from another gate under the same name; how long it may take does not."""
+        told = ascii((self.image, self.command, self.gpus))
+        return hashlib.sha256(told.encode()).hexdigest()[:12]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
@@ -74,6 +81,8 @@ class GateResult:
     verdict: Verdict
     detail: str = ""
     at: Instant = 0.0
+    asked: str = ""
+    """The mark of the gate as it was asked; the same name may stand for another gate later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

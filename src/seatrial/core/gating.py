@@ -13,17 +13,19 @@ from typing import Final, assert_never
 
 from seatrial.core import baking, by_hand, explain, watching
 from seatrial.core.actions import CampaignAct, StartProbe
-from seatrial.core.campaign import CampaignRecord, Mode, Point, RolloutPhase
-from seatrial.core.course import Course, a_few, fail, turn_to
+from seatrial.core.campaign import CampaignRecord, Mode, Point, RolloutPhase, Turn
+from seatrial.core.course import Course, a_few, fail, remembered, turn_to
 from seatrial.core.gates import TRIES_MAX, Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
 from seatrial.core.snapshot import NodePhase
-from seatrial.core.standing import wants
+from seatrial.core.standing import Standing, wants
 from seatrial.core.views import View
 
 EVIDENCE_MAX: Final = 2_000
 """How many characters of evidence are told, beyond what the first failure says."""
+FRESH_SECONDS: Final = 600.0
+"""How long ago the round may have ended on which the waves open."""
 
 
 def why_failed(record: CampaignRecord) -> str:
@@ -46,6 +48,8 @@ def step_gating(view: View) -> Course:
     lost = _lost_canaries(view)
     if lost:
         return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+    if baking.is_outdated(view.record, view.campaign):
+        return Course(record=baking.next_round(view.record, view.now))
     looked = _look(view)
     record = replace(view.record, gates=looked.results)
     match looked.verdict:
@@ -76,6 +80,8 @@ def step_baking(view: View) -> Course:
     record, now = view.record, view.now
     if record.baked_until >= record.round_at:  # the last round is over and accounted for
         return _between_rounds(view)
+    if baking.is_outdated(record, view.campaign):
+        return Course(record=baking.next_round(record, now))
     looked = _look(view)
     record = replace(record, gates=looked.results)
     match looked.verdict:
@@ -100,8 +106,10 @@ def _between_rounds(view: View) -> Course:
     has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
         waiting = view.unapproved(Point.WAVES)
+        if waiting is None and not _is_fresh(view):
+            return Course(record=baking.next_round(record, view.now))
         if waiting is None:
-            return turn_to(view, RolloutPhase.WAVING, wave=0)
+            return turn_to(view, RolloutPhase.WAVING, wave=0, bake_asked_seconds=campaign.bake.seconds)
     else:
         waiting = None
     due_at = baking.round_due_at(record, campaign)
@@ -123,6 +131,57 @@ def _between_rounds(view: View) -> Course:
         until=due_at,
     )
     return Course(record=record, holds=(told,))
+
+
+def _is_fresh(view: View) -> bool:
+    """Whether the last round says how the canaries are today, and all that is asked of them.
+
+    It was begun after we last looked away, ended a moment ago, and had every gate in it as it is asked for now.
+    """
+    record = view.record
+    is_recent = record.round_at >= view.seen.attentive_since and view.now <= record.baked_until + FRESH_SECONDS
+    return is_recent and not baking.why_incomplete(record, view.campaign)
+
+
+def step_round_in_waves(view: View) -> Course | None:
+    """The round that is asked before the waves go on after a pause; None where none is due, or it has passed."""
+    record = view.record
+    if record.baked_until >= record.round_at:
+        return None
+    left = tuple(name for name in record.canaries if name in view.nodes)
+    if not left:
+        return _stand_in(view)
+    if baking.is_outdated(record, view.campaign):
+        return Course(record=baking.next_round(record, view.now))
+    looked = _look(replace(view, record=replace(record, canaries=left)))
+    record = replace(record, gates=looked.results)
+    match looked.verdict:
+        case Verdict.FAILED:
+            return fail(view, why_failed(record), is_final=True, gates=looked.results)
+        case Verdict.PASSED:
+            return Course(record=baking.uncounted(record, view.now))
+        case Verdict.UNKNOWN:
+            return _ask_again(view, record, looked)
+        case Verdict.PENDING:
+            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+        case _:
+            assert_never(looked.verdict)
+
+
+def _stand_in(view: View) -> Course:
+    """Every canary has left the cluster: a node that has followed is asked instead."""
+    done = sorted(name for name in view.nodes if view.standing(name) is Standing.DONE)
+    if not done:
+        return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=1, found=0, why=""),))
+    turn = Turn(phase=view.record.phase, at=view.now, why=f"no canary is left; {done[0]} is asked in its place")
+    return Course(
+        record=replace(
+            view.record,
+            canaries=(done[0],),
+            watched=watching.begun(view, done[:1]),
+            history=remembered(view.record, turn),
+        )
+    )
 
 
 def _wait_until_well(view: View) -> Course:

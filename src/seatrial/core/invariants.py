@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import capacity, clearing, course, units
+from seatrial.core import baking, capacity, clearing, course, units
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -359,12 +359,29 @@ def record_first(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator
 def bake(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """The fleet follows, and the matrix is promoted, only when every gate has passed for as long as was asked."""
     for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord):
+            lack = _opened_early(seen.rollout.campaign, action.record.campaign, intent)
+            if lack:
+                yield _breach("bake", intent.rollout, lack)
         is_fleet = isinstance(action, Publish) and action.step is PublishStep.FLEET
         is_fleet = is_fleet or (isinstance(action, PausePool) and _lets_go(seen, intent, action))
         if is_fleet or isinstance(action, Promote):
             lack = _unbaked(seen.rollout.campaign, intent)
             if lack:
                 yield _breach("bake", action.subject, lack)
+
+
+def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, intent: Intent) -> str:
+    """What the evidence lacks with which waves are opened; empty when it is whole, or none are."""
+    opens = after is not None and after.phase is RolloutPhase.WAVING
+    if after is None or not opens or before is None or before.phase is not RolloutPhase.BAKING:
+        return ""
+    if intent.campaign is None:
+        return "there is no record of a canary"
+    asked_seconds = intent.campaign.bake.seconds
+    if after.baked_seconds < asked_seconds:
+        return f"baked {after.baked_seconds} of {asked_seconds} s"
+    return baking.why_incomplete(after, intent.campaign)
 
 
 def _lets_go(seen: Snapshot, intent: Intent, action: PausePool) -> bool:
@@ -385,7 +402,9 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
     unpassed = [each for each in record.gates if each.verdict is not Verdict.PASSED]
     if not record.gates or unpassed:
         return f"gate {unpassed[0].gate} is {unpassed[0].verdict}" if unpassed else "no gate was asked"
-    asked_seconds = intent.campaign.bake.seconds
+    # Once the fleet follows, what is asked for later changes nothing.
+    asked_seconds = record.bake_asked_seconds
+    asked_seconds = intent.campaign.bake.seconds if asked_seconds is None else asked_seconds
     return f"baked {record.baked_seconds} of {asked_seconds} s" if record.baked_seconds < asked_seconds else ""
 
 

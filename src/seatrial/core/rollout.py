@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import assert_never
+from typing import Final, assert_never
 
 from seatrial.core import (
+    baking,
     by_hand,
     canary,
     capacity,
@@ -40,7 +41,7 @@ from seatrial.core.actions import Promote
 from seatrial.core.campaign import CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Turn
 from seatrial.core.course import ENDED, WAY_FORWARD, Course, a_few, fail, remembered, turn_to
 from seatrial.core.errors import CoreBug
-from seatrial.core.gating import step_baking, step_gating, why_failed
+from seatrial.core.gating import step_baking, step_gating, step_round_in_waves, why_failed
 from seatrial.core.going_back import step_reverting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.instants import Instant
@@ -48,6 +49,9 @@ from seatrial.core.intent import Intent
 from seatrial.core.snapshot import Snapshot
 from seatrial.core.standing import Standing, wants
 from seatrial.core.views import View
+
+ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
+"""Phases that rest on rounds of gates, and after a pause go on with a new one."""
 
 
 def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None = None) -> Course:
@@ -205,6 +209,9 @@ def _replace_canaries(view: View, gone: list[str]) -> Course:
 
 
 def _wave(view: View) -> Course:
+    asked = step_round_in_waves(view)
+    if asked is not None:
+        return asked
     record = view.record
     bounds, names = _wave_names(view)
     standing = {name: view.standing(name) for name in names}
@@ -296,8 +303,14 @@ def _pause(view: View) -> Course:
 
 
 def _resume(view: View) -> Course:
-    """Go on where we were; the time in between is no evidence of anything."""
-    return turn_to(view, view.record.paused_in or RolloutPhase.PROPOSED, paused_in=None, baked_until=view.now)
+    """Go on where we were. The time in between is no evidence, and what was proven before it is asked for anew."""
+    record, to = view.record, view.record.paused_in or RolloutPhase.PROPOSED
+    if to in ASKED_ANEW and not why_failed(record):
+        anew = baking.next_round(record, view.now)
+        return turn_to(
+            view, to, paused_in=None, round=anew.round, round_at=anew.round_at, gates=(), well_since=view.now
+        )
+    return turn_to(view, to, paused_in=None)
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -30,6 +30,7 @@ GATES = st.builds(
     verdict=st.sampled_from(Verdict),
     detail=st.text(),
     at=INSTANTS,
+    asked=st.text(),
 )
 WATCHED = st.builds(
     Watched,
@@ -69,6 +70,7 @@ CAMPAIGNS = st.builds(
     well_since=INSTANTS,
     unwell_since=INSTANTS,
     setback=st.text(),
+    bake_asked_seconds=st.none() | st.floats(0, 1e9),
     tag_base=st.text(),
     date=st.text(),
     why=st.text(),
@@ -185,7 +187,9 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         wave=2,
         settled_at=AT,
         is_forgetting=True,
-        gates=(GateResult(gate="nccl", node="gpu-01", round=7, verdict=Verdict.FAILED, detail="slow", at=AT),),
+        gates=(
+            GateResult(gate="nccl", node="gpu-01", round=7, verdict=Verdict.FAILED, detail="slow", at=AT, asked="0f"),
+        ),
         round=7,
         round_at=AT,
         baked_seconds=3600.5,
@@ -205,6 +209,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         well_since=AT,
         unwell_since=AT,
         setback="canary gpu-01 rebooted",
+        bake_asked_seconds=7200.0,
         tag_base="v2026-01-stable",
         date="2026-01-02",
         why="it smokes",
@@ -222,7 +227,17 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         "wave": 2,
         "settledAt": AT_TEXT,
         "forgetting": True,
-        "gates": [{"gate": "nccl", "node": "gpu-01", "round": 7, "verdict": "failed", "detail": "slow", "at": AT_TEXT}],
+        "gates": [
+            {
+                "gate": "nccl",
+                "node": "gpu-01",
+                "round": 7,
+                "verdict": "failed",
+                "detail": "slow",
+                "at": AT_TEXT,
+                "asked": "0f",
+            }
+        ],
         "round": 7,
         "roundAt": AT_TEXT,
         "bakedSeconds": 3600.5,
@@ -242,6 +257,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         "wellSince": AT_TEXT,
         "unwellSince": AT_TEXT,
         "setback": "canary gpu-01 rebooted",
+        "bakeAskedSeconds": 7200.0,
         "tagBase": "v2026-01-stable",
         "date": "2026-01-02",
         "why": "it smokes",

@@ -548,6 +548,7 @@ class GateEntry(Model, frozen=True, omit_defaults=True):
     verdict: str
     detail: str = ""
     at: str = ""
+    asked: str = ""
 
 
 class TurnEntry(Model, frozen=True, omit_defaults=True):
@@ -577,6 +578,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     well_since: str = ""
     unwell_since: str = ""
     setback: str = ""
+    bake_asked_seconds: float | None = None
     tag_base: str = ""
     date: str = ""
     why: str = ""

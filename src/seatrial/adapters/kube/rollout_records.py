@@ -162,6 +162,7 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         well_since=_text_or_nothing(record.well_since),
         unwell_since=_text_or_nothing(record.unwell_since),
         setback=record.setback,
+        bake_asked_seconds=record.bake_asked_seconds,
         tag_base=record.tag_base,
         date=record.date,
         why=record.why,
@@ -179,6 +180,7 @@ def _written_gate(result: GateResult) -> models.GateEntry:
         verdict=result.verdict.value,
         detail=result.detail,
         at=_text_or_nothing(result.at),
+        asked=result.asked,
     )
 
 
@@ -220,6 +222,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         well_since=_instant(read.well_since, f"{place}.wellSince"),
         unwell_since=_instant(read.unwell_since, f"{place}.unwellSince"),
         setback=read.setback,
+        bake_asked_seconds=read.bake_asked_seconds,
         tag_base=read.tag_base,
         date=read.date,
         # A release before this one may have written what it was told, and a NUL in there stops every commit.
@@ -236,6 +239,7 @@ def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
         verdict=_one_of(Verdict, entry.verdict, f"{place}.verdict"),
         detail=foreign.lines(entry.detail),
         at=_instant(entry.at, f"{place}.at"),
+        asked=entry.asked,
     )
 
 
