@@ -260,3 +260,37 @@ def test_an_orphan_is_emptied_where_the_daemon_set_of_an_owning_nvidia_driver_wa
     node = a_node("n1", NodePhase.POD_DELETION_REQUIRED, driver=orphan, wanted=NEW, owner="blue", **USED)
     decision = decided(a_snapshot(node, admitted=a_ledger("n1")), an_intent(unavailable_max="100%"))
     assert [action.node for action in decision.actions if isinstance(action, EvictPods)] == ["n1"]
+
+
+# ── a node that comes back without a driver ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_node_that_comes_back_without_a_driver_gives_its_parallel_slot_back() -> None:
+    """It was let in, reinstalled under its name, and has neither our record nor a driver pod."""
+    intent = an_intent(parallel_max=1, unavailable_max="100%")
+    seen = a_snapshot(a_node("n1", driver=None), a_node("n2", REQUIRED), admitted=a_ledger("n1"))
+    first = decided(seen, intent)
+    assert opened_by(first, "n1") is REQUIRED
+    anew = next(each.record for each in first.actions if isinstance(each, WriteNodeRecord) and each.node == "n1")
+    returned = replace(a_node("n1", driver=None), record=anew)
+    then = decided(a_snapshot(returned, a_node("n2", REQUIRED), admitted=a_ledger("n1")), intent)
+    assert admitted_by(then) == ["n2"]
+    assert codes(then, "n1") == [HoldCode.DRIVER_POD_MISSING]
+
+
+def test_a_node_without_its_driver_still_counts_as_unavailable() -> None:
+    returned = a_node("n1", REQUIRED, attempt=2, driver=None)
+    decision = decided(a_snapshot(returned, a_node("n2", REQUIRED)), an_intent(parallel_max=1, unavailable_max=1))
+    assert codes(decision, "n2") == [HoldCode.UNAVAILABLE_LIMIT]
+
+
+def test_a_node_that_comes_back_in_a_pause_between_waves_gives_its_slot_back_as_well() -> None:
+    closed = careful({"openings": ((NOW + 60, NOW + 90),)})
+    canary = a_done_node("n1", canary_of="spring")
+    seen = at(RolloutPhase.WAVING, canary, a_node("n2", driver=None), record=PROVEN, admitted=a_ledger("n2"))
+    assert opened_by(decided(seen, closed), "n2") is REQUIRED
+
+
+def test_a_node_that_comes_back_with_the_new_driver_is_done_with_its_attempt() -> None:
+    seen = a_snapshot(a_well_node("n1"), a_node("n2", REQUIRED), admitted=a_ledger("n1"))
+    assert opened_by(decided(seen, an_intent(unavailable_max="100%")), "n1") is NodePhase.UPGRADE_DONE

@@ -11,7 +11,8 @@ The same holds in every scope a node is in: the rollout, the pool of its NVIDIAD
 (a clique that must not run two drivers) is let in as a whole or not at all.
 
 A node stays in the ledger as long as our cordon is on it: a failed node is not under way, but it is gone for its users,
-and whoever has not seen its failure yet must count it too. A node whose record says that it is under way is put back
+and whoever has not seen its failure yet must count it too. A node that comes back without its record hands its place
+back, and is counted as unavailable while it has no driver. A node whose record says that it is under way is put back
 into a ledger that lost it, whatever the limits say.
 
 Tests: tests/core/test_capacity.py
@@ -85,7 +86,7 @@ def budget_of(
     nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent: Intent, *, is_back: bool = False
 ) -> Budget:
     """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
-    unavailable = frozenset(name for name, node in nodes.items() if node.facts.is_unavailable)
+    unavailable = frozenset(name for name, node in nodes.items() if is_away(node))
     moving = under_way(ledger, nodes)
     places = {name: place_of(node.facts, intent) for name, node in nodes.items()} if has_places(intent) else {}
     members: dict[str, set[str]] = defaultdict(set)
@@ -151,6 +152,11 @@ def place_of(facts: NodeFacts, intent: Intent) -> Place:
         if name and domain.unavailable_max is not None:
             scopes[name] = domain
     return Place(scopes, unit)
+
+
+def is_away(node: NodeSeen) -> bool:
+    """Whether the users of a node have nothing from its GPUs: it takes no work, or it lost the driver that we know of."""
+    return node.facts.is_unavailable or (node.record is not None and node.facts.driver is None)
 
 
 def has_failed(record: NodeRecord | None) -> bool:

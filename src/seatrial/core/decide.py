@@ -40,7 +40,7 @@ from seatrial.core.snapshot import (
     Told,
 )
 from seatrial.core.standing import Standing, resource_of, wants
-from seatrial.core.steps import NOTHING, Orders, Step, retry_at
+from seatrial.core.steps import NOTHING, Orders, Step, has_returned, retry_at
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -214,7 +214,9 @@ def _step(
     node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, course: Course | None, now: Instant
 ) -> Step:
     """The node's own step, unless the rollout as a whole is stopped, or its turn has not come."""
-    if course is not None and not may_move(node, course):
+    # Who came back without its record hands its admission back whatever the campaign is at: others wait for the slot.
+    is_freed = has_returned(node, orders) and course is not None and course.record.mode is Mode.DIRECT
+    if course is not None and not may_move(node, course) and not is_freed:
         return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
     if stop is not None and is_kept_back(step, stop.code):

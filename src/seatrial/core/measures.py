@@ -148,7 +148,7 @@ def _slots_in_pool(policy: Policy | None, nodes: Collection[NodeSeen], moving: f
 def _slots(nodes: Collection[NodeSeen], limits: Limits, moving: frozenset[str]) -> int:
     # Without a parallel limit, NVIDIA's controller has a slot for everybody who waits for one.
     parallel_slots = limits.parallel_max - len(moving) if limits.parallel_max else _pending_count(nodes)
-    taken = moving | {node.name for node in nodes if node.facts.is_unavailable}
+    taken = moving | {node.name for node in nodes if capacity.is_away(node)}
     return max(0, min(parallel_slots, limits.unavailable_max.of(len(nodes)) - len(taken)))
 
 

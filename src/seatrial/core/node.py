@@ -39,6 +39,7 @@ from seatrial.core.steps import (
     Orders,
     Step,
     deadline_of,
+    has_returned,
     new_attempt,
     open_phase,
     record_of,
@@ -178,6 +179,9 @@ def _step_settled(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     ours = _our_maintenance(node, orders)
     if node.record is not None and ours is not None:
         return _release(node, orders, ours)
+    if has_returned(node, orders) and not is_running_wanted(facts):
+        # Its admission would be held for ever; only a write bound to the node as it is now can hand it back.
+        return new_attempt(node, orders, now)
     if facts.driver is None:
         return Step(hold=hold(node.name, HoldCode.DRIVER_POD_MISSING))
     if facts.is_requested or facts.awaits_safe_load or node.is_retry_asked:

@@ -165,6 +165,11 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     return Step(action=WriteNodeRecord(node=node.name, record=record, expect=facts.resource_version, answers=answers))
 
 
+def has_returned(node: NodeSeen, orders: Orders) -> bool:
+    """Whether a node that was let in came back without what we wrote on it: reinstalled, or made anew by its name."""
+    return node.record is None and node.name in orders.admitted
+
+
 def write_again(node: NodeSeen, record: NodeRecord, *answers: Request) -> Step:
     """Write a record of the same phase: a repair, or an answer to a request."""
     return Step(
