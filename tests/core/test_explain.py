@@ -147,6 +147,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.NO_CANARY: (proposed(), careful(canary=Canary(nodes=("n9",)))),
     HoldCode.NO_WAY_BACK: (proposed(an_old_node(driver=a_driver(version="")), operator=an_operator("")), CAREFUL),
     HoldCode.NOTHING_TO_PUBLISH: (proposed(operator=OperatorFacts()), CAREFUL),
+    HoldCode.NOBODY_MAY_START: (proposed(an_old_node()), replace(CAREFUL, policy=an_intent(unavailable_max=0).policy)),
     HoldCode.HALF_DONE: (proposed(an_old_node(), a_node("n2", NodePhase.CORDON_REQUIRED)), CAREFUL),
     HoldCode.SOURCE_UNREACHABLE: (proposed(source=a_source(trouble="connection refused.")), careful(has_source=True)),
     HoldCode.MATRIX_PROBLEM: (proposed(source=a_source(problem="line 3: no canary.")), careful(has_source=True)),

@@ -12,9 +12,10 @@ from seatrial.core.campaign import Canary, Mode, RolloutPhase
 from seatrial.core.decide import Decision, decide
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Intent
+from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import broken
 from seatrial.core.owners import DriverClaim
+from seatrial.core.policy import Share
 from seatrial.core.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
 from seatrial.core.standing import Standing, standing_of
 from seatrial.core.versions import DriverVersion
@@ -294,3 +295,33 @@ def test_a_node_that_comes_back_in_a_pause_between_waves_gives_its_slot_back_as_
 def test_a_node_that_comes_back_with_the_new_driver_is_done_with_its_attempt() -> None:
     seen = a_snapshot(a_well_node("n1"), a_node("n2", REQUIRED), admitted=a_ledger("n1"))
     assert opened_by(decided(seen, an_intent(unavailable_max="100%")), "n1") is NodePhase.UPGRADE_DONE
+
+
+# ── a limit of nothing ───────────────────────────────────────────────────────────────────────────────────────────────
+
+IN_R1 = {"labels": {"rack": "r1"}}
+SHUT: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({"unavailable_max": 0}, {}),
+    ({"unavailable_max": "0%"}, {}),
+    ({"domains": (Domain(label="rack", unavailable_max=Share(amount=0)),)}, {"scope": "rack r1"}),
+    ({"pools": {"blue": an_intent(unavailable_max=0).policy}}, {"scope": "NVIDIADriver blue"}),
+]
+
+
+@pytest.mark.parametrize(("changes", "where"), SHUT)
+def test_a_limit_of_nothing_publishes_nothing(changes: dict[str, Any], where: dict[str, str]) -> None:
+    operator = an_operator(carriers=(Carrier(name="NVIDIADriver/blue", version=OLD.version),))
+    seen = at(RolloutPhase.PROPOSED, an_old_node("n1", owner="blue", **IN_R1), operator=operator)
+    decision = decided(seen, careful(**changes))
+    told = [held for held in decision.holds if held.subject == "spring"]
+    assert [(held.code, dict(held.params)) for held in told] == [(HoldCode.NOBODY_MAY_START, where)]
+    assert phase_of(decision) in (None, RolloutPhase.PROPOSED)
+
+
+def test_a_limit_lowered_to_nothing_keeps_the_fleets_version_from_being_published() -> None:
+    canary = a_done_node("n1", owner="a", canary_of="spring")
+    operator = an_operator(carriers=(Carrier(name="NVIDIADriver/a", version=NEW.version), OLD_B), pools=POOLS)
+    seen = at(RolloutPhase.WAVING, canary, an_old_node("n2", owner="b"), operator=operator, record=PROVEN)
+    decision = decided(seen, careful(unavailable_max=0))
+    assert [action for action in decision.actions if isinstance(action, Publish)] == []
+    assert codes(decision, "spring") == [HoldCode.NOBODY_MAY_START]

@@ -87,6 +87,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "no ClusterPolicy and no NVIDIADriver is there to carry the version",
         "Set spec.publish.via to none where somebody else writes the driver DaemonSet.",
     ),
+    HoldCode.NOBODY_MAY_START: _says(
+        "maxUnavailable{scope_text} is 0, so that no node may ever start, and nothing is published that nobody may run",
+        "Set maxUnavailable there to 1 or more (spec.limits or spec.domains of the rollout, or the upgradePolicy of the "
+        "ClusterPolicy or NVIDIADriver).",
+    ),
     HoldCode.HALF_DONE: _says(
         "nodes are half-way through another upgrade, or failed in it: {count}, first {nodes}",
         "See what would become of each with `seatrial rollout adopt --dry-run`, then let it finish or undo them.",

@@ -29,6 +29,7 @@ class HoldCode(StrEnum):
     NO_CANARY = "no-canary"
     NO_WAY_BACK = "no-way-back"
     NOTHING_TO_PUBLISH = "nothing-to-publish"
+    NOBODY_MAY_START = "nobody-may-start"
     HALF_DONE = "half-done"
     SOURCE_UNREACHABLE = "source-unreachable"
     MATRIX_PROBLEM = "matrix-problem"

@@ -5,7 +5,7 @@ Every reason is told at once, so that a person mends all of them in one go. Test
 
 from __future__ import annotations
 
-from seatrial.core import canary, machine_pools, publishing
+from seatrial.core import canary, capacity, machine_pools, publishing
 from seatrial.core.campaign import Mode, Point, RolloutPhase, Via
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.phases import is_under_way
@@ -27,6 +27,7 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         *_denied(view),
         why_source(view) if view.campaign.has_source else None,
         _no_canary(view, chosen),
+        why_nobody(view),
         _half_done(view),
         None if view.mode is Mode.BY_HAND else _no_way_back(view),
         None if view.mode is Mode.BY_HAND else _nothing_to_publish(view),
@@ -75,6 +76,18 @@ def _after(view: View) -> Hold | None:
         how = "was undone" if phase is RolloutPhase.REVERTED else "is being undone"
         return view.hold(HoldCode.AFTER_UNDONE, other=other, how=how)
     return view.hold(HoldCode.AFTER_PENDING, other=other, phase=phase)
+
+
+def why_nobody(view: View) -> Hold | None:
+    """Which limit would let nobody start, ever: what is published then moves nobody, and waits to leak."""
+    if view.mode is Mode.BY_HAND:
+        return None
+    scopes = capacity.budget_of(view.nodes, (), view.intent).scopes
+    shut = sorted(name for name, scope in scopes.items() if scope.unavailable_max == 0)
+    if not view.nodes or not shut:
+        return None
+    where = {"scope": shut[0]} if shut[0] else {}
+    return view.hold(HoldCode.NOBODY_MAY_START, **where)
 
 
 def _denied(view: View) -> tuple[Hold, ...]:

@@ -162,7 +162,7 @@ def _move_canaries(view: View) -> Course:
             unwell_since=0.0,
             setback="",
         )
-    waiting = _waits_for_source(view)
+    waiting = _waits(view)
     acts, holds = marks.prepare(view, _with_units(view, record.canaries))
     if waiting is None and not holds:
         acts, holds = publishing.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
@@ -225,7 +225,7 @@ def _wave(view: View) -> Course:
     at_work = sorted(name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING))
     if not at_work:
         return _end_wave(view, len(bounds))
-    waiting = _waits_for_source(view)
+    waiting = _waits(view)
     acts, holds = marks.prepare(view, set(names))
     if waiting is not None:
         acts, holds = (), (waiting,)
@@ -316,9 +316,9 @@ def _resume(view: View) -> Course:
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _waits_for_source(view: View) -> Hold | None:
-    """Why the matrix does not stand behind the target any more; checked before anything new is published or started."""
-    return preflight.why_source(view) if view.campaign.has_source else None
+def _waits(view: View) -> Hold | None:
+    """Why nothing new is published or started: the matrix does not stand behind it, or nobody may start any more."""
+    return (preflight.why_source(view) if view.campaign.has_source else None) or preflight.why_nobody(view)
 
 
 def _is_retried(view: View, name: str) -> bool:
