@@ -225,6 +225,15 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         at(RolloutPhase.WAVING, a_done_node(canary_of="spring"), a_node("n2", NodePhase.UPGRADE_REQUIRED)),
         CAREFUL,
     ),
+    HoldCode.MEMBERS_STUCK: (
+        at(RolloutPhase.WAVING, a_done_node(canary_of="spring"), a_node("n2", is_ready=False)),
+        CAREFUL,
+    ),
+    HoldCode.MEMBERS_WITHOUT_GPU: (
+        at(RolloutPhase.WAVING, a_done_node(canary_of="spring"), a_node("n2", driver=None)),
+        CAREFUL,
+    ),
+    HoldCode.MEMBERS_LEFT: (at(RolloutPhase.DONE, a_done_node(), a_node("n2", is_ready=False)), CAREFUL),
     HoldCode.WAVE_PAUSE: (
         at(RolloutPhase.WAVING, a_done_node(), a_done_node("n2"), a_node("n3"), record={"settled_at": 950.0}),
         PAUSING,

@@ -199,6 +199,21 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.WAVE_AT_WORK: _says(
         "wave {wave} of {waves} is at work, nodes left: {left}", "See `seatrial status -w` for how it goes."
     ),
+    HoldCode.MEMBERS_STUCK: _says(
+        "members of the wave cannot start: {nodes}",
+        "See each with `seatrial why NODE` and bring it back, or leave it out with `seatrial node skip NODE`. A wave "
+        "waits for it as long as its upgrade might have taken (driverTimeoutSeconds and validationTimeoutSeconds), then "
+        "goes on without it; it follows when it can.",
+    ),
+    HoldCode.MEMBERS_WITHOUT_GPU: _says(
+        "nothing tells of a GPU on {count} members, and no driver comes there: {nodes}; no wave waits for them",
+        "Narrow spec.nodeSelector, for example to nvidia.com/gpu.present: true, or leave them out with `seatrial node "
+        "skip NODE`. If one has a GPU, see node feature discovery there.",
+    ),
+    HoldCode.MEMBERS_LEFT: _says(
+        "{count} members are left behind on another driver: {nodes}",
+        "Bring each back (`seatrial why NODE`): it follows by itself, a failed one after `seatrial node retry NODE`.",
+    ),
     HoldCode.WAVE_PAUSE: _says("wave {wave} of {waves} is over, and watched before the next begins", _BY_ITSELF),
     HoldCode.PROMOTION_PENDING: _says(
         "the matrix is being written: the new versions to production, as tag {tag}", _BY_ITSELF
@@ -271,7 +286,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.DRIVER_POD_MISSING: _says(
         "the node has no driver pod",
         "Check that the driver DaemonSet selects the node: "
-        "`kubectl get pods -A -o wide --field-selector spec.nodeName={subject}`.",
+        "`kubectl get pods -A -o wide --field-selector spec.nodeName={subject}`. A node without a GPU is left out by a "
+        "narrower spec.nodeSelector, or by `seatrial node skip {subject}`.",
     ),
     HoldCode.DRIVER_ORPHANED: _says(
         "driver pod {pod} belongs to nobody: its DaemonSet was taken away from over it",

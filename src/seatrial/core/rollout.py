@@ -13,12 +13,14 @@ commit by its step, a probe by its round, a mark by the node's label. Who is not
     course.py     the table of phases, and how one is opened     publishing.py  which resource carries which version
     preflight.py  what has to be so before the first write      marks.py       canary and skip labels, OpenShift's pools
     gating.py     gates and bake                                going_back.py  the way back
+    stragglers.py members that cannot start
 
 Tests: tests/core/test_rollout.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
@@ -34,6 +36,7 @@ from seatrial.core import (
     preflight,
     prepulling,
     publishing,
+    stragglers,
     watching,
     waves,
 )
@@ -77,7 +80,7 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         course = turn_to(view, to, why=campaign.abort)
     else:
         course = _step(view)
-    course = replace(course, holds=(*course.holds, *machine_pools.told(view)))
+    course = replace(course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view)))
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
         acts, holds = marks.prepare(view, _with_units(view, record.canaries))
         course = replace(course, acts=acts, holds=(*course.holds, *holds))
@@ -222,9 +225,11 @@ def _wave(view: View) -> Course:
         limit, nodes = view.intent.failed_max, a_few(failed)
         told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=nodes)
         return Course(record=record, holds=(told,))
-    at_work = sorted(name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING))
+    stuck = stragglers.stuck(view, names)
+    left = _left_behind(view, stuck)
+    at_work = sorted(name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left)
     if not at_work:
-        return _end_wave(view, len(bounds))
+        return _end_wave(view, len(bounds), {name: stuck[name] for name in left})
     waiting = _waits(view)
     acts, holds = marks.prepare(view, set(names))
     if waiting is not None:
@@ -241,18 +246,29 @@ def _wave(view: View) -> Course:
     acts, holds = machine_pools.let_go(view)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    return _let_start(view, names, told)
+    course = _let_start(view, names, told)
+    return replace(course, holds=(*course.holds, stragglers.waited_for(view, stuck))) if stuck else course
 
 
-def _end_wave(view: View, count: int) -> Course:
+def _left_behind(view: View, stuck: Mapping[str, HoldCode]) -> frozenset[str]:
+    """Who cannot start and is not waited for any more: its time is up, or a wave before this one went on without it."""
+    if view.now >= stragglers.patience_until(view):
+        return frozenset(stuck)
+    before = _wave_names(replace(view, record=replace(view.record, wave=view.record.wave - 1)))[1]
+    return frozenset(stuck) & before if view.record.wave else frozenset()
+
+
+def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
     """A wave is over: the next one, after the pause between them; or promotion, after the last."""
     record, now = view.record, view.now
+    without = f"without {stragglers.named(left)}" if left else ""
     if record.wave + 1 >= count:
         waiting = view.unapproved(Point.PROMOTION)
         if waiting is not None:
             return Course(record=record, holds=(waiting,))
         day = datetime.fromtimestamp(now, UTC)
-        return turn_to(view, RolloutPhase.PROMOTING, date=f"{day:%Y-%m-%d}", tag_base=f"v{day:%Y-%m}-stable")
+        named = {"date": f"{day:%Y-%m-%d}", "tag_base": f"v{day:%Y-%m}-stable"}
+        return turn_to(view, RolloutPhase.PROMOTING, why=without, **named)
     pause_seconds = view.campaign.waves.pause_seconds
     if pause_seconds and record.settled_at < record.entered_at:
         # Not before it began: with a clock that was put back, it would be written anew in every pass.
@@ -261,7 +277,8 @@ def _end_wave(view: View, count: int) -> Course:
     if pause_seconds and now < next_at:
         told = view.hold(HoldCode.WAVE_PAUSE, wave=record.wave + 1, waves=count, until=next_at)
         return Course(record=record, holds=(told,))
-    turn = Turn(phase=RolloutPhase.WAVING, at=now, why=f"wave {record.wave + 2} of {count}")
+    why = f"wave {record.wave + 2} of {count}" + (f", {without}" if without else "")
+    turn = Turn(phase=RolloutPhase.WAVING, at=now, why=why)
     return Course(record=replace(record, wave=record.wave + 1, entered_at=now, history=remembered(record, turn)))
 
 
@@ -336,7 +353,8 @@ def _why_failed(view: View, name: str) -> str:
 
 def wave_order(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """How many nodes may have started when each wave is open, and the order in which they follow the canary."""
-    names = (node.name for node in order.fixed(view.nodes.values(), view.intent))
+    members = (node for node in view.nodes.values() if not stragglers.is_outside(view, node))
+    names = (node.name for node in order.fixed(members, view.intent))
     rest = tuple(name for name in names if name not in view.record.canaries)
     return waves.bounds(view.campaign.waves, len(rest)), rest
 

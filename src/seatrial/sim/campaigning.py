@@ -23,7 +23,7 @@ from seatrial.core.gates import Verdict
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord
-from seatrial.core.standing import is_same
+from seatrial.core.standing import is_same, is_without_gpu
 from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import Outside, Versions
 
@@ -99,7 +99,9 @@ def _open(nodes: tuple[NodeSeen, ...], record: CampaignRecord, intent: Intent) -
     """Who may have been touched by now."""
     if intent.campaign is None or not record.history:
         return set(record.canaries)
-    rest = [node.name for node in order.fixed(nodes, intent) if node.name not in record.canaries]
+    is_by_hand = intent.campaign.by_hand is not None
+    members = [node for node in nodes if is_by_hand or node.record is not None or not is_without_gpu(node.facts)]
+    rest = [node.name for node in order.fixed(members, intent) if node.name not in record.canaries]
     bounds = waves.bounds(intent.campaign.waves, len(rest))
     reached = bounds[min(record.wave, len(bounds) - 1)] if bounds else 0
     return {*record.canaries, *rest[:reached]}
