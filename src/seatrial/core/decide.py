@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import by_hand, capacity, explain, losses, order, units, versions
+from seatrial.core import by_hand, capacity, explain, foreign, losses, order, units, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
@@ -430,7 +430,13 @@ def write_rollout(
 def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
     """Why a campaign waits, in words: who reads its status has no controller to ask."""
     return tuple(
-        Told(code=held.code, why=explain.why(held), next_step=explain.next_step(held), until=held.until)
+        # As it will be read again: what is not the same then would be written on every pass.
+        Told(
+            code=held.code,
+            why=foreign.lines(explain.why(held)),
+            next_step=foreign.lines(explain.next_step(held)),
+            until=held.until,
+        )
         for held in list(holds)[:TOLD_MAX]
         if held.code is not HoldCode.WRITE_IN_FLIGHT
     )

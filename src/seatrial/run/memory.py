@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
+from seatrial.core import foreign
 from seatrial.core.actions import (
     AskCheckpoint,
     EvictPods,
@@ -117,7 +118,7 @@ class Memory:
     def _rebuff(self, subject: str, code: str, detail: str, now: Instant) -> None:
         before = self._rebuffs.get(subject)
         count = before.count + 1 if before else 1
-        self._rebuffs[subject] = Rebuff(at=now, count=count, code=code, detail=detail[:DETAIL_MAX])
+        self._rebuffs[subject] = Rebuff(at=now, count=count, code=code, detail=foreign.lines(detail, DETAIL_MAX))
 
     def _forget(self, seen: Snapshot, now: Instant) -> None:
         self._unseen = {

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.adapters.kube import keys, records
+from seatrial.core import foreign
 from seatrial.core.actions import Cordon, PauseClients, Request, Uncordon, WriteNodeRecord
 from seatrial.core.snapshot import (
     GpuOffer,
@@ -22,6 +23,9 @@ from seatrial.core.snapshot import (
 
 FACTS = NodeFacts(name="gpu-01", resource_version="7")
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
+
+CLEAN = st.text().map(foreign.line)
+"""What is shown of a record is clean when it is read, so what was clean is the same again."""
 
 OFFERS = st.builds(
     GpuOffer,
@@ -38,8 +42,8 @@ RECORDS = st.builds(
     # To the millisecond, which is how they are written.
     entered_at=st.integers(0, 4_000_000_000_000).map(lambda count: count / 1000),
     is_cordon_ours=st.booleans(),
-    reason=st.text(),
-    trouble=st.text(),
+    reason=CLEAN,
+    trouble=CLEAN,
     failed_revision=st.text(),
     failures=st.integers(0, 100),
     old_pod=st.text(),
