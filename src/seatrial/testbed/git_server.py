@@ -35,6 +35,8 @@ class GitServer:
     username: str = "seatrial"
     password: str = "open-sesame"  # noqa: S105  of this server alone
     requests: list[Request] = field(default_factory=list)
+    redirects: dict[str, str] = field(default_factory=dict)
+    """Beginnings of paths that are answered with a redirect, and what takes their place."""
     _server: ThreadingHTTPServer = field(init=False)
 
     def __enter__(self) -> Self:
@@ -76,6 +78,11 @@ def _handler(server: GitServer) -> type[BaseHTTPRequestHandler]:
             body = self._body()
             login = self.headers.get("Authorization", "")
             server.requests.append(Request(method=self.command, path=self.path, authorization=login))
+            moved = next((old for old in server.redirects if self.path.startswith(old)), None)
+            if moved is not None:
+                to = f"{server.url}{self.path.replace(moved, server.redirects[moved], 1)}"
+                self._send(302, [("Location", to)], b"")
+                return
             if not server.is_login(login):
                 self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"Who are you?\n")
                 return

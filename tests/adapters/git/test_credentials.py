@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.git import credentials
-from seatrial.adapters.git.errors import GitRefused, SetupInvalid
+from seatrial.adapters.git.errors import GitError, GitRefused, SetupInvalid
 from seatrial.adapters.git.repository import Remote, Repository
 from tests.adapters.git.remotes import ROBOT, Bare
 
@@ -35,9 +35,12 @@ def test_the_password_itself_is_taken_out_of_any_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "url", "says"),
     [
-        ((), "https://git.example/x", "neither a password nor an ssh-privatekey"),
+        ((), "https://git.example/x", "no username and no password"),
         (("password",), "https://git.example/x", "no username"),
-        (("username", "password"), "git@git.example:x", "is no https address"),
+        (("ssh-privatekey", "known_hosts"), "https://git.example/x", "no username and no password"),
+        (("username", "password"), "git@git.example:x", "no ssh-privatekey"),
+        (("username", "password"), "http://git.example/x", "is plain http"),
+        (("username", "password"), "/srv/git/x", "is no https or ssh address"),
     ],
 )
 def test_a_secret_that_cannot_be_used_is_said(tmp_path: Path, files: tuple[str, ...], url: str, says: str) -> None:
@@ -45,6 +48,23 @@ def test_a_secret_that_cannot_be_used_is_said(tmp_path: Path, files: tuple[str, 
         (tmp_path / name).write_text("word")
     with pytest.raises(SetupInvalid, match=says):
         credentials.login(url, tmp_path, tmp_path)
+
+
+def test_with_a_secret_git_speaks_nothing_but_the_scheme_of_the_address(tmp_path: Path) -> None:
+    for name in ("username", "password", "ssh-privatekey"):
+        (tmp_path / name).write_text("word")
+    for url, scheme in (("https://git.example/x", "https"), ("git@git.example:x", "ssh"), ("SSH://h/x", "ssh")):
+        assert credentials.login(url, tmp_path, tmp_path).environment["GIT_ALLOW_PROTOCOL"] == scheme
+
+
+def test_an_address_that_starts_a_program_does_so_on_no_machine(tmp_path: Path, bare_machine: Path) -> None:
+    """Not even where its configuration allows it, and sends an innocent address there."""
+    bare_machine.write_text(
+        f'[protocol]\n\tallow = always\n[url "ext::touch {tmp_path}/ran %S "]\n\tinsteadOf = https://git.example/\n'
+    )
+    with pytest.raises(GitError, match="not allowed"):
+        Repository(Remote(url="https://git.example/x"), tmp_path / "x", author=ROBOT).look(rollout="r")
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.fixture

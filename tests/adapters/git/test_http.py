@@ -6,12 +6,13 @@ import socket
 import threading
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.git.errors import GitError, GitRefused, GitUnavailable, SetupInvalid, Stale
+from seatrial.adapters.git.errors import GitRefused, GitUnavailable, SetupInvalid, Stale
 from seatrial.adapters.git.repository import NewTag, Remote, Repository
 from seatrial.testbed.git_server import GitServer
 from tests.adapters.git.remotes import MATRIX, ROBOT, Bare
@@ -104,11 +105,18 @@ def test_a_name_in_the_address_goes_with_the_password_of_the_secret(server: GitS
     assert Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r").head
 
 
-def test_the_secret_is_not_given_to_the_host_of_a_redirect(server: GitServer, tmp_path: Path) -> None:
+@contextmanager
+def redirecting(to: str, *, needs_login: bool = False) -> Iterator[str]:
+    """A server that sends everybody who asks for one repository to somewhere else; gives its address."""
+
     class Redirect(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(302)
-            self.send_header("Location", f"{server.url}{self.path}")
+            if needs_login and not self.headers.get("Authorization"):
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            else:
+                self.send_response(302)
+                self.send_header("Location", f"{to}{self.path}")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -117,14 +125,30 @@ def test_the_secret_is_not_given_to_the_host_of_a_redirect(server: GitServer, tm
     moved = HTTPServer(("127.0.0.1", 0), Redirect)
     threading.Thread(target=moved.serve_forever, daemon=True).start()
     try:
-        remote = Remote(url=f"http://127.0.0.1:{moved.server_port}/fleet.git", credentials=secret(tmp_path))
-        with pytest.raises(GitError):
-            Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r")
+        yield f"http://127.0.0.1:{moved.server_port}"
     finally:
         moved.shutdown()
         moved.server_close()
-    assert server.requests
-    assert not [request for request in server.requests if request.authorization]
+
+
+@pytest.mark.parametrize("needs_login", [False, True])
+def test_a_redirect_is_not_followed_so_nothing_of_the_secret_goes_along(
+    server: GitServer, tmp_path: Path, needs_login: bool
+) -> None:
+    with redirecting(server.url, needs_login=needs_login) as url:
+        remote = Remote(url=f"{url}/fleet.git", credentials=secret(tmp_path))
+        with pytest.raises(SetupInvalid, match="answers with a redirect, and none is followed"):
+            Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r")
+    assert not server.requests
+
+
+def test_a_redirect_within_the_host_does_not_reach_what_was_not_named(server: GitServer, tmp_path: Path) -> None:
+    """The login is asked for by host: whoever may put a redirect behind one path would reach every other with it."""
+    server.redirects["/named/fleet.git"] = "/fleet.git"
+    remote = Remote(url=f"{server.url}/named/fleet.git", credentials=secret(tmp_path))
+    with pytest.raises(SetupInvalid, match="answers with a redirect"):
+        Repository(remote, tmp_path / "x", author=ROBOT).look(rollout="r")
+    assert {request.path.partition("?")[0] for request in server.requests} == {"/named/fleet.git/info/refs"}
 
 
 def test_a_push_that_is_too_late_is_stale_over_http_too(server: GitServer, remote: Bare, tmp_path: Path) -> None:

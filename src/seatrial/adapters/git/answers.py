@@ -26,6 +26,7 @@ _NO_LOGIN: Final = (
     "returned error: 401",
     "returned error: 403",
 )
+_REDIRECTED: Final = ("returned error: 30",)
 _NO_BRANCH: Final = ("couldn't find remote ref",)
 _NO_ANSWER: Final = (
     "could not resolve",
@@ -59,6 +60,11 @@ def remote_error(err: str, *, url: str, branch: str) -> GitError | None:
         return GitRefused(
             f"The Git remote {url} does not let us in: {reason(err)}. "
             "Check the secret or the credential helper, and that this account may read and push."
+        )
+    if any(words in lower for words in _REDIRECTED):
+        return SetupInvalid(
+            f"The Git remote {url} answers with a redirect, and none is followed: a login would go along. "
+            "Name the address that it leads to; at some forges that is the same one with .git at its end."
         )
     if any(words in lower for words in _NO_BRANCH):
         return SetupInvalid(f"The Git remote {url} has no branch {branch!r}. Name one that exists, or push it first.")

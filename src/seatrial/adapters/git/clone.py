@@ -49,6 +49,7 @@ _SETTINGS: Final = (
     "push.followTags=false",
     "gc.autoDetach=false",  # nothing may go on in the clone after we have let go of it
     "maintenance.autoDetach=false",
+    "http.followRedirects=false",  # a login would go along, to wherever the other side says
     "http.lowSpeedLimit=1",
     "http.lowSpeedTime=30",
 )

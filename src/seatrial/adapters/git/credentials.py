@@ -5,13 +5,15 @@
     ssh-privatekey (+ known_hosts)             GIT_SSH_COMMAND, which names the two files
 
 No secret is ever in an argument, in the environment, in a URL or in an error. The script answers only for the site of
-the remote: a redirect to another host gets nothing. Every text that may have seen a secret passes through `Cleaner`.
+the remote, no redirect is followed (clone.py), and nothing but the scheme of the address is spoken. Which secret is for
+which address is in addresses.py. Every text that may have seen a secret passes through `Cleaner`.
 
 Tests: tests/adapters/git/test_credentials.py
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import shlex
@@ -24,6 +26,8 @@ from urllib.parse import urlsplit
 from seatrial.adapters.git.errors import SetupInvalid
 
 CONNECT_SECONDS: Final = 15
+SPOKEN: Final = "file:git:http:https:ssh"
+"""What git may speak where no secret is at stake. Other ways start programs, also where a machine allows them."""
 
 _ASKPASS: Final = """#!/bin/sh
 # Answers git for one site, from the files of a mounted secret.
@@ -82,30 +86,60 @@ def check_url(url: str) -> None:
         )
 
 
+def scheme_of(url: str) -> str:
+    """What git will speak to reach an address."""
+    before, found, _ = url.partition("://")
+    if found:
+        return before.lower()
+    host, colon, _ = url.partition(":")
+    return "ssh" if colon and "/" not in host else "file"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def login(url: str, secret: Path | None, folder: Path) -> Login:
     """How git logs in there; writes its script, which holds no secret, into our folder."""
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never"}
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_ALLOW_PROTOCOL": SPOKEN}
     if secret is None:
         return Login(environment=quiet)
-    secret = secret.absolute()
-    if (secret / "ssh-privatekey").is_file():
-        return Login(environment={**quiet, "GIT_SSH_COMMAND": _ssh_command(secret)})
-    if (secret / "password").is_file():
-        return _by_password(url, secret, folder, quiet)
-    raise SetupInvalid(
-        f"The secret at {secret} has neither a password nor an ssh-privatekey. "
-        "It needs the files username and password, or ssh-privatekey and known_hosts."
-    )
+    secret, scheme = secret.absolute(), scheme_of(url)
+    quiet["GIT_ALLOW_PROTOCOL"] = scheme  # what is not meant for it must not reach for another way
+    if scheme == "ssh":
+        return _by_key(url, secret, quiet)
+    return _by_password(url, secret, folder, quiet)
+
+
+def _by_key(url: str, secret: Path, quiet: Mapping[str, str]) -> Login:
+    if not (secret / "ssh-privatekey").is_file():
+        raise SetupInvalid(
+            f"The secret at {secret} has no ssh-privatekey, and {Cleaner().clean(url)} is an ssh address. "
+            "Give it the files ssh-privatekey and known_hosts, or name the repository by https."
+        )
+    return Login(environment={**quiet, "GIT_SSH_COMMAND": _ssh_command(secret)})
 
 
 def _by_password(url: str, secret: Path, folder: Path, quiet: Mapping[str, str]) -> Login:
-    if not (secret / "username").is_file():
-        raise SetupInvalid(f"The secret at {secret} has a password but no username. Add the file username.")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         raise SetupInvalid(
-            f"The secret at {secret} has a password, and {Cleaner().clean(url)} is no https address. "
-            "Name the repository by https, or give the secret an ssh-privatekey."
+            f"The secret at {secret} is for a login, and {Cleaner().clean(url)} is no https or ssh address. "
+            "Name the repository by one of them, or leave the secret out."
+        )
+    missing = [name for name in ("username", "password") if not (secret / name).is_file()]
+    if missing:
+        raise SetupInvalid(
+            f"The secret at {secret} has no {' and no '.join(missing)}, and {Cleaner().clean(url)} is asked by both. "
+            "Give it the files username and password; an ssh-privatekey is for ssh addresses."
+        )
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise SetupInvalid(
+            f"{Cleaner().clean(url)} is plain http, where everybody on the way reads the password. Name it by https."
         )
     script = folder / "askpass"
     if not script.is_file() or script.read_text(encoding="ascii", errors="replace") != _ASKPASS:

@@ -7,6 +7,7 @@
     ├── NothingToChange    the files already say it
     ├── RevertConflict     the commits cannot be undone by a machine; it brings the commands for a person
     ├── FileUnusable       the file cannot be read or edited: missing, outside, a link, a submodule, no text
+    ├── Barred             the address is not one that we were told to speak to: nothing is sent there
     └── SetupInvalid       the address, the secret, a name or the identity cannot be used
 
 That history was rewritten is no error: it is a fact of what was seen (repository.Look).
@@ -41,6 +42,10 @@ class NothingToChange(GitError):  # noqa: N818
 
 class FileUnusable(GitError):  # noqa: N818
     """A file that cannot be read as text, or must not be edited."""
+
+
+class Barred(GitError):  # noqa: N818
+    """An address that nobody named when we were started; who wrote the rollout does not decide where we log in."""
 
 
 class SetupInvalid(GitError):  # noqa: N818
