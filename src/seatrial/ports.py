@@ -22,6 +22,8 @@ class Sight:
 
     seen: Snapshot
     intent: Intent
+    era: int = 0
+    """How often the cluster was seen to go back in time, as one does that is restored from a backup."""
 
 
 class Result(StrEnum):

@@ -127,6 +127,19 @@ def test_a_view_that_never_shows_the_change_is_waited_for_only_so_long(action: A
     assert memory.recall(SEEN, frozenset(), UNTIL).busy == {}
 
 
+def test_nothing_is_remembered_of_a_cluster_that_went_back_in_time() -> None:
+    memory = after(Outcome(action=WRITE, result=Result.DONE))
+    memory.learn([Outcome(action=EVICT, result=Result.FAILED, detail="no")], NOW)
+
+    memory.follow(1, NOW + 1.0)
+    recalled = memory.recall(SEEN, frozenset(), NOW + 1.0)
+
+    assert (recalled.busy, recalled.rebuffs, recalled.attentive_since) == ({}, {}, NOW + 1.0)
+    memory.learn([Outcome(action=WRITE, result=Result.DONE)], NOW + 1.0)
+    memory.follow(1, NOW + 2.0)
+    assert memory.recall(SEEN, frozenset(), NOW + 2.0).busy != {}, "once is enough"
+
+
 def test_a_maintenance_asked_for_is_waited_for_until_it_is_there() -> None:
     made = Outcome(action=replace(REQUEST, joins=""), result=Result.DONE)
     assert after(made).recall(seen_with(maintenance=None), frozenset(), NOW).busy == {"n1": UNTIL}

@@ -92,6 +92,12 @@ class Keeper:
         self._follow(self._current())
         return self._facts
 
+    def look_anew(self) -> None:
+        """What was seen counts no more; nothing is said about the home until it was looked at again."""
+        if self._home is not None:
+            self._facts = None
+        self._due.set()
+
     async def do(self, act: HomeAct) -> Outcome:
         """Try an act once, and look at what came of it."""
         async with self._turn:

@@ -126,8 +126,17 @@ async def control(settings: Settings, log: Log) -> Report | None:
                 home=settings.lease_namespace,
                 source=lambda: keeper.facts(),
                 rights=rights,
+                on_back=lambda stream, version: went_back(stream, version),
             )
         )
+
+        def went_back(stream: str, version: str) -> None:
+            why = (
+                "a list is older than what was seen before it, as after a restore of etcd; everything is taken from it"
+            )
+            log.say("the cluster went back in time", stream=stream, version=version, why=why)
+            keeper.look_anew()
+
         last = LastSight()
         keeper = Keeper(
             client,

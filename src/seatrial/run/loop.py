@@ -8,7 +8,7 @@ Tests: tests/run/test_loop.py, and every simulated and real rollout.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seatrial.core import invariants
 from seatrial.core.actions import Action
@@ -54,8 +54,9 @@ def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> 
     if sight is None:
         memory.note(is_free=False)
         return Report(at=now, sight=None, decision=None, outcomes=outcomes)
+    memory.follow(sight.era, now)
     seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
-    sight = Sight(seen=seen, intent=sight.intent)
+    sight = replace(sight, seen=seen)
     decision = decide(seen, sight.intent, now)
     if recorder is not None:
         recorder.note(now, sight, decision)

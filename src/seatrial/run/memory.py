@@ -57,6 +57,7 @@ class Memory:
         self._rebuffs: dict[str, Rebuff] = {}
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
         self._last_at = started_at
+        self._era = 0
 
     def learn(self, outcomes: Iterable[Outcome], now: Instant) -> None:
         """Take in how acts ended."""
@@ -67,6 +68,15 @@ class Memory:
     def note(self, *, is_free: bool) -> None:
         """Whether this pass left us free to act. Until one does, nobody is kept to a deadline."""
         self._is_free = is_free
+
+    def follow(self, era: int, now: Instant) -> None:
+        """Forget everything when the cluster went back in time: what we remember is of a time that never was."""
+        if era == self._era:
+            return
+        self._era = era
+        self._attentive_since = now  # the records are older than they look, and nobody is late for that
+        self._has_looked = False
+        self._rebuffs, self._unseen = {}, {}
 
     def recall(self, seen: Snapshot, in_flight: frozenset[str], now: Instant) -> Snapshot:
         """The snapshot with what we remember laid over it."""

@@ -89,6 +89,60 @@ def test_a_list_older_than_our_write_does_not_undo_it(held: store.Store[Item]) -
     assert list(held) == [an_item("a", 12)]
 
 
+def test_a_list_of_a_restored_cluster_replaces_everything(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7), an_item("b", 8), an_item("c", 9)))
+    held.apply(added(an_item("a", 30)))
+    held.apply(added(an_item("ghost", 31)))
+    held.apply(deleted(an_item("b", 32)))
+    held.wrote(an_item("c", 33))
+
+    held.begin()
+    is_back = held.sync(a_list(20, an_item("a", 7), an_item("b", 8), an_item("c", 9)))
+
+    assert is_back
+    assert list(held) == [an_item("a", 7), an_item("c", 9), an_item("b", 8)]
+
+
+def test_what_happens_in_a_restored_cluster_is_seen_although_its_numbers_are_old(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+    held.apply(added(an_item("a", 30)))
+    held.begin()
+    held.sync(a_list(20, an_item("a", 7)))
+
+    held.apply(added(an_item("a", 21)))
+    held.wrote(an_item("b", 22))
+    held.begin()
+    is_back = held.sync(a_list(23, an_item("a", 21), an_item("b", 22)))
+
+    assert not is_back
+    assert list(held) == [an_item("a", 21), an_item("b", 22)]
+
+
+def test_a_restored_cluster_whose_numbers_were_moved_on_is_told_by_an_older_object(held: store.Store[Item]) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+    held.apply(added(an_item("a", 30)))
+
+    held.begin()
+    is_back = held.sync(a_list(1_000_000, an_item("a", 7)))
+
+    assert is_back
+    assert list(held) == [an_item("a", 7)]
+
+
+def test_a_write_answered_while_a_list_is_on_its_way_is_no_sign_of_a_restored_cluster(
+    held: store.Store[Item],
+) -> None:
+    held.sync(a_list(10, an_item("a", 7)))
+    held.begin()
+    held.wrote(an_item("a", 14))
+    held.wrote(an_item("b", 15))
+
+    is_back = held.sync(a_list(12, an_item("a", 7)))
+
+    assert not is_back
+    assert list(held) == [an_item("a", 14), an_item("b", 15)]
+
+
 def test_the_end_of_the_predecessor_does_not_remove_the_successor_of_the_same_name() -> None:
     held: store.Store[Item] = store.Store(key=store.by_name)
     held.sync(a_list(10, an_item("a", 7, uid="old")))

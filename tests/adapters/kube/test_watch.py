@@ -62,6 +62,11 @@ class Watcher:
             )
 
 
+def is_at(version: str) -> standin.Reply:
+    """What a list of one object says about the whole."""
+    return standin.lists("a", version=version, more="the rest")
+
+
 async def test_a_list_is_followed_by_a_watch_from_its_version(
     server: standin.StandIn, to_server: clients.Client
 ) -> None:
@@ -104,6 +109,7 @@ async def test_a_cut_watch_is_resumed_after_a_delay(server: standin.StandIn, to_
     server.will(
         standin.lists("a", version="5"),
         standin.streams(standin.event("MODIFIED", "a", "6"), then=standin.cuts),
+        is_at("6"),
         standin.streams(standin.event("MODIFIED", "a", "7"), then=standin.cuts),
     )
     watcher = Watcher(rounds_max=2)
@@ -112,7 +118,50 @@ async def test_a_cut_watch_is_resumed_after_a_delay(server: standin.StandIn, to_
 
     assert watcher.delays == [1.0, 1.0]
     assert [seen.query["resourceVersion"] for seen in server.seen if seen.is_watch] == ["5", "6"]
+    assert server.seen[2].query == {"limit": "1"}
     assert isinstance(watcher.states[-1].last_error, errors.ClusterUnavailable)
+
+
+async def test_a_cluster_that_is_at_an_older_version_after_a_cut_is_listed_anew(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(standin.event("ADDED", "ghost", "9"), then=standin.cuts),
+        is_at("7"),
+        standin.lists("a", version="7"),
+        standin.streams(standin.bookmark("8")),
+    )
+    watcher = Watcher(rounds_max=2, tick=6.0)
+
+    await watcher.run(to_server)
+
+    assert watcher.told == ["sync a@5", "ADDED ghost@9", "sync a@7"]
+    assert [seen.query["resourceVersion"] for seen in server.seen if seen.is_watch] == ["5", "7"]
+
+
+async def test_a_view_is_in_doubt_from_the_cut_until_the_cluster_was_asked(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(standin.event("MODIFIED", "a", "6"), then=standin.cuts),
+        standin.refuses(503),
+        is_at("6"),
+        standin.streams(standin.event("MODIFIED", "a", "7")),
+    )
+    watcher = Watcher(rounds_max=3, tick=6.0)
+
+    await watcher.run(to_server)
+
+    doubts = [watcher.states[0].is_in_doubt]
+    for state in watcher.states:
+        doubts += [state.is_in_doubt] if state.is_in_doubt is not doubts[-1] else []
+    assert doubts == [False, True, False]
+    assert [type(state.last_error) for state in watcher.states if state.is_in_doubt] == [
+        errors.ClusterUnavailable,
+        errors.ServerFault,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,13 +188,13 @@ async def test_a_server_that_always_answers_410_is_not_asked_in_a_hot_loop(
 async def test_a_server_that_ends_each_watch_at_once_is_not_asked_in_a_hot_loop(
     server: standin.StandIn, to_server: clients.Client
 ) -> None:
-    server.will(standin.lists("a", version="5"), standin.streams())
+    server.will(standin.lists("a", version="5"), standin.streams(), *[is_at("5"), standin.streams()] * 3)
     watcher = Watcher(rounds_max=4)
 
     await watcher.run(to_server)
 
     assert watcher.delays == [1.0, 2.0, 4.0, 8.0]
-    assert len(server.seen) == 5
+    assert len(server.seen) == 8
     assert "as soon as it began" in str(watcher.states[-1].last_error)
 
 
@@ -154,6 +203,7 @@ async def test_one_event_makes_the_next_delay_short_again(server: standin.StandI
         standin.lists("a", version="5"),
         standin.refuses(500),
         standin.refuses(500),
+        is_at("5"),
         standin.streams(standin.event("MODIFIED", "a", "6")),
         standin.refuses(500),
     )
@@ -214,13 +264,14 @@ async def test_a_kind_that_is_removed_later_is_listed_again(server: standin.Stan
 async def test_a_missing_right_is_asked_for_slowly_and_the_watch_goes_on_where_it_was(
     server: standin.StandIn, to_server: clients.Client
 ) -> None:
-    server.will(standin.lists("a", version="5"), standin.refuses(403, "Forbidden"))
+    forbidden = standin.refuses(403, "Forbidden")
+    server.will(standin.lists("a", version="5"), forbidden, *[is_at("5"), forbidden] * 2)
     watcher = Watcher(rounds_max=3)
 
     await watcher.run(to_server)
 
     assert watcher.delays == [11.0, 12.0, 14.0]
-    assert [seen.query.get("resourceVersion") for seen in server.seen] == [None, "5", "5", "5"]
+    assert [seen.query["resourceVersion"] for seen in server.seen if seen.is_watch] == ["5", "5", "5"]
     assert isinstance(watcher.states[-1].last_error, errors.Forbidden)
 
 

@@ -91,6 +91,7 @@ class _Stream(Generic[RawT, ItemT]):
         on_change: Callable[[ItemT | None, ItemT | None], None],
         on_state: Callable[[], None],
         *,
+        on_back: Callable[[str, str], None],
         is_optional: bool = False,
         is_decisive: bool = True,
         key: Callable[[ItemT], Hashable] = by_name,
@@ -109,6 +110,7 @@ class _Stream(Generic[RawT, ItemT]):
         self._model = model
         self._slim = slim
         self._on_state = on_state
+        self._on_back = on_back
 
     def run(self, client: Client) -> Coroutine[Any, Any, Any]:
         """List and watch for ever."""
@@ -116,6 +118,7 @@ class _Stream(Generic[RawT, ItemT]):
             client,
             self.path,
             self._model,
+            on_list=self.store.begin,
             on_sync=self._sync,
             on_event=self._event,
             on_state=self._take_state,
@@ -144,13 +147,17 @@ class _Stream(Generic[RawT, ItemT]):
         # Silence is measured by a clock that nobody puts back or forward, and told on the one that decisions rest on.
         heard = self.state.last_heard
         heard_at = now if self.is_absent else 0.0 if heard is None else now - (time.monotonic() - heard)
-        return Freshness(source=self.name, is_synced=self.is_current, heard_at=heard_at)
+        # After a cut connection the cluster may be another than it was: nobody is disrupted until that was asked.
+        is_sure = self.is_absent or not self.state.is_in_doubt
+        return Freshness(source=self.name, is_synced=self.is_current and is_sure, heard_at=heard_at)
 
     def _sync(self, listing: Listing[RawT]) -> None:
         items = (self._slim(raw) for raw in listing.items)
-        self.store.sync(
+        is_back = self.store.sync(
             Listing(items=tuple(item for item in items if item is not None), resource_version=listing.resource_version)
         )
+        if is_back:
+            self._on_back(self.name, listing.resource_version)
 
     def _event(self, event: WatchEvent[RawT]) -> None:
         item = self._slim(event.object)
@@ -164,10 +171,14 @@ class _Stream(Generic[RawT, ItemT]):
             self.store.apply(WatchEvent(kind=EventKind.DELETED, object=held))
 
     def _take_state(self, state: watch.SourceState) -> None:
-        was = (self.is_current, self.state.last_error is None)
+        was = self._standing
         self.state = state
-        if was != (self.is_current, self.state.last_error is None):
+        if was != self._standing:
             self._on_state()
+
+    @property
+    def _standing(self) -> tuple[bool, bool, bool]:
+        return self.is_current, self.state.last_error is None, self.state.is_in_doubt
 
 
 class KubeObserver:
@@ -183,13 +194,18 @@ class KubeObserver:
         home: str = keys.HOME,
         source: Callable[[], SourceFacts | None] = lambda: None,
         rights: access.Access | None = None,
+        on_back: Callable[[str, str], None] = lambda _stream, _version: None,
     ) -> None:
-        """`rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
+        """`on_back` is told which stream went back in time, and to which version: a restored etcd.
+
+        `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         self._client = client
         self._rollout = rollout
         self._on_fault = on_fault
         self._source = source
         self._rights = rights
+        self._tell_back = on_back
+        self._era = 0
         self._changed = asyncio.Event()
         self._dirty: set[str] = set()
         self._seen: dict[str, NodeSeen] = {}
@@ -208,10 +224,16 @@ class KubeObserver:
         self._operator: OperatorFacts | None = None  # None: to be read anew
         self._requestor: models.RolloutMaintenance | None = None
         self._owned_count = 0
-        poke = self._changed.set
-        self.nodes = _Stream("nodes", keys.NODES, models.Node, items.node_item, self._on_node, poke)
+        poke, back = self._changed.set, self._on_back
+        self.nodes = _Stream("nodes", keys.NODES, models.Node, items.node_item, self._on_node, poke, on_back=back)
         self.pods = _Stream(
-            "pods", keys.PODS, models.Pod, lambda pod: pod_items.pod_item(pod, namespace), self._on_pod, poke
+            "pods",
+            keys.PODS,
+            models.Pod,
+            lambda pod: pod_items.pod_item(pod, namespace),
+            self._on_pod,
+            poke,
+            on_back=back,
         )
         self.revisions = _Stream(
             "controllerrevisions",
@@ -220,8 +242,11 @@ class KubeObserver:
             items.revision_item,
             self._on_revision,
             poke,
+            on_back=back,
         )
-        self.rollouts = _Stream("gpurollouts", keys.ROLLOUTS, models.Rollout, _same, self._on_rollout, poke)
+        self.rollouts = _Stream(
+            "gpurollouts", keys.ROLLOUTS, models.Rollout, _same, self._on_rollout, poke, on_back=back
+        )
         self.policies = _Stream(
             "clusterpolicies",
             keys.CLUSTER_POLICIES,
@@ -229,10 +254,18 @@ class KubeObserver:
             _same,
             self._on_operator,
             poke,
+            on_back=back,
             is_optional=True,
         )
         self.drivers = _Stream(
-            "nvidiadrivers", keys.NVIDIA_DRIVERS, models.NvidiaDriver, _same, self._on_operator, poke, is_optional=True
+            "nvidiadrivers",
+            keys.NVIDIA_DRIVERS,
+            models.NvidiaDriver,
+            _same,
+            self._on_operator,
+            poke,
+            on_back=back,
+            is_optional=True,
         )
         self.claims = _Stream(
             "resourceclaims",
@@ -241,6 +274,7 @@ class KubeObserver:
             items.claim_item,
             self._on_claim,
             poke,
+            on_back=back,
             is_optional=True,
         )
         self.slices = _Stream(
@@ -250,6 +284,7 @@ class KubeObserver:
             items.slice_item,
             self._on_slice,
             poke,
+            on_back=back,
             is_optional=True,
         )
         self.maintenances = _Stream(
@@ -259,6 +294,7 @@ class KubeObserver:
             items.maintenance_item,
             self._on_maintenance,
             poke,
+            on_back=back,
             is_optional=True,
         )
         self.warnings = _Stream(
@@ -268,6 +304,7 @@ class KubeObserver:
             items.warning_item,
             self._on_warning,
             poke,
+            on_back=back,
             is_optional=True,
             is_decisive=False,
             key=items.by_pod_and_reason,
@@ -280,6 +317,7 @@ class KubeObserver:
             probes.probe_item,
             self._on_probe,
             poke,
+            on_back=back,
             label_selector=probes.SELECTOR,
         )
         self.probe_pods = _Stream(
@@ -289,6 +327,7 @@ class KubeObserver:
             probes.probe_pod_item,
             self._on_probe_pod,
             poke,
+            on_back=back,
             label_selector=probes.SELECTOR,
         )
         self.machine_pools = _Stream(
@@ -298,6 +337,7 @@ class KubeObserver:
             pools.pool_item,
             self._on_machine_pool,
             poke,
+            on_back=back,
             is_optional=True,
         )
         self._pods_by_probe: dict[str, dict[str, probes.ProbePodItem]] = defaultdict(dict)
@@ -404,7 +444,7 @@ class KubeObserver:
             self._on_fault(str(err))
             return None
         fresh = tuple(stream.freshness(now) for stream in self.decisive_streams)
-        return Sight(seen=replace(seen, freshness=fresh), intent=intent)
+        return Sight(seen=replace(seen, freshness=fresh), intent=intent, era=self._era)
 
     def _with_campaign(self, seen: Snapshot, intent: Intent, uid: str) -> Snapshot:
         """The snapshot with what only a campaign looks at."""
@@ -449,6 +489,12 @@ class KubeObserver:
         for task in self._tasks:
             if task.done():
                 task.result()  # a stream ends only by a bug of ours; that must not pass in silence
+
+    def _on_back(self, stream: str, version: str) -> None:
+        """A list is of an older history than what was seen: nothing that was remembered of it counts any more."""
+        self._era += 1
+        self._tell_back(stream, version)
+        self._changed.set()
 
     def wrote_node(self, node: models.Node) -> None:
         """A write of ours returned this node."""

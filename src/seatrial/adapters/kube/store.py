@@ -9,6 +9,10 @@ It may also arrive after the object's end. What counts is the resourceVersion, n
     watch: a DELETED (15)                     -        remembered as deleted at 15
     answer to an earlier patch of a (13)      -        not newer than 15: a stays deleted
 
+A list is the truth about everything that was known before it was asked for, whatever the versions say: an etcd that was
+restored from a backup counts from an older number again, and what we hold of the time after the backup never was. Only
+what we wrote while a list was on its way may be newer than it. `sync` says whether the list has gone back.
+
 Versions are compared as integers. Aggregated servers may use other strings: then lists and watches win, and the answers
 to our own writes wait for the watch. No I/O here. Tests: tests/adapters/kube/test_store.py.
 """
@@ -48,6 +52,9 @@ class Store(Generic[ObjectT]):
         self._on_change = on_change
         self._items: dict[Hashable, ObjectT] = {}
         self._deleted: dict[str, str] = {}  # uid -> version of its end, oldest first
+        self._newest = 0
+        self._floor = 0  # what a list that is on its way cannot lawfully be older than
+        self._wrote: set[Hashable] | None = set()  # what we wrote since a list was asked for; None while none is
 
     def __len__(self) -> int:
         return len(self._items)
@@ -59,17 +66,51 @@ class Store(Generic[ObjectT]):
         """Give the object under a key, or None."""
         return self._items.get(key)
 
-    def sync(self, listing: clients.Listing[ObjectT]) -> None:
-        """Take over a whole list; what it lacks is gone, unless we wrote it after the list was taken."""
+    def begin(self) -> None:
+        """A list is asked for now."""
+        self._floor, self._wrote = self._newest, set()
+
+    def sync(self, listing: clients.Listing[ObjectT]) -> bool:
+        """Take over a whole list, and say whether it is of an older history than what was seen before it.
+
+        What it lacks is gone, unless we wrote it after the list was taken.
+        """
+        ours, version = self._wrote or set(), listing.resource_version
+        is_back = version.isdecimal() and int(version) < self._floor
         listed = {self._key(item) for item in listing.items}
-        for item in [item for key, item in self._items.items() if key not in listed]:
-            if not _is_newer(item.metadata.resource_version, listing.resource_version, otherwise=False):
-                self._remove(item, listing.resource_version)
+        for key, item in [each for each in self._items.items() if each[0] not in listed]:
+            if key not in ours or not _is_newer(item.metadata.resource_version, version, otherwise=False):
+                self._remove(item, version)
         for item in listing.items:
-            self._put(item, otherwise=True)
+            if self._key(item) in ours:
+                self._put(item, otherwise=True)
+            else:
+                is_back = self._take(item) or is_back
+        if is_back:
+            self._newest = 0  # or every list of the new history would look like an old one
+        self._reach(version)
+        self._wrote = None
+        return is_back
+
+    def _take(self, item: ObjectT) -> bool:
+        """Hold what a list says, and say whether we held something newer."""
+        held = self._items.get(self._key(item))
+        self._deleted.pop(item.metadata.uid, None)
+        if held == item:
+            return False
+        self._items[self._key(item)] = item
+        self._tell(held, item)
+        if held is None or held.metadata.uid != item.metadata.uid:
+            return False
+        return _is_newer(held.metadata.resource_version, item.metadata.resource_version, otherwise=False)
+
+    def _reach(self, version: str) -> None:
+        if version.isdecimal():
+            self._newest = max(self._newest, int(version))
 
     def apply(self, event: clients.WatchEvent[ObjectT]) -> None:
         """Take over one change from the watch."""
+        self._reach(event.object.metadata.resource_version)
         if event.kind is clients.EventKind.DELETED:
             self._remove(event.object, event.object.metadata.resource_version)
         else:
@@ -77,6 +118,9 @@ class Store(Generic[ObjectT]):
 
     def wrote(self, item: ObjectT) -> None:
         """Take over the object that the server returned for a write of ours."""
+        self._reach(item.metadata.resource_version)
+        if self._wrote is not None:
+            self._wrote.add(self._key(item))
         self._put(item, otherwise=False)
 
     def _put(self, item: ObjectT, *, otherwise: bool) -> None:

@@ -1,6 +1,6 @@
 """Keeps one kind in view for ever: list it, then watch it, and always say how sure we are.
 
-              ┌────────────── 410, 404, an unreadable event, or silence ───────────────────┐
+              ┌──────── 410, 404, an unreadable event, silence, or an older history ───────┐
               ▼                                                                            │
     LIST (consistent, paged) ──► on_sync ──► WATCH from that version ──► on_event ... ─────┤
                                                      ▲                                     │
@@ -13,6 +13,10 @@ A kind that is missing or forbidden is asked every ten seconds or slower, becaus
 Silence is listed, not resumed. A kind in which nothing happens gets no bookmarks at all, unless etcd is set to announce
 its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent. Both look
 like a dead connection, and a list is the only answer that is right for all three. It also proves freshness.
+
+After anything but a clean end the view is in doubt: the cluster may have been restored from a backup meanwhile, and
+count from an older number again. So the version it is at is asked for first, by a read of one object; a lower one than
+ours is answered by a list.
 
 Nothing is decided here: `on_state` reports, and whoever decides judges the freshness.
 The resulting objects are held by store.py. Tests: tests/adapters/kube/test_watch*.py.
@@ -53,6 +57,8 @@ class SourceState:
     is_synced: bool = False
     # A watch is open now.
     is_connected: bool = False
+    # The connection was lost, and whether what was delivered still holds has not been asked since.
+    is_in_doubt: bool = False
     # When the objects delivered so far were last known to be current: a list was begun, an event or a bookmark came.
     last_heard: float | None = None
     # Why it does not work at the moment; None while it does.
@@ -66,9 +72,10 @@ async def reflect(
     path: str,
     model: type[ObjectT],
     *,
-    on_sync: Callable[[clients.Listing[ObjectT]], None],
+    on_sync: Callable[[clients.Listing[ObjectT]], object],
     on_event: Callable[[clients.WatchEvent[ObjectT]], None],
     on_state: Callable[[SourceState], None],
+    on_list: Callable[[], None] = lambda: None,
     jitter: Callable[[], float],
     label_selector: str = "",
     field_selector: str = "",
@@ -77,9 +84,12 @@ async def reflect(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> NoReturn:
-    """List and watch until cancelled; `jitter` gives numbers in [0, 1). Only errors of the callbacks get out."""
+    """List and watch until cancelled; `jitter` gives numbers in [0, 1). Only errors of the callbacks get out.
+
+    `on_list` is called when a list is asked for, `on_sync` when it is there.
+    """
     selectors = {"label_selector": label_selector, "field_selector": field_selector}
-    source = _Source(client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state)
+    source = _Source(client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list)
     while True:
         await sleep(await source.round(on_sync, on_event))
 
@@ -96,6 +106,7 @@ class _Source(Generic[ObjectT]):
         jitter: Callable[[], float],
         clock: Callable[[], float],
         on_state: Callable[[SourceState], None],
+        on_list: Callable[[], None],
     ) -> None:
         self._client = client
         self._path = path
@@ -106,16 +117,19 @@ class _Source(Generic[ObjectT]):
         self._jitter = jitter
         self._clock = clock
         self._on_state = on_state
+        self._on_list = on_list
         self._state = SourceState(path=path)
         self._version: str | None = None  # None: list first
 
     async def round(
         self,
-        on_sync: Callable[[clients.Listing[ObjectT]], None],
+        on_sync: Callable[[clients.Listing[ObjectT]], object],
         on_event: Callable[[clients.WatchEvent[ObjectT]], None],
     ) -> float:
         """List if need be, watch until it ends, and say how long to wait before the next round."""
         try:
+            if self._version is not None and self._state.is_in_doubt:
+                await self._ask_version(self._version)
             version = self._version if self._version is not None else await self._list(on_sync)
             began = self._clock()
             await self._watch(version, on_event)
@@ -136,13 +150,22 @@ class _Source(Generic[ObjectT]):
             )
         )
 
-    async def _list(self, on_sync: Callable[[clients.Listing[ObjectT]], None]) -> str:
+    async def _ask_version(self, ours: str) -> None:
+        """Find out whether the cluster still knows the version we are at; where it does not, everything is listed."""
+        found = await self._client.version(self._path)
+        if found.isdecimal() and ours.isdecimal() and int(found) < int(ours):
+            self._version = None
+        else:
+            self._report(is_in_doubt=False)
+
+    async def _list(self, on_sync: Callable[[clients.Listing[ObjectT]], object]) -> str:
         began = self._clock()  # the list is as of some moment after this one
+        self._on_list()
         listing = await self._client.list(self._path, self._model, page_size=self._page_size, **self._selectors)
         on_sync(listing)
         self._version = listing.resource_version
         # The error stays until a watch opens, so that "lists, but cannot watch" remains visible.
-        self._report(is_synced=True, last_heard=began)
+        self._report(is_synced=True, is_in_doubt=False, last_heard=began)
         return listing.resource_version
 
     async def _watch(self, version: str, on_event: Callable[[clients.WatchEvent[ObjectT]], None]) -> None:
@@ -176,7 +199,7 @@ class _Source(Generic[ObjectT]):
         if isinstance(err, errors.Gone | errors.NotFound | errors.AnswerUnreadable):
             self._version = None
         count = self._state.failure_count
-        self._report(is_connected=False, last_error=err, failure_count=count + 1)
+        self._report(is_connected=False, is_in_doubt=True, last_error=err, failure_count=count + 1)
         delay = min(_DELAY_MAX_SECONDS, _DELAY_FIRST_SECONDS * 2.0 ** min(count, 10)) * (0.5 + self._jitter())
         if isinstance(err, errors.Forbidden | errors.NotFound):
             delay += _DELAY_SLOW_SECONDS
