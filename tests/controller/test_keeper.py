@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import resource
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
 from seatrial.core.campaign import PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
+from seatrial.supervision import Ending
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW
 from tests.controller.git_stage import (
@@ -68,6 +70,14 @@ class Watch:
     standing: Standing | None = STANDING
     now: float = 1000.0
     changes: int = 0
+    bug: Exception | None = None
+    """What is raised in the middle of the keeper's work, if anything."""
+    endings: list[Ending] = field(default_factory=list)
+
+    def current(self) -> models.Rollout | None:
+        if self.bug is not None:
+            raise self.bug
+        return self.rollout
 
     def told(self) -> None:
         self.changes += 1
@@ -91,13 +101,25 @@ async def watching(rollout: models.Rollout | None, folder: Path, *, look_seconds
         watch.keeper = Keeper(
             client,
             GitSettings(folder=folder, look_seconds=look_seconds),
-            current=lambda: watch.rollout,
+            current=watch.current,
             standing=lambda: watch.standing,
             on_change=watch.told,
             now=lambda: watch.now,
+            tell=watch.endings.append,
         )
         async with watch.keeper:
             yield watch
+
+
+@contextmanager
+def no_file_left() -> Iterator[None]:
+    """This process may open nothing more; what is open stays so."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,6 +134,42 @@ async def test_without_a_home_there_is_nothing_to_see(tmp_path: Path) -> None:
         assert (outcome.result, "spec.matrix" in outcome.detail) == (Result.FAILED, True)
 
 
+async def test_a_machine_without_a_file_to_spare_is_told_and_looking_goes_on_afterwards(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, person = stage
+    async with watching(a_rollout(remote), tmp_path / "clones") as watch:
+        seen = await watch.until(lambda facts: facts.driver == NEW.version)
+        with no_file_left():
+            lost = await watch.until(lambda facts: bool(facts.trouble))
+            outcome = await watch.do(CANARY)
+        assert "Too many open files" in lost.trouble
+        assert (lost.driver, lost.head) == (seen.driver, seen.head)
+        assert (outcome.result, "Too many open files" in outcome.detail) == (Result.FAILED, True)
+
+        person.write(MATRIX, matrix_of(canary="560.35.03"))
+        later = await watch.until(lambda facts: facts.driver == "560.35.03")
+        assert later.trouble == ""
+
+
+async def test_what_ends_the_looking_is_told_and_it_begins_anew_while_what_was_seen_grows_old(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    remote, _ = stage
+    async with watching(a_rollout(remote), tmp_path / "clones") as watch:
+        seen = await watch.until(lambda facts: facts.driver == NEW.version)
+        assert (seen.seen_at, seen.every_seconds) == (1000.0, 0.05)
+
+        watch.bug = ZeroDivisionError("a bug of ours")
+        async with asyncio.timeout(SECONDS_MAX):
+            while not watch.endings:
+                await asyncio.sleep(0.01)
+        watch.bug, watch.now = None, 2000.0
+        assert [(each.task, each.why) for each in watch.endings] == [("source", "ZeroDivisionError: a bug of ours")]
+        assert watch.keeper.facts() == seen, "nothing was looked at meanwhile, and that can be told by seen_at"
+        await watch.until(lambda facts: facts.seen_at == 2000.0)
+
+
 async def test_a_remote_that_goes_away_leaves_what_was_seen_and_says_since_when(
     stage: tuple[Bare, Person], tmp_path: Path
 ) -> None:
@@ -124,7 +182,7 @@ async def test_a_remote_that_goes_away_leaves_what_was_seen_and_says_since_when(
         await watch.until(lambda facts: facts.since == 2000.0)
         remote.path.rename(tmp_path / "away")
         gone = await watch.until(lambda facts: bool(facts.trouble))
-        assert replace(gone, trouble="") == replace(seen, since=2000.0)
+        assert replace(gone, trouble="") == replace(seen, since=2000.0, seen_at=2000.0)
         assert "cannot be reached" in gone.trouble
         watch.now = 3000.0
         outcome = await watch.do(CANARY)
@@ -135,7 +193,7 @@ async def test_a_remote_that_goes_away_leaves_what_was_seen_and_says_since_when(
 
         (tmp_path / "away").rename(remote.path)
         back = await watch.until(lambda facts: not facts.trouble)
-        assert back == replace(seen, since=3000.0)
+        assert back == replace(seen, since=3000.0, seen_at=3000.0)
 
 
 async def test_only_news_wakes_the_controller(stage: tuple[Bare, Person], tmp_path: Path) -> None:

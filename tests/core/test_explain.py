@@ -150,6 +150,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.NOBODY_MAY_START: (proposed(an_old_node()), replace(CAREFUL, policy=an_intent(unavailable_max=0).policy)),
     HoldCode.HALF_DONE: (proposed(an_old_node(), a_node("n2", NodePhase.CORDON_REQUIRED)), CAREFUL),
     HoldCode.SOURCE_UNREACHABLE: (proposed(source=a_source(trouble="connection refused.")), careful(has_source=True)),
+    HoldCode.SOURCE_STALE: (
+        proposed(source=a_source(every_seconds=30, seen_at=NOW - 3600)),
+        careful(has_source=True),
+    ),
     HoldCode.MATRIX_PROBLEM: (proposed(source=a_source(problem="line 3: no canary.")), careful(has_source=True)),
     HoldCode.MATRIX_CHANGED: (proposed(source=a_source(driver="")), careful(has_source=True)),
     HoldCode.HISTORY_REWRITTEN: (proposed(source=a_source(is_rewritten=True)), careful(has_source=True)),

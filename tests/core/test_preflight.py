@@ -49,6 +49,16 @@ def test_a_fleet_in_order_may_begin() -> None:
     [
         (None, told(HoldCode.SOURCE_UNREACHABLE, why="it was not looked at yet")),
         (a_source(trouble="no route to host"), told(HoldCode.SOURCE_UNREACHABLE, why="no route to host")),
+        (a_source(every_seconds=30, seen_at=NOW - 300), ()),
+        (
+            a_source(every_seconds=30, seen_at=NOW - 301),
+            (hold("spring", HoldCode.SOURCE_STALE, limit="5 min", since=NOW - 301),),
+        ),
+        (a_source(every_seconds=600, seen_at=NOW - 2400), ()),
+        (
+            a_source(every_seconds=600, seen_at=NOW - 2401),
+            (hold("spring", HoldCode.SOURCE_STALE, limit="40 min", since=NOW - 2401),),
+        ),
         (a_source(is_rewritten=True), told(HoldCode.HISTORY_REWRITTEN, head="abc1234")),
         (a_source(problem="line 3"), told(HoldCode.MATRIX_PROBLEM, why="line 3")),
         (a_source(bad="Xid 79"), told(HoldCode.ENTRY_BAD, why="Xid 79")),

@@ -623,6 +623,29 @@ def test_the_matrix_is_promoted_and_tagged() -> None:
     assert (course.acts, codes(course)) == ((PROMOTION,), [HoldCode.PROMOTION_PENDING])
 
 
+STALE = a_source(every_seconds=30, seen_at=NOW - 301)
+"""A matrix that nobody has looked at for too long."""
+
+
+def test_no_canary_and_no_wave_starts_on_a_matrix_that_was_seen_too_long_ago() -> None:
+    wish = careful(has_source=True)
+    canaries = course_of(at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), source=STALE), wish)
+    wave = course_of(waving(waiting(), source=STALE), wish)
+    for course in (canaries, wave):
+        assert (course.acts, codes(course), course.open) == ((), [HoldCode.SOURCE_STALE], frozenset())
+    seen_again = replace(STALE, seen_at=NOW - 1)
+    assert codes(course_of(waving(waiting(), source=seen_again), wish)) != [HoldCode.SOURCE_STALE]
+
+
+def test_the_way_back_does_not_wait_for_a_matrix_that_was_seen_too_long_ago() -> None:
+    published = replace(STALE, steps=((PublishStep.CANARY, "c1"),))
+    course = course_of(reverting(an_old_node(), source=published), careful(publish=Via.GIT, has_source=True))
+    assert [type(act) for act in course.acts] == [RevertCommits]
+    assert HoldCode.SOURCE_STALE not in codes(course)
+    marking = course_of(reverting(an_old_node(), source=STALE), careful(has_source=True))
+    assert [type(act) for act in marking.acts] == [MarkBad]
+
+
 def test_a_promotion_without_its_tag_is_asked_for_again() -> None:
     course = course_of(promoting(source=replace(PROMOTED, tag="", driver="")), careful(has_source=True))
     assert course.acts == (PROMOTION,)
@@ -633,6 +656,8 @@ def test_a_promotion_without_its_tag_is_asked_for_again() -> None:
     [
         (None, HoldCode.SOURCE_UNREACHABLE),
         (a_source(trouble="no route to host"), HoldCode.SOURCE_UNREACHABLE),
+        (STALE, HoldCode.SOURCE_STALE),
+        (replace(STALE, steps=((PublishStep.PROMOTION, "p1"),)), HoldCode.SOURCE_STALE),
         (a_source(bad="Xid 79"), HoldCode.ENTRY_BAD),
         (a_source(is_rewritten=True), HoldCode.HISTORY_REWRITTEN),
     ],

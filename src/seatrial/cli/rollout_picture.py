@@ -33,6 +33,7 @@ HELD: Final = frozenset(code.value for code in conditions.NEEDS_SOMEBODY)
 UNSEEN: Final = frozenset(
     {
         HoldCode.SOURCE_UNREACHABLE,
+        HoldCode.SOURCE_STALE,
         HoldCode.MATRIX_PROBLEM,
         HoldCode.MATRIX_CHANGED,
         HoldCode.HISTORY_REWRITTEN,

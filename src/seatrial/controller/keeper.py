@@ -1,10 +1,11 @@
 """Keeps an eye on the home of the matrix of the rollout at work, and does there what its campaign decides.
 
-    seen        facts, with the moment of the look in `since`
+    seen        facts, with the moment of the look in `since` and `seen_at`
     not seen    the facts from before stay, `trouble` says why they are old, `since` says since when
 
 Looks every half minute, and at once after a write of ours. One thing at a time: a look that began before a write never
-hides it. Tests: tests/controller/test_keeper.py, tests/e2e/
+hides it. A machine that lacks something (files, memory, git) is a remote that cannot be looked at; whatever else ends
+the looking is told, and it begins anew, while what was seen grows old. Tests: tests/controller/test_keeper.py, tests/e2e/
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from seatrial import supervision
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import NothingToChange, Stale
 from seatrial.adapters.git.repository import Author, Repository
@@ -62,6 +64,7 @@ class Keeper:
         on_change: Callable[[], None],
         now: Callable[[], Instant],
         is_leader: Callable[[], bool] = lambda: True,
+        tell: supervision.Tell = lambda _: None,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -70,6 +73,7 @@ class Keeper:
         self._on_change = on_change
         self._now = now
         self._is_leader = is_leader
+        self._tell = tell
         self._key: Key | None = None
         self._name = ""
         self._home: Home | None = None
@@ -79,7 +83,7 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Keeper:
-        self._task = asyncio.create_task(self._run(), name="keeper")
+        self._task = asyncio.create_task(supervision.keep("source", self._run, tell=self._tell), name="source")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -122,7 +126,7 @@ class Keeper:
             return Outcome(action=act, result=Result.STALE, detail=str(err))
         except NothingToChange:
             pass  # somebody published it before us; the resource will be seen to carry it
-        except SeatrialError as err:
+        except (SeatrialError, OSError) as err:
             return Outcome(action=act, result=Result.FAILED, detail=str(err))
         return Outcome(action=act, result=Result.DONE)
 
@@ -141,14 +145,15 @@ class Keeper:
         home = self._home
         if home is None:
             return
+        at = self._now()
         try:
-            facts = await home.look(self._now())
-        except SeatrialError as err:
+            facts = replace(await home.look(at), seen_at=at, every_seconds=self._settings.look_seconds)
+        except (SeatrialError, OSError) as err:
             before = self._facts or SourceFacts()
             facts = replace(before, trouble=str(err), since=before.since if before.trouble else self._now())
         if home is not self._home:
             return  # the rollout at work is another one by now
-        is_news = self._facts is None or replace(facts, since=0.0) != replace(self._facts, since=0.0)
+        is_news = self._facts is None or _timeless(facts) != _timeless(self._facts)
         self._facts = facts
         if is_news:
             self._on_change()
@@ -165,7 +170,7 @@ class Keeper:
         if rollout is not None and key is not None:
             try:
                 self._home = self._make(rollout)
-            except SeatrialError as err:
+            except (SeatrialError, OSError) as err:
                 self._facts = SourceFacts(trouble=str(err), since=self._now())
         self._due.set()
 
@@ -199,6 +204,10 @@ class Keeper:
     def _repository(self, place: models.RolloutGit) -> Repository:
         remote = Remote(url=place.url, branch=place.branch, credentials=self._settings.credentials)
         return Repository(remote, self._settings.folder / folder_of(place), author=AUTHOR)
+
+
+def _timeless(facts: SourceFacts) -> SourceFacts:
+    return replace(facts, since=0.0, seen_at=0.0)
 
 
 def folder_of(place: models.RolloutGit) -> str:

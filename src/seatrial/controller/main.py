@@ -146,10 +146,15 @@ async def control(settings: Settings, log: Log) -> Report | None:
             on_change=observer.poke,
             now=clock.now,
             is_leader=election.is_leader,
+            tell=tell,
         )
         recorder = await stack.enter_async_context(
             EventRecorder(
-                client, component="seatrial", instance=identity, on_failure=lambda why: log.say("event lost", why=why)
+                client,
+                component="seatrial",
+                instance=identity,
+                on_failure=lambda why: log.say("event lost", why=why),
+                tell=tell,
             )
         )
         await observer.wait_synced(SYNC_SECONDS)
@@ -161,7 +166,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         if not await leading.lead(election, log, patience_seconds=patience_seconds, is_stopping=stopping.is_set):
             return None
         log.say("leading", lease=f"{settings.lease_namespace}/{LEASE}")
-        notifier = Notifier(webhook.post, log)
+        notifier = Notifier(webhook.post, log, tell=tell)
         teller = Teller(recorder, rollout=observer.current_rollout, notify=notifier.send)
         executor = KubeExecutor(
             client,
@@ -174,7 +179,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         )
         # Whatever ends us: the acts under way are waited for before the lease is given up.
         stack.push_async_callback(executor.drain, DRAIN_SECONDS)
-        pacer = await stack.enter_async_context(Pacer(client, observer, log, is_leader=election.is_leader))
+        pacer = await stack.enter_async_context(Pacer(client, observer, log, is_leader=election.is_leader, tell=tell))
         ports = Ports(observer=observer, executor=executor, journal=written or NoJournal(), clock=clock)
         memory = Memory(clock.now())
         passes = Recorder(written) if written else None

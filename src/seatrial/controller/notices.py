@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
+from seatrial import supervision
 from seatrial.adapters.http.webhook import Reply
 from seatrial.controller.log import Log
 from seatrial.core.announce import Announcement
@@ -37,9 +38,12 @@ def notice_of(record: RolloutRecord, announcement: Announcement, form: str) -> b
 class Notifier:
     """Sends notices in the background; whoever does not answer is told of in the log, and not waited for."""
 
-    def __init__(self, post: Callable[[str, bytes], Awaitable[Reply]], log: Log) -> None:
+    def __init__(
+        self, post: Callable[[str, bytes], Awaitable[Reply]], log: Log, *, tell: supervision.Tell = lambda _: None
+    ) -> None:
         self._post = post
         self._log = log
+        self._tell = tell
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, url: str, body: bytes) -> None:
@@ -54,6 +58,10 @@ class Notifier:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     async def _send(self, url: str, body: bytes) -> None:
-        reply = await self._post(url, body)
+        try:
+            reply = await self._post(url, body)
+        except Exception as err:  # noqa: BLE001  nobody waits for this task, so nobody else would tell
+            self._tell(supervision.Ending(task="notices", why=supervision.told(err), pause_seconds=0.0))
+            return
         if reply.status not in ACCEPTED:
             self._log.say("notice lost", status=reply.status, why=reply.text)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
+from seatrial import supervision
 from seatrial.adapters.kube import errors, models, pacing
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.log import Log
@@ -39,11 +40,20 @@ class Watching(Protocol):
 class Pacer:
     """Paces as long as a campaign in delegated mode is under way."""
 
-    def __init__(self, client: Client, observer: Watching, log: Log, *, is_leader: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        observer: Watching,
+        log: Log,
+        *,
+        is_leader: Callable[[], bool],
+        tell: supervision.Tell = lambda _: None,
+    ) -> None:
         self._client = client
         self._observer = observer
         self._log = log
         self._is_leader = is_leader
+        self._tell = tell
         self._memory = pace.Memory()
         self._news = asyncio.Event()
         self._is_due = False
@@ -52,7 +62,7 @@ class Pacer:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Pacer:
-        self._task = asyncio.create_task(self._run(), name="pacer")
+        self._task = asyncio.create_task(supervision.keep("pacer", self._run, tell=self._tell), name="pacer")
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -258,6 +258,10 @@ class SourceFacts:
     """Why it cannot be looked at now; what was seen before stays."""
     since: Instant = 0.0
     """Since when it could not, or when it was last seen."""
+    seen_at: Instant = 0.0
+    """When it was last looked at, and seen."""
+    every_seconds: float = 0.0
+    """How often it is looked at; 0 where what is shown is of this very moment."""
     head: str = ""
     problem: str = ""
     """What is wrong with the entry as it stands there: not to be read, not there any more."""

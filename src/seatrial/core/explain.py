@@ -100,6 +100,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "the matrix cannot be looked at: {why}",
         "It is tried again by itself; check the address and the credentials in spec.matrix if it stays so.",
     ),
+    HoldCode.SOURCE_STALE: _says(
+        "the matrix was last seen more than {limit} ago; nothing new is started or published on so old a view of it",
+        "It goes on by itself as soon as it is seen again. If it stays so, the controller's log says under "
+        "`background work ended` what keeps it from looking; restart the controller if it says nothing.",
+    ),
     HoldCode.MATRIX_PROBLEM: _says(
         "the matrix has no entry to stand behind the target: {why}",
         "Mend it there (`seatrial check` says what is wrong), or end the rollout with "

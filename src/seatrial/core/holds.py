@@ -32,6 +32,7 @@ class HoldCode(StrEnum):
     NOBODY_MAY_START = "nobody-may-start"
     HALF_DONE = "half-done"
     SOURCE_UNREACHABLE = "source-unreachable"
+    SOURCE_STALE = "source-stale"
     MATRIX_PROBLEM = "matrix-problem"
     MATRIX_CHANGED = "matrix-changed"
     HISTORY_REWRITTEN = "history-rewritten"

@@ -49,6 +49,9 @@ def why_source(view: View) -> Hold | None:
     source = view.source
     if source is None or source.trouble:
         return view.unreachable()
+    stale = view.outdated()
+    if stale is not None:
+        return stale
     if source.is_rewritten:
         return view.hold(HoldCode.HISTORY_REWRITTEN, head=source.head)
     if source.problem:

@@ -73,6 +73,9 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     if via is Via.GIT and (view.source is None or view.source.trouble):
         # Whether our commit is there cannot be told, and nothing is committed twice.
         return (), (view.unreachable(),)
+    stale = view.outdated() if via is Via.GIT and step is not PublishStep.REVERT else None
+    if stale is not None:
+        return (), (stale,)
     if view.seen.others and step is not PublishStep.REVERT:
         # Two that were proposed in the same moment; who goes back publishes only what was there before.
         return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)

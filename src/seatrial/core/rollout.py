@@ -288,6 +288,9 @@ def _promote(view: View) -> Course:
         source = view.source
         if source is None or source.trouble:
             return Course(record=record, holds=(view.unreachable(),))
+        stale = view.outdated()
+        if stale is not None:
+            return Course(record=record, holds=(stale,))
         is_begun = bool(source.commit_of(PublishStep.PROMOTION))
         waiting = None if is_begun else preflight.why_source(view)
         if waiting is not None:

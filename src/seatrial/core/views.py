@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from seatrial.core import by_hand, windows
+from seatrial.core import by_hand, explain, windows
 from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
 from seatrial.core.campaign import Campaign, CampaignRecord, Mode, Point, SourceFacts
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -17,6 +18,11 @@ from seatrial.core.intent import Intent
 from seatrial.core.snapshot import NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.standing import Standing, resource_of, standing_of
 from seatrial.core.steps import retry_at
+
+SOURCE_SECONDS_MIN: Final = 300.0
+"""How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
+SOURCE_LOOKS_MISSED: Final = 4
+"""Where it is looked at rarely, so many looks may be missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +84,17 @@ class View:
         """Why nothing can be said about the home of the matrix."""
         why = self.source.trouble if self.source is not None else "it was not looked at yet"
         return self.hold(HoldCode.SOURCE_UNREACHABLE, why=why)
+
+    def outdated(self) -> Hold | None:
+        """That the home of the matrix was last seen too long ago, by somebody who should have looked meanwhile."""
+        source = self.source
+        if source is None or not source.every_seconds:
+            return None
+        limit_seconds = max(SOURCE_SECONDS_MIN, SOURCE_LOOKS_MISSED * source.every_seconds)
+        if self.now - source.seen_at <= limit_seconds:
+            return None
+        params = {"limit": explain.span(limit_seconds)}
+        return hold(self.name, HoldCode.SOURCE_STALE, params, since=source.seen_at)
 
     def unapproved(self, point: Point) -> Hold | None:
         """That a person has not said yes yet, where one has to."""

@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from seatrial import supervision
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import errors
 
@@ -83,6 +84,7 @@ class EventRecorder:
         component: str,
         instance: str = "",
         on_failure: Callable[[str], None] | None = None,
+        tell: supervision.Tell = lambda _: None,
         same_seconds: float = 600.0,
         pending_max: int = 1000,
         remembered_max: int = 4096,
@@ -94,6 +96,7 @@ class EventRecorder:
         self._component = component
         self._instance = instance
         self._on_failure = on_failure
+        self._tell = tell
         self._same_seconds = same_seconds
         self._pending_max = pending_max
         self._remembered_max = remembered_max
@@ -107,7 +110,7 @@ class EventRecorder:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._work(), name="events")
+        self._task = asyncio.create_task(supervision.keep("events", self._work, tell=self._tell), name="events")
         return self
 
     async def __aexit__(
