@@ -160,6 +160,15 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.ENTRY_BAD: (proposed(source=a_source(bad="Xid 79 on two nodes.")), careful(has_source=True)),
     HoldCode.APPROVAL_PENDING: (proposed(), careful(manual=(Point.CANARY,))),
     HoldCode.OUTSIDE_WINDOW: (proposed(), careful(openings=((NOW + 60, NOW + 3600),))),
+    HoldCode.WINDOW_CLOSING: (
+        at(
+            RolloutPhase.CANARY,
+            a_node(nvidia_state="upgrade-required", canary_of="spring", is_skipped=True, skipped_by="spring"),
+            record=DELEGATED,
+            operator=an_operator(NEW.version, is_auto_upgrading=True),
+        ),
+        careful(openings=((0.0, NOW + 60), (NOW + 3600, NOW + 7200))),
+    ),
     HoldCode.MARKS_PENDING: (at(RolloutPhase.CANARY, waiting()), CAREFUL),
     HoldCode.POOL_PENDING: (at(RolloutPhase.CANARY, waiting()), careful(pool="gpu-canary")),
     HoldCode.POOL_MISSING: (proposed(), careful(still=("worker",))),
@@ -265,7 +274,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.STATES_PENDING: (
         at(
             RolloutPhase.REVERTING,
-            an_old_node(nvidia_state="upgrade-required"),
+            an_old_node(nvidia_state="upgrade-required", is_skipped=True, skipped_by="spring"),
             record=DELEGATED | {"is_forgetting": True},
             operator=an_operator(is_auto_upgrading=True),
         ),

@@ -36,6 +36,8 @@ from seatrial.core.policy import Limits, Policy, Share
 from seatrial.core.snapshot import Admission, DriverRevision, MachinePool, NodePhase, RolloutRecord, Snapshot
 from tests.builders import (
     NEW,
+    NOW,
+    OLD,
     POLICY,
     a_campaign,
     a_campaign_record,
@@ -148,6 +150,12 @@ PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_bas
 UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
 UNDOING_BY_HAND = replace(UNDOING, mode=Mode.BY_HAND)
 WAVING = a_campaign_record(RolloutPhase.WAVING, **BAKED)
+LEFT_TO_NVIDIA = replace(WAVING, mode=Mode.DELEGATED)
+LEFT_TO_NVIDIA_BACK = replace(LEFT_TO_NVIDIA, phase=RolloutPhase.REVERTING)
+SKIPPED: dict[str, Any] = {"is_skipped": True, "skipped_by": "spring"}
+KEPT_OUT = a_node(nvidia_state="upgrade-required", **SKIPPED)
+LET_IN = MarkNode(node="n1", rollout="spring", expect="7", skip=False)
+NAMED = a_ledger("n1", attempt=0)
 HAND = ByHand(component=Component.KERNEL, version="5.14.0-570")
 FREE = MachinePool(name="worker", resource_version="5")
 THEIRS = replace(FREE, is_paused=True)
@@ -161,6 +169,11 @@ def at(record: CampaignRecord | None, *nodes: Any, **changes: Any) -> Snapshot:
     return a_snapshot(
         *(nodes or (a_done_node(), an_old_node("n2"))), campaign=record, operator=an_operator(), **changes
     )
+
+
+def in_window(closes_at: float) -> Intent:
+    """The same careful rollout, with a window that opened long ago."""
+    return replace(CAREFUL, campaign=a_campaign(openings=((0.0, closes_at),)))
 
 
 def recorded(before: CampaignRecord | None, after: CampaignRecord | None) -> Decision:
@@ -705,6 +718,88 @@ CASES = [
         at(a_campaign_record(RolloutPhase.WAVING, canaries=("n2",)), UNRECORDED, admitted=N1),
         a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
         intent=CAREFUL,
+    ),
+    # on time
+    Case(
+        "a node starts in an open window",
+        at(WAVING, UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED), at=NOW),
+        intent=in_window(NOW + 60),
+    ),
+    Case(
+        "a node starts outside of a window",
+        at(WAVING, UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED), at=NOW),
+        (Breach(promise="on_time", subject="n1", detail="it is started while the rollout is outside of every window"),),
+        in_window(NOW - 60),
+    ),
+    Case(
+        "a node starts while the rollout is paused",
+        at(WAVING, UNRECORDED, admitted=N1),
+        a_decision(written(UNRECORDED, NodePhase.CORDON_REQUIRED)),
+        (Breach(promise="on_time", subject="n1", detail="it is started while the rollout is paused"),),
+        replace(CAREFUL, is_paused=True),
+    ),
+    Case(
+        "a node is let in to NVIDIA's controller shortly before a window closes",
+        at(LEFT_TO_NVIDIA, KEPT_OUT, admitted=NAMED),
+        a_decision(LET_IN, at=NOW),
+        (Breach(promise="on_time", subject="n1", detail="it is started while the rollout is outside of every window"),),
+        in_window(NOW + 60),
+    ),
+    Case(
+        "a node is let in to NVIDIA's controller while the rollout is paused",
+        at(LEFT_TO_NVIDIA, KEPT_OUT, admitted=NAMED),
+        a_decision(LET_IN),
+        (Breach(promise="on_time", subject="n1", detail="it is started while the rollout is paused"),),
+        replace(CAREFUL, is_paused=True),
+    ),
+    Case(
+        "a failed node is tried again while the rollout is paused",
+        at(LEFT_TO_NVIDIA_BACK, a_node(nvidia_state="upgrade-failed"), admitted=NAMED),
+        a_decision(replace(LET_IN, skip=None, is_retry=True)),
+        (Breach(promise="on_time", subject="n1", detail="it is started while the rollout is paused"),),
+        replace(CAREFUL, is_paused=True),
+    ),
+    Case(
+        "a node goes back outside of every window",
+        at(LEFT_TO_NVIDIA_BACK, a_well_node(wanted=OLD, **SKIPPED), admitted=NAMED),
+        a_decision(LET_IN, at=NOW),
+        intent=in_window(NOW - 60),
+    ),
+    Case(
+        "our label goes from a node that is done, at any time",
+        at(LEFT_TO_NVIDIA, a_well_node(nvidia_state="upgrade-done", **SKIPPED)),
+        a_decision(LET_IN, at=NOW),
+        intent=in_window(NOW - 60),
+    ),
+    # let in
+    Case(
+        "a node is let in that the ledger names",
+        at(LEFT_TO_NVIDIA, KEPT_OUT, admitted=NAMED),
+        a_decision(LET_IN),
+        intent=CAREFUL,
+    ),
+    Case(
+        "a node is let in that the ledger does not name",
+        at(LEFT_TO_NVIDIA, KEPT_OUT),
+        a_decision(LET_IN),
+        (Breach(promise="let_in", subject="n1", detail="it is let in, and the ledger does not name it"),),
+        CAREFUL,
+    ),
+    Case(
+        "a node is let in after more failures than are tolerated",
+        at(LEFT_TO_NVIDIA, KEPT_OUT, *(a_node(f"n{n}", nvidia_state="upgrade-failed") for n in (2, 3)), admitted=NAMED),
+        a_decision(LET_IN, holds=held("n2", "n3").holds),
+        (Breach(promise="let_in", subject="n1", detail="it is let in after 2 failures, limit 1"),),
+        replace(CAREFUL, failed_max=1),
+    ),
+    Case(
+        "NVIDIA's controller has one more at work than the ledger may name",
+        at(LEFT_TO_NVIDIA, a_node(nvidia_state="cordon-required"), a_node("n2", nvidia_state="upgrade-required")),
+        a_decision(ledger(at(LEFT_TO_NVIDIA), *a_ledger("n1", "n2", attempt=0)), holds=held("n1", "n2").holds),
+        (Breach(promise="capacity", subject="spring", detail="2 nodes under way, limit 1"),),
+        replace(CAREFUL, policy=an_intent(parallel_max=1, unavailable_max=2).policy),
     ),
     # one thing
     Case(

@@ -12,11 +12,14 @@ from seatrial.core.snapshot import NodeSeen
 from seatrial.core.views import View
 from tests.builders import (
     NOW,
+    OLD,
     a_campaign,
     a_campaign_record,
+    a_ledger,
     a_rebuff,
     a_snapshot,
     a_view,
+    a_well_node,
     an_intent,
     an_old_node,
     an_operator,
@@ -35,7 +38,7 @@ def view(
 ) -> View:
     record = a_campaign_record(phase, mode=mode)
     seen = a_snapshot(*nodes, campaign=record, operator=an_operator(), **changes)
-    return a_view(seen, an_intent(campaign=a_campaign()))
+    return a_view(seen, an_intent(parallel_max=0, unavailable_max=9, campaign=a_campaign()))
 
 
 def mark(node: str, **changes: Any) -> MarkNode:
@@ -48,7 +51,7 @@ def test_where_we_move_the_nodes_only_the_canary_is_marked() -> None:
     assert dict(holds[0].params) == {"count": "1", "node": "n1"}
 
 
-def test_where_nvidias_controller_does_everybody_else_is_kept_out() -> None:
+def test_where_nvidias_controller_does_everybody_is_kept_out_until_the_ledger_names_them() -> None:
     nodes = (
         an_old_node(),
         an_old_node("n2"),
@@ -57,11 +60,11 @@ def test_where_nvidias_controller_does_everybody_else_is_kept_out() -> None:
         an_old_node("n5", **OURS),
     )
     acts, _ = marks.prepare(view(*nodes, mode=Mode.DELEGATED), {"n1"})
-    assert acts == (mark("n1", canary=True), mark("n2", skip=True))
+    assert acts == (mark("n1", canary=True, skip=True), mark("n2", skip=True))
 
 
 def test_who_has_another_resource_than_the_canary_is_kept_out_when_the_waves_begin() -> None:
-    nodes = (an_old_node(owner="a", canary_of="spring"), an_old_node("n2", owner="b"))
+    nodes = (an_old_node(owner="a", canary_of="spring", **OURS), an_old_node("n2", owner="b"))
     assert marks.prepare(view(*nodes, mode=Mode.DELEGATED), {"n1"}) == ((), ())
     acts, _ = marks.prepare(view(*nodes, phase=RolloutPhase.WAVING, mode=Mode.DELEGATED), {"n1"})
     assert acts == (mark("n2", skip=True),)
@@ -85,7 +88,7 @@ def test_everything_of_ours_goes_and_what_others_marked_stays() -> None:
 
 def test_a_skip_label_of_ours_that_somebody_took_away_comes_back_and_what_is_left_of_it_is_cleared() -> None:
     bare = an_old_node("n2", skipped_by="spring")
-    acts, _ = marks.prepare(view(an_old_node(canary_of="spring"), bare, mode=Mode.DELEGATED), {"n1"})
+    acts, _ = marks.prepare(view(an_old_node(canary_of="spring", **OURS), bare, mode=Mode.DELEGATED), {"n1"})
     assert acts == (mark("n2", skip=True),)
     assert marks.clear(view(bare))[0] == (mark("n2", skip=False),)
 
@@ -104,13 +107,16 @@ def test_not_everybody_is_marked_in_one_pass() -> None:
     assert dict(holds[0].params)["count"] == str(marks.MARKS_MAX + 21)
 
 
-def test_nodes_are_let_back_without_our_label_and_failed_ones_are_tried_again() -> None:
+def test_nodes_are_let_in_without_our_label_and_failed_ones_are_tried_again_on_the_way_back() -> None:
     nodes = (
-        an_old_node("n1", **OURS),
-        an_old_node("n2", nvidia_state="upgrade-failed"),
-        an_old_node("n3", nvidia_state="upgrade-required"),
-        an_old_node("n4", **PERSONS),
-        an_old_node("n5", **OURS),
+        a_well_node("n1", wanted=OLD, **OURS),
+        a_well_node("n2", wanted=OLD, nvidia_state="upgrade-failed"),
+        a_well_node("n3", wanted=OLD, nvidia_state="upgrade-required"),
+        a_well_node("n4", wanted=OLD, **PERSONS),
+        a_well_node("n5", wanted=OLD, **OURS),
+        a_well_node("n6", wanted=OLD, **OURS),
     )
-    found = marks.let_back(view(*nodes, busy={"n5": None}), {"n1", "n2", "n3", "n4", "n5"})
+    names = ("n1", "n2", "n3", "n4", "n5")
+    changes: dict[str, Any] = {"busy": {"n5": None}, "admitted": a_ledger(*names, attempt=0)}
+    found = marks.let_in(view(*nodes, phase=RolloutPhase.REVERTING, mode=Mode.DELEGATED, **changes), {*names, "n6"})
     assert found == (mark("n1", skip=False), mark("n2", is_retry=True))

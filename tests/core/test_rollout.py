@@ -61,6 +61,7 @@ from tests.builders import (
     a_campaign,
     a_campaign_record,
     a_done_node,
+    a_ledger,
     a_measurement,
     a_new_driver,
     a_node,
@@ -904,10 +905,10 @@ def test_a_promotion_is_taken_back_after_what_we_wrote_ourselves() -> None:
 DELEGATED: dict[str, Any] = {"mode": Mode.DELEGATED}
 
 
-def test_everybody_but_the_canary_is_kept_out_before_nvidias_controller_sees_the_version() -> None:
+def test_everybody_is_kept_out_before_nvidias_controller_sees_the_version() -> None:
     nodes = (an_old_node(canary_of="spring"), an_old_node("n2"), an_old_node("n3", is_skipped=True))
     course = course_of(at(RolloutPhase.CANARY, *nodes, record=DELEGATED, operator=NVIDIA_BACK))
-    assert course.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=True),)
+    assert course.acts == tuple(MarkNode(node=name, rollout="spring", expect="7", skip=True) for name in ("n1", "n2"))
 
 
 def test_a_wave_is_let_in_by_taking_our_skip_labels_away_and_a_persons_stay() -> None:
@@ -918,14 +919,16 @@ def test_a_wave_is_let_in_by_taking_our_skip_labels_away_and_a_persons_stay() ->
         waiting("n3", **kept_out),
         waiting("n4", is_skipped=True, nvidia_state="upgrade-required"),
     )
-    seen = at(RolloutPhase.WAVING, *nodes, record=PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
+    ledger = a_ledger("n2", "n3", "n4", attempt=0)
+    seen = at(RolloutPhase.WAVING, *nodes, record=PROVEN | DELEGATED, operator=NVIDIA_FORWARD, admitted=ledger)
     course = course_of(seen, one_by_one())
     assert course.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=False),)
 
 
 def test_a_node_kept_out_that_got_the_new_driver_anyhow_is_let_back() -> None:
     leaked = a_well_node("n2", wanted=OLD, is_skipped=True, skipped_by="spring", nvidia_state="upgrade-required")
-    course = course_of(reverting(an_old_node(), leaked, record=DELEGATED, operator=NVIDIA_BACK))
+    ledger = a_ledger("n2", attempt=0)
+    course = course_of(reverting(an_old_node(), leaked, record=DELEGATED, operator=NVIDIA_BACK, admitted=ledger))
     assert course.acts == (MarkNode(node="n2", rollout="spring", expect="7", skip=False),)
     assert codes(course) == [HoldCode.NODES_GOING_BACK]
 
@@ -991,7 +994,8 @@ def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
 
 def test_a_node_whose_turn_it_is_waits_for_nvidias_controller_to_see_it() -> None:
     nodes = (a_well_node(canary_of="spring", nvidia_state="upgrade-done"), waiting("n2"))
-    seen = at(RolloutPhase.WAVING, *nodes, record=PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
+    ledger = a_ledger("n2", attempt=0)
+    seen = at(RolloutPhase.WAVING, *nodes, record=PROVEN | DELEGATED, operator=NVIDIA_FORWARD, admitted=ledger)
     held = [held for held in decide(seen, careful(), NOW).holds if held.subject != "spring"]
     assert held == [hold("n2", HoldCode.MOVED_BY_NVIDIA, state="none")]
 

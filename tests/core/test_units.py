@@ -81,7 +81,9 @@ def test_who_was_let_in_hands_its_place_back_with_a_member_that_cannot_start_any
     decision = decided(a_snapshot(member("n1"), member("n2", NodePhase.CORDON_REQUIRED), lame, admitted=ledger))
     assert [action.node for action in decision.actions if isinstance(action, Cordon)] == []
     opened = {action.node: action.record for action in decision.actions if isinstance(action, WriteNodeRecord)}
-    assert [(opened[name].phase, opened[name].attempt) for name in ("n1", "n2")] == [(REQUIRED, 2), (REQUIRED, 2)], reason
+    assert [(opened[name].phase, opened[name].attempt) for name in ("n1", "n2")] == [(REQUIRED, 2), (REQUIRED, 2)], (
+        reason
+    )
 
 
 def test_after_the_first_cordon_a_unit_is_finished_as_far_as_it_can_be() -> None:

@@ -159,8 +159,12 @@ def test_who_failed_in_a_pool_that_is_not_published_yet_does_not_keep_the_versio
 
 
 def test_a_node_whose_last_upgrade_failed_does_not_go_first() -> None:
-    seen = at(RolloutPhase.PROPOSED, replace(failed("n1", OLD, wanted=OLD), facts=an_old_node("n1").facts), operator=BACK)
-    told = [held for held in decided(seen, careful({"canary": Canary(nodes=("n1",))})).holds if held.subject == "spring"]
+    seen = at(
+        RolloutPhase.PROPOSED, replace(failed("n1", OLD, wanted=OLD), facts=an_old_node("n1").facts), operator=BACK
+    )
+    told = [
+        held for held in decided(seen, careful({"canary": Canary(nodes=("n1",))})).holds if held.subject == "spring"
+    ]
     assert [dict(held.params)["why"] for held in told] == ["n1: its last upgrade failed"]
 
 

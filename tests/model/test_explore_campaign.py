@@ -8,20 +8,24 @@ and the explorer answers with the story of the harm.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from seatrial.core import decide as deciding
-from seatrial.core import going_back, machine_pools, marks
+from seatrial.core import going_back, letting_in, machine_pools, marks, rollout
 from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
-from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, Via, Waves
+from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
+from seatrial.core.course import Course
 from seatrial.core.decide import Decision, decide
 from seatrial.core.gates import Gate, Verdict
 from seatrial.core.intent import Intent
 from seatrial.core.policy import Share
-from seatrial.core.snapshot import MachinePool, NodeSeen, Snapshot
+from seatrial.core.snapshot import MachinePool, NodePhase, NodeRecord, NodeSeen, Snapshot
+from seatrial.core.views import View
 from seatrial.sim import outside as outer
 from seatrial.sim.explore import AT_ONCE, LISTING, Exploration, explore
 from seatrial.sim.outside import GateFate, Outside
@@ -153,6 +157,36 @@ def test_nodes_that_are_left_to_nvidias_controller(fates: dict[str, GateFate], h
     assert_all_is_well(found, states_min=500)
 
 
+def slowly(*, failed_max: int = 1, **changes: Any) -> Intent:
+    """One node at a time, while NVIDIA's controller would begin with everybody."""
+    limits = an_intent(parallel_max=1, unavailable_max=3).policy
+    return replace(a_wish(**changes), policy=limits, failed_max=failed_max)
+
+
+def delegated() -> Outside:
+    return Outside(operator=outer.cluster_policy(OLD.version, is_auto_upgrading=True, policy=outer.NO_LIMIT))
+
+
+CHANGES = {
+    "closed": (("the window closes", slowly(openings=())), ("it opens again", slowly(openings=((0.0, 9e9),)))),
+    "paused": (("somebody pauses", replace(slowly(), is_paused=True)), ("somebody resumes", slowly())),
+    "undone": (("somebody wants it undone", slowly(abort="not today")),),
+}
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_what_people_want_binds_nvidias_controller_at_any_moment(change: str) -> None:
+    found = walk(2, outside=delegated(), wish=slowly(), changes=CHANGES[change], world=AT_ONCE)
+    assert_all_is_well(found, states_min=500)
+
+
+@pytest.mark.parametrize("fates", [("n2",), ("n2", "n3"), ("n1",)], ids=["one", "two", "the canary"])
+def test_nodes_that_fail_under_nvidias_controller(fates: tuple[str, ...]) -> None:
+    broken = {name: Fate(driver_fails_on=NEW.version) for name in fates}
+    found = walk(3, outside=delegated(), wish=slowly(), fates=broken, world=AT_ONCE, restarts_max=0)
+    assert_all_is_well(found, states_min=300)
+
+
 @pytest.mark.parametrize("fates", [{}, FAILING], ids=["passing", "failing"])
 def test_pools_that_stand_still_meanwhile(fates: dict[str, GateFate]) -> None:
     """Of OpenShift: the fleet's is paused and resumed, the canary's made and removed."""
@@ -265,7 +299,81 @@ def test_a_node_that_nobody_keeps_out_is_moved_by_nvidias_controller_before_its_
 ) -> None:
     monkeypatch.setattr(marks, "_kept_out", lambda _view, _open: set())
     found = walk(2, outside=an_outside(is_delegated=True), world=AT_ONCE)
-    assert "n2 is moved by NVIDIA's controller" in told(found)
+    assert told(found).endswith("=> n1 is let in to NVIDIA's controller, and the ledger does not name it")
+
+
+# What keeps a delegated campaign within its limits, taken away one by one.
+
+
+def test_a_wave_that_is_let_in_as_a_whole_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: whose wave is open is let in, whatever the ledger says."""
+    monkeypatch.setattr(letting_in, "let_in", lambda view, turn: frozenset(turn) & letting_in.startable(view))
+    found = walk(3, outside=delegated(), wish=slowly(), world=AT_ONCE)
+    assert told(found).endswith("is let in to NVIDIA's controller, and the ledger does not name it")
+
+
+def test_a_ledger_that_does_not_see_what_nvidias_controller_does_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody in it is taken for done, so that places are given twice."""
+    settled = letting_in.recorded
+
+    def blind(seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
+        done = NodeRecord(phase=NodePhase.UPGRADE_DONE, attempt=0, entered_at=0.0)
+        return {
+            name: replace(node, record=done) if node.record is not None else node
+            for name, node in settled(seen, intent).items()
+        }
+
+    monkeypatch.setattr(letting_in, "recorded", blind)
+    found = walk(3, outside=delegated(), wish=slowly(), world=AT_ONCE, promises=())
+    assert "2 nodes under way at a limit of 1" in told(found)
+
+
+@pytest.mark.parametrize("change", ["paused", "closed"])
+def test_a_pause_and_a_window_that_nobody_looks_at_are_found(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = letting_in.let_in
+
+    def heedless(view: View, turn: AbstractSet[str]) -> frozenset[str]:
+        everybody = set(turn) or {name for name in view.nodes if name not in view.record.canaries}
+        intent = replace(view.intent, is_paused=False)
+        return usual(replace(view, intent=intent, campaign=replace(view.campaign, openings=None)), everybody)
+
+    def let_in_anyway(view: View) -> Course:
+        return Course(record=view.record, acts=marks.let_in(view, frozenset()))
+
+    monkeypatch.setattr(letting_in, "let_in", heedless)
+    if change == "paused":
+        monkeypatch.setattr(rollout, "_pause", lambda view: let_in_anyway(view) if is_paused(view) else paused(view))
+    else:
+        monkeypatch.setattr(View, "closed", lambda _view: None)
+    found = walk(2, outside=delegated(), wish=slowly(), changes=CHANGES[change][:1], world=AT_ONCE)
+    assert "on_time broken at n" in told(found)
+
+
+paused = rollout._pause
+
+
+def is_paused(view: View) -> bool:
+    return view.record.phase is RolloutPhase.PAUSED
+
+
+def uncounted(seen: Snapshot, intent: Intent, now: float) -> Decision:
+    """Tolerates whatever fails."""
+    return decide(seen, replace(intent, failed_max=9), now)
+
+
+def test_failures_that_nobody_counts_are_found() -> None:
+    fates = {name: Fate(driver_fails_on=NEW.version) for name in ("n2", "n3")}
+    settings: dict[str, Any] = {"outside": delegated(), "wish": slowly(failed_max=0), "fates": fates}
+    found = walk(3, **settings, world=AT_ONCE, restarts_max=0, decider=uncounted)
+    assert "let_in broken at n3: it is let in after 1 failures, limit 0" in told(found)
+    found = walk(3, **settings, world=AT_ONCE, restarts_max=0, decider=uncounted, promises=())
+    assert told(found).endswith("=> n2, n3 have failed at a limit of 0, 1 at a time")
+
+
+def test_an_abort_that_does_not_close_out_who_waits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "close_out", lambda _view, _open: ((), ()))
+    found = walk(3, outside=delegated(), wish=slowly(), changes=CHANGES["undone"], world=AT_ONCE)
+    assert "is let in to NVIDIA's controller, and the ledger does not name it" in told(found)
 
 
 def test_a_way_back_that_waits_for_nobody_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,20 +7,42 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.snapshot import DriverPod, NodeSeen
+from seatrial.core.consumers import GpuUse
+from seatrial.core.policy import PolicyWish, Share
+from seatrial.core.snapshot import DriverPod, NodeSeen, Pod
 from seatrial.sim import outside as outer
-from seatrial.sim.outside import Outside
+from seatrial.sim.outside import NO_LIMIT, Outside
 from seatrial.sim.reactions import new_node
-from seatrial.sim.upgrade_controller import AT_WORK, DONE, FAILED, REQUIRED, is_there, steered
+from seatrial.sim.upgrade_controller import (
+    CORDON,
+    DONE,
+    FAILED,
+    REQUIRED,
+    RESTART,
+    STATES,
+    UNDER_WAY,
+    VALIDATION,
+    is_there,
+    steered,
+)
 from tests.builders import NEW, OLD
 
 ON = Outside(operator=outer.cluster_policy(NEW.version, is_auto_upgrading=True))
 OFF = Outside(operator=outer.cluster_policy(NEW.version))
 
 
+def limited(parallel_max: int | None = None, unavailable_max: Share | None = None) -> Outside:
+    policy = PolicyWish(parallel_max=parallel_max, unavailable_max=unavailable_max)
+    return Outside(operator=outer.cluster_policy(NEW.version, is_auto_upgrading=True, policy=policy))
+
+
 def a_node(name: str = "n1", *, is_new: bool = False, **facts: Any) -> NodeSeen:
     node = new_node(name, running=NEW if is_new else OLD, wanted=NEW)
     return replace(node, facts=replace(node.facts, **facts))
+
+
+def some_waiting(count: int, **facts: Any) -> list[NodeSeen]:
+    return [a_node(f"w{number}", **({"nvidia_state": REQUIRED} | facts)) for number in range(count)]
 
 
 def states(*nodes: NodeSeen, outside: Outside = ON) -> dict[str, str]:
@@ -41,47 +63,89 @@ def test_every_node_that_differs_is_marked_kept_out_or_not() -> None:
     }
 
 
-def test_a_skip_label_keeps_a_node_from_being_started() -> None:
+def test_a_skip_label_keeps_a_node_from_being_started_and_from_nothing_else() -> None:
     marked: dict[str, Any] = {"nvidia_state": REQUIRED}
-    assert states(a_node("n1", **marked), a_node("n2", is_skipped=True, **marked)) == {"n1": AT_WORK}
+    assert states(a_node("n1", **marked), a_node("n2", is_skipped=True, **marked)) == {"n1": CORDON}
+    assert states(a_node("n1", nvidia_state=CORDON, is_skipped=True)) == {"n1": RESTART}
 
 
-def test_one_node_at_a_time() -> None:
-    assert states(a_node("n1", nvidia_state=REQUIRED), a_node("n2", nvidia_state=AT_WORK, driver=None)) == {}
+@pytest.mark.parametrize("state", sorted({*UNDER_WAY, FAILED}))
+def test_who_is_under_way_or_has_failed_keeps_a_slot(state: str) -> None:
+    ahead = a_node("n1", nvidia_state=state)
+    waiting = some_waiting(1, is_skipped=False)[0]
+    assert "w0" not in states(ahead, waiting)
+    assert states(ahead, waiting, outside=limited(2, Share(amount=2)))["w0"] == CORDON
+
+
+def test_a_node_whose_driver_pod_is_gone_for_the_moment_is_not_counted() -> None:
+    stopping = a_node("n1", nvidia_state=RESTART, driver=replace(driver_of(a_node()), is_terminating=True))
+    assert states(stopping, *some_waiting(1)) == {"w0": CORDON}
+
+
+def test_without_a_limit_everybody_begins_at_once() -> None:
+    outside = Outside(operator=outer.cluster_policy(NEW.version, is_auto_upgrading=True, policy=NO_LIMIT))
+    assert states(*some_waiting(3), outside=outside) == dict.fromkeys(("w0", "w1", "w2"), CORDON)
+
+
+def test_what_may_be_unavailable_is_rounded_up() -> None:
+    gone = a_node("n1", is_new=True, nvidia_state=DONE, is_ready=False)
+    assert states(gone, *some_waiting(4), outside=limited(0)) == dict.fromkeys(("w0", "w1", "w2", "w3"), CORDON)
+    assert states(gone, *some_waiting(3), outside=limited(0)) == {}
+
+
+def test_a_node_that_is_cordoned_already_needs_no_slot() -> None:
+    assert states(a_node("n1", nvidia_state=FAILED), *some_waiting(1, is_cordoned=True)) == {"w0": CORDON}
 
 
 def test_the_need_is_not_looked_at_again() -> None:
-    (moved,) = steered([a_node(is_new=True, nvidia_state=REQUIRED)], ON)
-    assert (moved.facts.nvidia_state, moved.facts.is_cordoned, driver_of(moved).is_terminating) == (AT_WORK, True, True)
+    assert states(a_node(is_new=True, nvidia_state=REQUIRED)) == {"n1": CORDON}
+
+
+def test_a_node_is_cordoned_and_emptied_before_its_driver_is_stopped() -> None:
+    user = Pod(namespace="jobs", name="user", uid="u", gpu=GpuUse.RESOURCE)
+    web = Pod(namespace="jobs", name="web", uid="w")
+    (moved,) = steered([a_node(nvidia_state=CORDON, pods=(user, web))], ON)
+    assert (moved.facts.nvidia_state, moved.facts.is_cordoned, moved.facts.pods) == (RESTART, True, (web,))
+    assert driver_of(moved).is_terminating
 
 
 def test_a_proven_driver_ends_the_work_and_one_that_crashes_fails_it() -> None:
-    at_work = a_node(is_new=True, nvidia_state=AT_WORK, is_cordoned=True)
-    (ended,) = steered([at_work], ON)
+    at_work = a_node(is_new=True, nvidia_state=RESTART, is_cordoned=True)
+    (validating,) = steered([at_work], ON)
+    assert (validating.facts.nvidia_state, validating.facts.is_cordoned) == (VALIDATION, True)
+    (ended,) = steered([validating], ON)
     assert (ended.facts.nvidia_state, ended.facts.is_cordoned) == (DONE, False)
     crashing = replace(driver_of(at_work), is_ready=False, restart_count=11)
-    assert states(a_node(nvidia_state=AT_WORK, driver=crashing)) == {"n1": FAILED}
+    assert states(a_node(is_new=True, nvidia_state=RESTART, driver=crashing)) == {"n1": FAILED}
 
 
 def test_a_template_that_changed_meanwhile_is_started_again() -> None:
-    (again,) = steered([a_node(nvidia_state=AT_WORK)], ON)
-    assert (again.facts.nvidia_state, driver_of(again).is_terminating) == (AT_WORK, True)
+    (again,) = steered([a_node(nvidia_state=RESTART)], ON)
+    assert (again.facts.nvidia_state, driver_of(again).is_terminating) == (RESTART, True)
 
 
-def test_who_has_failed_stays_so() -> None:
-    assert states(a_node(nvidia_state=FAILED), a_node("n2", is_new=True, nvidia_state=FAILED)) == {}
+def test_who_has_failed_stays_so_unless_its_driver_is_well_after_all() -> None:
+    assert states(a_node(nvidia_state=FAILED)) == {}
+    (ended,) = steered([a_node(is_new=True, nvidia_state=FAILED, is_cordoned=True, validator=None)], ON)
+    assert (ended.facts.nvidia_state, ended.facts.is_cordoned) == (DONE, False)
 
 
-@pytest.mark.parametrize("state", [REQUIRED, AT_WORK, FAILED, DONE])
+@pytest.mark.parametrize("state", sorted({*STATES, REQUIRED} - {""}))
 def test_switched_off_it_takes_its_labels_away(state: str) -> None:
     assert states(a_node(nvidia_state=state), a_node("n2"), outside=OFF) == {"n1": ""}
 
 
-def test_every_pool_is_switched_by_itself() -> None:
+def test_every_pool_is_switched_by_itself_and_has_slots_of_its_own() -> None:
     operator = outer.driver_pools(NEW.version, "canary", "fleet", is_auto_upgrading=True)
     canary, fleet = operator.pools
     half = Outside(operator=replace(operator, pools=(canary, replace(fleet, is_auto_upgrading=False))))
     assert states(a_node("n1", owner="canary"), a_node("n2", owner="fleet"), outside=half) == {"n1": REQUIRED}
+    both = (
+        a_node("n1", owner="canary", nvidia_state=CORDON),
+        a_node("n2", owner="fleet", nvidia_state=REQUIRED),
+        a_node("n3", owner="canary", nvidia_state=REQUIRED),
+    )
+    assert states(*both, outside=Outside(operator=operator)) == {"n1": RESTART, "n2": CORDON}
 
 
 def test_without_an_operator_there_is_nobody() -> None:

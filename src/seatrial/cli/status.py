@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import cluster_options
@@ -114,6 +115,7 @@ def as_data(found: Look) -> dict[str, Any]:
 
 
 def _state(found: Look) -> str:
+    from seatrial.core import letting_in
     from seatrial.core.actions import WriteRolloutRecord
     from seatrial.core.decide import state_of, summarise
 
@@ -121,7 +123,8 @@ def _state(found: Look) -> str:
         return "none"
     campaign = found.sight.seen.rollout.campaign
     moves = [action for action in found.decision.actions if not isinstance(action, WriteRolloutRecord)]
-    state = summarise(found.sight.seen, found.decision.holds, found.decision.stop).state
+    nodes = letting_in.recorded(found.sight.seen, found.sight.intent)
+    state = summarise(replace(found.sight.seen, nodes=nodes), found.decision.holds, found.decision.stop).state
     is_moving = bool(moves) or state == "progressing"
     if campaign is not None:
         return state_of(campaign, found.decision.stop, is_moving=is_moving)
@@ -132,7 +135,7 @@ def _print_table(found: Look) -> None:
     from rich.table import Table
 
     from seatrial.cli import terminal
-    from seatrial.core import capacity, losses
+    from seatrial.core import capacity, letting_in, losses
 
     console = terminal.console()
     operator = found.operator
@@ -153,7 +156,7 @@ def _print_table(found: Look) -> None:
     for domain in intent.domains:
         share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
         console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
-    under_way = capacity.under_way(seen.rollout.admitted, seen.nodes)
+    under_way = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
     console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:

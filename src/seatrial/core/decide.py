@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import by_hand, capacity, explain, foreign, losses, order, units, versions
+from seatrial.core import by_hand, capacity, explain, foreign, letting_in, losses, order, units, versions
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
@@ -40,7 +40,7 @@ from seatrial.core.snapshot import (
     Told,
 )
 from seatrial.core.standing import Standing, resource_of, wants
-from seatrial.core.steps import NOTHING, Orders, Step, has_returned, retry_at
+from seatrial.core.steps import NOTHING, WISH, Orders, Step, has_returned, retry_at
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -80,6 +80,8 @@ class Decision:
     wake_at: Instant | None = None
     stop: Hold | None = None
     """Why the rollout as a whole does not disrupt anybody, if it does not."""
+    at: Instant | None = field(default=None, compare=False)
+    """When it was taken: the promises have to know whether a window was open."""
 
     @property
     def waits(self) -> tuple[Hold, ...]:
@@ -100,24 +102,25 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     course = step_rollout(seen, intent, now, stop) if intent.campaign is not None else None
     # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
     is_blind = why_blind(seen, intent, now) is not None
-    ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)
+    nodes = letting_in.recorded(seen, intent)
+    ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
     is_back = capacity.is_going_back(seen.rollout)
-    budget = capacity.budget_of(seen.nodes, ledger, intent, is_back=is_back)
-    lame = {} if is_back else units.unfit(seen.nodes, budget.unit_of)
+    budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
+    lame = {} if is_back else units.unfit(nodes, budget.unit_of)
     recalled = capacity.recalled(ledger, budget)
     orders = Orders(
         intent=intent,
         admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
-        recalled=recalled | units.called_back(seen.nodes, budget, lame, recalled),
+        recalled=recalled | units.called_back(nodes, budget, lame, recalled),
         rebuffs=seen.rebuffs,
         attentive_since=seen.attentive_since,
     )
     marked = {act.subject for act in course.acts} if course is not None else frozenset()
     steps = {
         name: NOTHING if name in marked else _step(node, orders, seen, stop, course, now)
-        for name, node in sorted(seen.nodes.items())
+        for name, node in sorted(nodes.items())
     }
-    admitted = let_in(steps, seen.nodes, ledger, budget, intent, marked, lame)
+    admitted = let_in(steps, nodes, ledger, budget, intent, marked, lame)
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
     holds += admitted.holds
@@ -126,7 +129,8 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], room)
     holds += [pass_full(action.subject, now) for action in left]
     holds += course.holds if course is not None else ()
-    summary = summarise(seen, holds, stop, intent.campaign.by_hand if intent.campaign is not None else None)
+    step = intent.campaign.by_hand if intent.campaign is not None else None
+    summary = summarise(replace(seen, nodes=nodes), holds, stop, step)
     if course is not None:
         state = state_of(course.record, stop, is_moving=summary.state == "progressing")
         summary = replace(summary, state=state, told=told_of(course.holds if stop is None else (stop,)))
@@ -138,6 +142,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
         holds=tuple(sorted(holds, key=attrgetter("subject", "code"))),
         wake_at=_next_look([*(held.until for held in holds), ask_again_at, course.wake_at if course else None], now),
         stop=stop,
+        at=now,
     )
 
 
@@ -217,6 +222,8 @@ def _step(
     # Who came back without its record hands its admission back whatever the campaign is at: others wait for the slot.
     is_freed = has_returned(node, orders) and course is not None and course.record.mode is Mode.DIRECT
     if course is not None and not may_move(node, course) and not is_freed:
+        if course.record.mode is Mode.DELEGATED and node.name in course.open:
+            return left_to_nvidia(node, orders, goal_of(node, seen, orders.intent))
         return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
     if stop is not None and is_kept_back(step, stop.code):
@@ -270,13 +277,29 @@ def may_move(node: NodeSeen, course: Course) -> bool:
     return node.name in course.open or is_under_way(node.record) or capacity.has_failed(node.record)
 
 
+def left_to_nvidia(node: NodeSeen, orders: Orders, goal: str) -> Step:
+    """What a node waits for that NVIDIA's controller moves and whose turn it is: its place in the ledger, or its end."""
+    why_not = letting_in.why_not(node.facts)
+    state = node.facts.nvidia_state
+    is_done = node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
+    if why_not is not None and (is_done or node.record is None):
+        return Step(hold=why_not)
+    if is_done:
+        return NOTHING
+    if node.record is None and not wants(node.facts, goal):
+        return _misled(node, goal)
+    if node.record is None and node.name not in orders.admitted:
+        return WISH
+    return Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state or "none"))
+
+
 def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion) -> Step:
     """Why a node waits that a campaign does not let move; nothing where it has nothing to wait for."""
     state = node.facts.nvidia_state
-    is_open = node.name in course.open
-    if course.record.mode is Mode.DELEGATED and (is_open or state not in ("", NodePhase.UPGRADE_DONE.value)):
-        is_settled = is_open and node.facts.is_in_sync and state == NodePhase.UPGRADE_DONE.value
-        return NOTHING if is_settled else Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state or "none"))
+    is_kept_out = bool(node.facts.skipped_by) and state == NodePhase.UPGRADE_REQUIRED.value
+    is_theirs = course.record.mode is Mode.DELEGATED and not is_kept_out
+    if is_theirs and state not in ("", NodePhase.UPGRADE_DONE.value):
+        return Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state))
     unclear = why_unclear(node) if course.record.mode is Mode.DIRECT else None
     if unclear is not None:
         return Step(hold=unclear)

@@ -131,6 +131,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "no maintenance window is open: nobody starts, and who is under way ends",
         "It goes on when the next window opens; see spec.windows.",
     ),
+    HoldCode.WINDOW_CLOSING: _says(
+        "the maintenance window is about to close, and NVIDIA's controller may take {minutes} minutes to start a node: "
+        "nobody is let in any more, and who is under way ends",
+        "It goes on when the next window opens; see spec.windows.",
+    ),
     HoldCode.MARKS_PENDING: _says("nodes are being marked, first {node}: {count} to go", _BY_ITSELF),
     HoldCode.POOL_MISSING: _says(
         "there is no MachineConfigPool {pool}, which is to stand still until the canary has proved itself",

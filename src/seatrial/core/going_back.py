@@ -22,6 +22,10 @@ from seatrial.core.views import View
 def step_reverting(view: View) -> Course:
     """Back to what was before: the same machine, with the old version wanted."""
     record = view.record
+    # Before anything else: nobody is to be emptied who had not begun, and who comes back is let in by the budget.
+    closing, pending = marks.close_out(view, _whose_turn(view))
+    if closing or any(name in view.seen.busy for name in view.nodes if pending):
+        return Course(record=record, acts=closing, holds=pending)
     acts, holds = _unpublish(view)
     if not acts and view.campaign.has_source:
         source = view.source
@@ -34,15 +38,12 @@ def step_reverting(view: View) -> Course:
             holds = (*holds, *pending)
     if view.mode is Mode.BY_HAND:
         return _revert_by_hand(view, acts, holds)
-    touched = {name for name, node in view.nodes.items() if _is_touched(node)}
-    back = {name for name in touched if _is_back(view, name)}
-    out = {name for name in touched - back if is_out_of_reach(view.nodes[name], view.way_back(name), view.mode)}
-    away = touched - back - out
-    open_ = frozenset(name for name in away if wants(view.nodes[name].facts, view.way_back(name)))
+    away = _away(view)
     if away:
+        open_ = _whose_turn(view)
         if view.mode is Mode.DELEGATED and not acts:
-            acts = marks.let_back(view, open_)  # and NVIDIA's controller leaves a failed node alone until it is asked
-        holds = (*holds, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(sorted(away))))
+            acts = marks.let_in(view, open_)  # and NVIDIA's controller leaves a failed node alone until it is asked
+        holds = (*holds, *pending, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(sorted(away))))
         return Course(record=record, acts=acts, holds=holds, open=open_)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
@@ -54,7 +55,7 @@ def step_reverting(view: View) -> Course:
     acts, holds = marks.clear(view)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    return _end(view, sorted(out))
+    return _end(view, sorted(name for name in _not_back(view) if _is_out(view, name)))
 
 
 def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:
@@ -132,6 +133,32 @@ def _owes_revert(view: View, source: SourceFacts) -> bool:
 
 def _is_promoted(source: SourceFacts | None) -> bool:
     return source is not None and bool(source.commit_of(PublishStep.PROMOTION))
+
+
+def _away(view: View) -> frozenset[str]:
+    """Who is not back yet, of those whom the way back concerns."""
+    return frozenset(name for name in _not_back(view) if not _is_out(view, name))
+
+
+def _not_back(view: View) -> set[str]:
+    return {name for name, node in view.nodes.items() if _is_touched(node) and not _is_back(view, name)}
+
+
+def _is_out(view: View, name: str) -> bool:
+    return is_out_of_reach(view.nodes[name], view.way_back(name), view.mode)
+
+
+def _whose_turn(view: View) -> frozenset[str]:
+    """Who may go back now: their old version is wanted again. NVIDIA's controller gets those that failed last.
+
+    One that fails once more keeps its slot, and nobody is to wait behind it who could go.
+    """
+    turn = frozenset(name for name in _away(view) if wants(view.nodes[name].facts, view.way_back(name)))
+    if view.mode is not Mode.DELEGATED:
+        return turn
+    waiting = {name for name in turn if view.standing(name, view.way_back(name)) is Standing.AWAY}
+    failed = {name for name in turn if view.standing(name, view.way_back(name)) is Standing.FAILED}
+    return turn - failed if waiting else turn
 
 
 def _is_touched(node: NodeSeen) -> bool:

@@ -40,6 +40,7 @@ class HoldCode(StrEnum):
     # the campaign under way
     APPROVAL_PENDING = "approval-pending"
     OUTSIDE_WINDOW = "outside-window"
+    WINDOW_CLOSING = "window-closing"
     MARKS_PENDING = "marks-pending"
     POOL_MISSING = "pool-missing"
     POOL_PENDING = "pool-pending"

@@ -23,6 +23,8 @@ Of a campaign, besides:
     bake           the fleet follows, and the matrix is promoted, only after every gate passed for as long as asked
     way_back       no version is published without one to go back to
     unopened       nobody starts before their turn
+    on_time        nobody starts outside a window or while paused, whoever moves the nodes
+    let_in         NVIDIA's controller may start only whom the ledger names, within the failures tolerated
     one_thing      nothing new is published while another campaign is under way
 
 Tests: tests/core/test_invariants.py
@@ -35,7 +37,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import baking, capacity, clearing, course, units
+from seatrial.core import baking, capacity, clearing, course, letting_in, units, windows
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -55,7 +57,7 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     is_disruptive,
 )
-from seatrial.core.campaign import CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase
 from seatrial.core.decide import ACTIONS_MAX, Decision, goal_of, is_misled
 from seatrial.core.gates import Verdict
 from seatrial.core.intent import Intent
@@ -64,6 +66,7 @@ from seatrial.core.phases import TRANSITIONS, is_under_way
 from seatrial.core.readiness import why_unproven
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 from seatrial.core.standing import is_same, resource_of
+from seatrial.core.views import LATE_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +105,11 @@ def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, 
 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
+    nodes = letting_in.recorded(seen, intent)
     is_back = capacity.is_going_back(seen.rollout)
-    budget = capacity.budget_of(seen.nodes, seen.rollout.admitted, intent, is_back=is_back)
-    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, seen.nodes, intent)}
-    under_way = {name for name, node in seen.nodes.items() if is_under_way(node.record)}
+    budget = capacity.budget_of(nodes, seen.rollout.admitted, intent, is_back=is_back)
+    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, nodes, intent)}
+    under_way = {name for name, node in nodes.items() if is_under_way(node.record)}
     for action in decision.actions:
         if isinstance(action, Cordon):
             yield from _overdrawn(budget, action.node, before | {action.node}, {action.node})
@@ -277,14 +281,15 @@ def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
     """Nobody of a unit is let in while another member of it cannot start, but on the way back."""
     if not any(domain.is_unit for domain in intent.domains) or capacity.is_going_back(seen.rollout):
         return
-    unit_of = capacity.budget_of(seen.nodes, (), intent).unit_of
-    lame = units.unfit(seen.nodes, unit_of)
+    nodes = letting_in.recorded(seen, intent)
+    unit_of = capacity.budget_of(nodes, (), intent).unit_of
+    lame = units.unfit(nodes, unit_of)
     for action in decision.actions:
         if not isinstance(action, WriteRolloutRecord):
             continue
         for admission in sorted(set(action.record.admitted) - set(seen.rollout.admitted)):
             name, unit = admission.node, unit_of.get(admission.node, "")
-            is_new = name in seen.nodes and not is_under_way(seen.nodes[name].record)
+            is_new = name in nodes and not is_under_way(nodes[name].record)
             if is_new and unit in lame:
                 yield _breach("whole", name, f"let in without {lame[unit][0]} of {unit}")
 
@@ -452,6 +457,47 @@ def _unit_of(seen: Snapshot, intent: Intent, name: str) -> str:
     return capacity.place_of(seen.nodes[name].facts, intent).unit
 
 
+def on_time(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody starts outside a window or while paused, whoever moves the nodes; a way back waits for no window."""
+    why = "paused" if intent.is_paused else "outside of every window" if _is_shut(seen, intent, decision) else ""
+    for action in decision.actions:
+        starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
+        if why and (starts or (isinstance(action, MarkNode) and _lets_in(seen, intent, action))):
+            yield _breach("on_time", action.subject, f"it is started while the rollout is {why}")
+
+
+def _is_shut(seen: Snapshot, intent: Intent, decision: Decision) -> bool:
+    record = seen.rollout.campaign
+    if intent.campaign is None or decision.at is None or (record is not None and letting_in.is_going_back(record)):
+        return False
+    margin_seconds = LATE_SECONDS if letting_in.is_delegated(seen) else 0.0
+    return not windows.is_open(intent.campaign.openings, decision.at, margin_seconds)
+
+
+def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
+    """Whether NVIDIA's controller may start a node once this is done."""
+    node, record = seen.nodes[action.node], seen.rollout.campaign
+    if record is None or record.mode is not Mode.DELEGATED:
+        return False
+    version = letting_in.version_for(node.facts, record, seen.operator, intent)
+    return action.is_retry or (action.skip is False and letting_in.may_be_started(node, version))
+
+
+def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """NVIDIA's controller is let in to nodes that the ledger names, and not after too many failures."""
+    named = {admission.node for admission in seen.rollout.admitted}
+    nodes = letting_in.recorded(seen, intent)
+    failed = [name for name, node in nodes.items() if capacity.has_failed(node.record)]
+    for action in decision.actions:
+        if not isinstance(action, MarkNode) or not _lets_in(seen, intent, action):
+            continue
+        if action.node not in named:
+            yield _breach("let_in", action.node, "it is let in, and the ledger does not name it")
+        if len(failed) > intent.failed_max:
+            detail = f"it is let in after {len(failed)} failures, limit {intent.failed_max}"
+            yield _breach("let_in", action.node, detail)
+
+
 def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Nothing new is published while another campaign is under way; going back is always right."""
     for action in decision.actions:
@@ -483,6 +529,8 @@ PROMISES: Final[tuple[Promise, ...]] = (
     bake,
     way_back,
     unopened,
+    on_time,
+    let_in,
     one_thing,
 )
 

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from seatrial.core import capacity
+from seatrial.core import capacity, letting_in
 from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
@@ -128,7 +128,7 @@ def _free_slots(seen: Snapshot, intent: Intent) -> int:
     is_back = capacity.is_going_back(seen.rollout)
     if not is_back and len(capacity.failed_of(seen.nodes, intent)) > intent.failed_max:
         return 0
-    moving = capacity.under_way(seen.rollout.admitted, seen.nodes)
+    moving = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
     nodes = tuple(seen.nodes.values())
     whole = _slots(nodes, intent.limits, moving)
     if not intent.pools:

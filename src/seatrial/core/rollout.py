@@ -84,7 +84,7 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
         acts, holds = marks.prepare(view, _with_units(view, record.canaries))
         course = replace(course, acts=acts, holds=(*course.holds, *holds))
-    course = replace(course, wake_at=_earliest(course))
+    course = replace(course, wake_at=_earliest(course, view.closes_at))
     if course.record.phase in ENDED and record.phase not in ENDED:
         # An end rests on nothing being left, and what we have written but not seen yet would be.
         unseen = sorted(subject for subject in seen.busy if subject in seen.nodes or view.is_ours(subject))
@@ -186,7 +186,9 @@ def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
     closed = view.closed()
     if closed is not None:
         return Course(record=view.record, holds=(closed,))
-    if view.mode is not Mode.DIRECT:  # they are let in already, by the skip label that is gone, or moved by people
+    if view.mode is Mode.DELEGATED:
+        return Course(record=view.record, acts=marks.let_in(view, names), open=names, holds=(told,))
+    if view.mode is Mode.BY_HAND:
         return Course(record=view.record, open=names, holds=(told,))
     ready, acts, holds = prepulling.bring(view, names)
     return Course(record=view.record, acts=acts, open=ready, holds=(told, *holds))
@@ -224,7 +226,8 @@ def _wave(view: View) -> Course:
     if len(failed) > view.intent.failed_max:
         limit, nodes = view.intent.failed_max, a_few(failed)
         told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=nodes)
-        return Course(record=record, holds=(told,))
+        closing, _ = marks.close_out(view, names)
+        return Course(record=record, acts=closing, holds=(told,))
     stuck = stragglers.stuck(view, names)
     left = _left_behind(view, stuck)
     at_work = sorted(name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left)
@@ -309,6 +312,8 @@ def _late(view: View) -> frozenset[str]:
     """Who may still follow after the last wave: nodes that failed and are tried again, nodes that came later."""
     if view.seen.others:
         return frozenset()  # another campaign on its way back may want what we wanted, and moves the nodes itself
+    if view.closed() is not None:
+        return frozenset()
     return frozenset(name for name, node in view.nodes.items() if wants(node.facts, view.target))
 
 
@@ -316,8 +321,12 @@ def _late(view: View) -> frozenset[str]:
 
 
 def _pause(view: View) -> Course:
+    """Freeze; the one thing written is our skip label, on nodes that NVIDIA's controller might still start."""
     record = view.record
-    if record.phase in ENDED or record.phase is RolloutPhase.PAUSED:
+    if record.phase is RolloutPhase.PAUSED:
+        acts, holds = marks.close_out(view, frozenset())
+        return Course(record=record, acts=acts, holds=holds)
+    if record.phase in ENDED:
         return Course(record=record)
     return turn_to(view, RolloutPhase.PAUSED, paused_in=record.phase)
 
@@ -379,6 +388,6 @@ def _with_units(view: View, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(names) | {name for name, unit in units.items() if unit in wanted}
 
 
-def _earliest(course: Course) -> Instant | None:
-    due = (course.wake_at, *(held.until for held in course.holds))
+def _earliest(course: Course, closes_at: Instant | None) -> Instant | None:
+    due = (course.wake_at, closes_at, *(held.until for held in course.holds))
     return min((instant for instant in due if instant is not None), default=None)

@@ -46,7 +46,11 @@ def standing_of(node: NodeSeen, version: str, mode: Mode) -> Standing:
 
 def _direct(node: NodeSeen, version: str) -> Standing:
     record, facts = node.record, node.facts
-    if record is not None and record.phase is NodePhase.UPGRADE_FAILED and not _failed_elsewhere(record, facts, version):
+    if (
+        record is not None
+        and record.phase is NodePhase.UPGRADE_FAILED
+        and not _failed_elsewhere(record, facts, version)
+    ):
         return Standing.FAILED
     if is_under_way(record):
         return Standing.MOVING

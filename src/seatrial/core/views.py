@@ -23,6 +23,8 @@ SOURCE_SECONDS_MIN: Final = 300.0
 """How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
 SOURCE_LOOKS_MISSED: Final = 4
 """Where it is looked at rarely, so many looks may be missed."""
+LATE_SECONDS: Final = 120.0
+"""NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +105,23 @@ class View:
 
     def closed(self) -> Hold | None:
         """Why nobody may start now; those under way go on."""
-        if windows.is_open(self.campaign.openings, self.now):
+        openings, now = self.campaign.openings, self.now
+        if windows.is_open(openings, now, self._margin_seconds):
             return None
-        return self.hold(HoldCode.OUTSIDE_WINDOW, until=windows.next_opening(self.campaign.openings, self.now))
+        until = windows.next_opening(openings, now)
+        if windows.is_open(openings, now):
+            return self.hold(HoldCode.WINDOW_CLOSING, until=until, minutes=f"{self._margin_seconds / 60:g}")
+        return self.hold(HoldCode.OUTSIDE_WINDOW, until=until)
+
+    @property
+    def closes_at(self) -> Instant | None:
+        """When those who wait have to be closed out, while a window is open and another than we starts the nodes."""
+        is_due = self.mode is Mode.DELEGATED
+        return windows.closing(self.campaign.openings, self.now, self._margin_seconds) if is_due else None
+
+    @property
+    def _margin_seconds(self) -> float:
+        return LATE_SECONDS if self.mode is Mode.DELEGATED else 0.0
 
     def is_ours(self, subject: str) -> bool:
         """Whether a write under this subject is one of the campaign's own, outside of the nodes."""

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from typing import Final
+from typing import Final, TypeAlias
 
 from seatrial.core.instants import Instant
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY_MINUTES: Final = 24 * 60
+Stretches: TypeAlias = tuple[tuple[Instant, Instant], ...]
+"""When windows are open, in order and without overlap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +76,21 @@ def _merged(stretches: Iterable[tuple[Instant, Instant]]) -> tuple[tuple[Instant
     return tuple(found)
 
 
-def is_open(stretches: tuple[tuple[Instant, Instant], ...] | None, now: Instant) -> bool:
-    """Whether work may begin now; without windows it always may."""
-    return stretches is None or any(opens <= now < closes for opens, closes in stretches)
+def is_open(stretches: Stretches | None, now: Instant, margin_seconds: float = 0.0) -> bool:
+    """Whether work may begin now; without windows it always may. With a margin, each closes so much earlier."""
+    return stretches is None or closing(stretches, now, margin_seconds) is not None
 
 
-def next_opening(stretches: tuple[tuple[Instant, Instant], ...] | None, now: Instant) -> Instant | None:
+def closing(stretches: Stretches | None, now: Instant, margin_seconds: float = 0.0) -> Instant | None:
+    """When the window that is open now closes; None when none is, or there are none."""
+    for opens, closes in stretches or ():
+        # A window shorter than twice the margin would hardly open at all.
+        ends = closes - min(margin_seconds, (closes - opens) / 2)
+        if opens <= now < ends:
+            return ends
+    return None
+
+
+def next_opening(stretches: Stretches | None, now: Instant) -> Instant | None:
     """When the next window opens; None when none is known to."""
     return min((opens for opens, _ in stretches or () if opens > now), default=None)

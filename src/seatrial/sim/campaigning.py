@@ -4,6 +4,8 @@
     unproven   the fleet does not move, and nothing is promoted, without every gate passed and the bake complete
     twice      each step is one commit, and a rollout one tag
     left       an ended campaign leaves every node on its version, and nothing of ours on any
+    let in     NVIDIA's controller may start nobody whom the ledger does not name
+    failed     no more fail than are tolerated, and those who were under way when the last of these did
 
 Looks at the truth alone and works out anew who may be touched, so that core's own reading cannot mislead it.
 
@@ -42,18 +44,19 @@ RESTING: Final = frozenset(
         HoldCode.NO_CANARY,
         HoldCode.NO_WAY_BACK,
         HoldCode.NOTHING_TO_PUBLISH,
+        HoldCode.OUTSIDE_WINDOW,
     }
 )
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""
 
 _FLEET: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
-_AT_WORK: Final = frozenset({upgrade_controller.AT_WORK, upgrade_controller.FAILED})
+_AT_WORK: Final = frozenset({*upgrade_controller.UNDER_WAY, upgrade_controller.FAILED})
 ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
 
 
 def is_at_rest(record: CampaignRecord | None, holds: Iterable[Hold], rollout: str) -> bool:
     """Whether a campaign is over, or waits for somebody."""
-    if record is not None and record.phase in ENDED:
+    if record is not None and record.phase in (*ENDED, RolloutPhase.PAUSED):
         return True
     return any(held.subject == rollout and held.code in RESTING for held in holds)
 
@@ -80,6 +83,8 @@ def why_wrong(
         or _why_twice(outside)
         or _why_left(nodes, outside, written, intent)
         or _why_published(written, outside, start)
+        or _why_let_in(nodes, record)
+        or _why_too_many(nodes, intent)
     )
 
 
@@ -155,14 +160,34 @@ def _why_left(nodes: tuple[NodeSeen, ...], outside: Outside, record: CampaignRec
     for node in nodes:
         if node.facts.canary_of or node.facts.skipped_by:
             return f"the campaign is {record.phase}, and {node.name} is still marked"
-        is_failed = node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED
-        is_failed = is_failed or node.facts.nvidia_state == NodePhase.UPGRADE_FAILED.value
         driver = node.facts.driver
-        if is_failed or driver is None:
+        if _has_failed(node) or driver is None:
             continue
         if is_same(driver.version, str(intent.target)) is (record.phase is RolloutPhase.REVERTED):
             return f"the campaign is {record.phase}, and {node.name} runs {driver.version}"
     return None
+
+
+def _why_let_in(nodes: tuple[NodeSeen, ...], record: RolloutRecord) -> str | None:
+    named = {admission.node for admission in record.admitted}
+    for node in nodes:
+        is_let_in = node.facts.nvidia_state == upgrade_controller.REQUIRED and not node.facts.is_skipped
+        if is_let_in and node.name not in named:
+            return f"{node.name} is let in to NVIDIA's controller, and the ledger does not name it"
+    return None
+
+
+def _why_too_many(nodes: tuple[NodeSeen, ...], intent: Intent) -> str | None:
+    failed = sorted(node.name for node in nodes if _has_failed(node))
+    at_once = intent.limits.parallel_max or len(nodes)
+    if len(failed) <= intent.failed_max + at_once:
+        return None
+    return f"{', '.join(failed)} have failed at a limit of {intent.failed_max}, {at_once} at a time"
+
+
+def _has_failed(node: NodeSeen) -> bool:
+    is_failed = node.record is not None and node.record.phase is NodePhase.UPGRADE_FAILED
+    return is_failed or node.facts.nvidia_state == NodePhase.UPGRADE_FAILED.value
 
 
 def _why_published(record: CampaignRecord, outside: Outside, start: Outside) -> str | None:

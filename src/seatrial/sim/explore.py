@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeAlias, TypeVar, assert_never
 
-from seatrial.core import capacity, clearing, invariants
+from seatrial.core import capacity, clearing, invariants, letting_in
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -244,7 +244,7 @@ def _scopes(nodes: tuple[NodeSeen, ...], intent: Intent) -> Iterator[tuple[str, 
 
 
 def _why_overspent_in(where: str, nodes: tuple[NodeSeen, ...], limits: Limits, external: frozenset[str]) -> str | None:
-    under_way = {node.name for node in nodes if is_under_way(node.record)}
+    under_way = {node.name for node in nodes if _is_at_work(node)}
     taken = (under_way | {node.name for node in nodes if node.facts.is_unavailable}) - external
     parallel_max = limits.parallel_max or len(nodes)
     if len(under_way) > parallel_max:
@@ -253,6 +253,10 @@ def _why_overspent_in(where: str, nodes: tuple[NodeSeen, ...], limits: Limits, e
     if under_way and len(taken) > unavailable_max:
         return f"{len(taken)} nodes unavailable at a limit of {unavailable_max}{where}: {', '.join(sorted(taken))}"
     return None
+
+
+def _is_at_work(node: NodeSeen) -> bool:
+    return is_under_way(node.record) or node.facts.nvidia_state in upgrade_controller.UNDER_WAY
 
 
 def why_exposed(node: NodeSeen) -> str | None:
@@ -464,7 +468,7 @@ class _Model:
         return self._unseen.of(self._unseen.values[unseen] | {(place, action.subject)})
 
     def _new_wish(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:
-        """Somebody asks for something else; where answers are lost, at a moment when all that we did has been seen."""
+        """Somebody asks for something else; where answers are lost, when all that we did has been seen and followed."""
         record, wish = self._rollouts.values[truth[self._size]]
         if wish + 1 == len(self._intents):
             return
@@ -472,8 +476,14 @@ class _Model:
         after = (*truth[: self._size], self._rollouts.of((written, wish + 1)), truth[-1])
         if self._has_memory:
             yield self._wishes[wish + 1], (*after, *view, unseen, left)
-        elif view == self._in_sight(truth):
+        elif view == self._in_sight(truth) and not self._is_behind(truth):
             yield self._wishes[wish + 1], (*after, *self._in_sight(after), unseen, left)
+
+    def _is_behind(self, truth: State) -> bool:
+        """Whether a DaemonSet has not followed its resource yet."""
+        outside = self._outsides.values[truth[self._size + 1]]
+        nodes = (self._nodes.values[number] for number in truth[: self._size])
+        return any(outer.behind_of(node.facts, outside) for node in nodes)
 
     def _outer_moves(self, truth: State) -> Iterator[Move]:
         """What happens outside of the nodes by itself."""
@@ -523,7 +533,10 @@ class _Model:
     def describe(self, state: State) -> str:
         """Where everybody stands."""
         nodes = (self._nodes.values[number] for number in state[: self._size])
-        told = [f"{node.name} {node.record.phase if node.record else 'unrecorded'}" for node in nodes]
+        told = [
+            f"{node.name} {node.record.phase if node.record else node.facts.nvidia_state or 'unrecorded'}"
+            for node in nodes
+        ]
         campaign = self._rollouts.values[state[self._size]][0].campaign
         return ", ".join([*told, *([f"the campaign {campaign.phase}"] if campaign else [])])
 
@@ -549,7 +562,11 @@ class _Model:
         decision = self._decider(seen, intent, 0.0)
         breaches = (breach for promise in self._promises for breach in promise(seen, intent, decision))
         stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
-        is_at_rest = capacity.under_way(record.admitted, seen.nodes) <= stuck
+        recorded = letting_in.recorded(seen, intent).items()
+        is_delegated = letting_in.is_delegated(seen)
+        # Whom NVIDIA's controller may start, and who is closed out, may wait as long as everybody else.
+        at_work = {name for name, node in recorded if is_under_way(node.record)}
+        is_at_rest = (at_work if is_delegated else capacity.under_way(record.admitted, seen.nodes)) <= stuck
         if intent.campaign is None:
             is_at_rest = is_at_rest and all(held.code in RESTING for held in decision.holds)
         else:

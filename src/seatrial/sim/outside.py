@@ -32,6 +32,7 @@ from seatrial.core.actions import (
 from seatrial.core.campaign import PublishStep, SourceFacts, Via
 from seatrial.core.gates import Measurement, Verdict
 from seatrial.core.owners import DriverClaim
+from seatrial.core.policy import PolicyWish, Share
 from seatrial.core.snapshot import (
     Carrier,
     DriverRevision,
@@ -85,21 +86,29 @@ class GateFate:
     """How many tries of every round come to nothing before one does."""
 
 
+NOTHING_SAID: Final = PolicyWish()
+NO_LIMIT: Final = PolicyWish(parallel_max=0, unavailable_max=Share(amount=100, is_percent=True))
+"""NVIDIA's controller begins with whomever it may."""
 TELLING: Final = GateFate()
 """A gate that is measured at once, and passes."""
 
 
-def cluster_policy(version: str, *, is_auto_upgrading: bool = False) -> OperatorFacts:
-    """A GPU Operator whose one resource says what every node runs."""
+def cluster_policy(
+    version: str, *, is_auto_upgrading: bool = False, policy: PolicyWish = NOTHING_SAID
+) -> OperatorFacts:
+    """A GPU Operator whose one resource says what every node runs, and how many at a time."""
     return OperatorFacts(
         kind=CLUSTER_POLICY,
         is_auto_upgrading=is_auto_upgrading,
+        policy=policy,
         driver_version=version,
         carriers=(Carrier(name=CLUSTER_POLICY, version=version),),
     )
 
 
-def driver_pools(version: str, *names: str, is_auto_upgrading: bool = False) -> OperatorFacts:
+def driver_pools(
+    version: str, *names: str, is_auto_upgrading: bool = False, policy: PolicyWish = NOTHING_SAID
+) -> OperatorFacts:
     """A GPU Operator with one NVIDIADriver for each of these pools of nodes."""
     return OperatorFacts(
         kind=CLUSTER_POLICY,
@@ -110,6 +119,7 @@ def driver_pools(version: str, *names: str, is_auto_upgrading: bool = False) -> 
                 claim=DriverClaim(name=name),
                 is_auto_upgrading=is_auto_upgrading,
                 driver_version=version,
+                policy=policy,
             )
             for name in names
         ),

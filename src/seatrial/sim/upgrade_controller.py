@@ -1,29 +1,40 @@
-"""NVIDIA's own upgrade controller, as a campaign that leaves the nodes to it sees it. Coarse, and faithful in this:
+"""NVIDIA's own upgrade controller as a table: what it does with a node in each of its states (STATES).
 
-    it marks every node whose driver differs from the template, kept out or not, and never looks at the need again
-    a skip label keeps it from starting a node, and from nothing else
-    who has failed stays so until somebody sets the label by hand
-    switched off, it takes its labels away; switched on, it finds everybody in order
+    none, upgrade-done     the driver differs from the template     upgrade-required, kept out or not; else upgrade-done
+    upgrade-required       no skip label, and a slot is free        cordon-required; the need is not looked at again
+    cordon-required        nothing                                  cordoned, its GPU pods gone, the driver stopped
+    pod-restart-required   driver Ready; crashing; of an old        validation-required; upgrade-failed; stopped again
+    validation-required    validator Ready since the driver is      uncordoned, and upgrade-done
+    upgrade-failed         driver Ready after all                   the same, proven or not; else it stays so for ever
 
-One node at a time, and of its many states one stands for all the work. Pure functions, like those of reactions.py.
+A skip label keeps it from starting a node, and from nothing else. Its slots: `maxParallelUpgrades` (0 is no limit), and
+`maxUnavailable` rounded up; who has failed keeps a slot; who is cordoned needs none; a node whose driver pod is gone
+for the moment is left out of the count, so that it begins with one or two more than it should. Each NVIDIADriver has
+slots of its own. Switched off, it takes its labels away; switched on, it finds everybody in order. Of the states
+between cordon-required and pod-restart-required none is played. Pure functions, like those of reactions.py.
 
 Tests: tests/sim/test_upgrade_controller.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from seatrial.core.node import RESTARTS_MAX
+from seatrial.core.policy import PolicyWish, Share
 from seatrial.core.snapshot import NodeFacts, NodePhase, NodeSeen
 from seatrial.sim.outside import Outside
 from seatrial.sim.reactions import touched
 
 STEERED: Final = "NVIDIA's controller acts"
 DONE, REQUIRED = NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_REQUIRED.value
-FAILED, AT_WORK = NodePhase.UPGRADE_FAILED.value, NodePhase.POD_RESTART_REQUIRED.value
+CORDON, RESTART = NodePhase.CORDON_REQUIRED.value, NodePhase.POD_RESTART_REQUIRED.value
+VALIDATION, FAILED = NodePhase.VALIDATION_REQUIRED.value, NodePhase.UPGRADE_FAILED.value
+UNDER_WAY: Final = frozenset({CORDON, RESTART, VALIDATION})
+PARALLEL_MAX: Final = 1
+UNAVAILABLE_MAX: Final = Share(amount=25, is_percent=True)
 
 
 def is_there(outside: Outside) -> bool:
@@ -34,9 +45,16 @@ def is_there(outside: Outside) -> bool:
 def steered(nodes: Iterable[NodeSeen], outside: Outside) -> tuple[NodeSeen, ...]:
     """Every node to which the controller would do something now, each as it would be afterwards."""
     known = tuple(nodes)
-    is_busy = any(node.facts.nvidia_state == AT_WORK for node in known)
-    found = ((node, _steer(node.facts, _is_on(node.facts, outside), is_busy)) for node in known)
-    return tuple(replace(node, facts=facts) for node, facts in found if facts is not None)
+    slots: dict[str, int] = {}
+    found = []
+    for node in known:
+        owner = node.facts.owner if outside.operator.pools else ""
+        if owner not in slots:
+            slots[owner] = _slot_count(known, owner, outside)
+        facts = _steer(node.facts, _is_on(node.facts, outside), slots[owner] > 0)
+        if facts is not None:
+            found.append(replace(node, facts=facts))
+    return tuple(found)
 
 
 def _is_on(facts: NodeFacts, outside: Outside) -> bool:
@@ -46,39 +64,89 @@ def _is_on(facts: NodeFacts, outside: Outside) -> bool:
     return any(pool.is_auto_upgrading for pool in operator.pools if pool.name == facts.owner)
 
 
-def _steer(facts: NodeFacts, is_on: bool, is_busy: bool) -> NodeFacts | None:
-    state = facts.nvidia_state
+# ── slots ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _slot_count(nodes: tuple[NodeSeen, ...], owner: str, outside: Outside) -> int:
+    """How many more it would begin with, by its own count."""
+    operator = outside.operator
+    theirs = [node.facts for node in nodes if not operator.pools or node.facts.owner == owner]
+    policy = next((pool.policy for pool in operator.pools if pool.name == owner), operator.policy)
+    parallel_max, unavailable_max = _limits(policy, len(theirs))
+    counted = [facts for facts in theirs if facts.driver is not None and not facts.driver.is_terminating]
+    begun = sum(facts.nvidia_state in UNDER_WAY or facts.nvidia_state == FAILED for facts in counted)
+    unavailable = sum(facts.is_unavailable for facts in theirs)
+    return min((parallel_max or len(theirs)) - begun, unavailable_max - unavailable)
+
+
+def _limits(policy: PolicyWish, total: int) -> tuple[int, int]:
+    parallel_max = PARALLEL_MAX if policy.parallel_max is None else policy.parallel_max
+    share = policy.unavailable_max or UNAVAILABLE_MAX
+    return parallel_max, -(-share.amount * total // 100) if share.is_percent else share.amount
+
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _steer(facts: NodeFacts, is_on: bool, has_slot: bool) -> NodeFacts | None:
     if not is_on:
-        return _labelled(facts, "") if state else None
-    if state in ("", DONE):
-        wanted = DONE if facts.is_in_sync else REQUIRED
-        return _labelled(facts, wanted) if wanted != state else None
-    if state == REQUIRED:
-        return None if facts.is_skipped or is_busy else _started(facts)
-    return _ended(facts) if state == AT_WORK else None
+        return _labelled(facts, "") if facts.nvidia_state else None
+    if facts.nvidia_state == REQUIRED:
+        may_start = not facts.is_skipped and (has_slot or facts.is_cordoned)
+        return _labelled(facts, CORDON) if may_start else None
+    step = STATES.get(facts.nvidia_state)
+    return step(facts) if step is not None else None
 
 
-def _started(facts: NodeFacts) -> NodeFacts:
-    driver = replace(facts.driver, is_terminating=True) if facts.driver is not None else None
-    return replace(_labelled(facts, AT_WORK), is_cordoned=True, driver=driver)
+def _settled(facts: NodeFacts) -> NodeFacts | None:
+    wanted = DONE if facts.is_in_sync else REQUIRED
+    return _labelled(facts, wanted) if wanted != facts.nvidia_state else None
 
 
-def _ended(facts: NodeFacts) -> NodeFacts | None:
-    driver, validator = facts.driver, facts.validator
+def _cordoned(facts: NodeFacts) -> NodeFacts:
+    idle = replace(facts, pods=tuple(pod for pod in facts.pods if pod.gpu is None))
+    return replace(_stopped(_labelled(idle, RESTART)), is_cordoned=True)
+
+
+def _restarted(facts: NodeFacts) -> NodeFacts | None:
+    driver = facts.driver
     if driver is None or driver.is_terminating:
         return None
-    if driver.restart_count > RESTARTS_MAX:
-        return _labelled(facts, FAILED)
-    if not driver.is_ready or not facts.is_in_sync:
-        return _restarted(facts) if driver.is_ready else None
-    is_proven = validator is not None and validator.is_ready and not _is_stale(facts)
-    return replace(_labelled(facts, DONE), is_cordoned=False) if is_proven else None
+    if not facts.is_in_sync:
+        return _stopped(touched(facts))  # the template changed once more while it was at work
+    if driver.is_ready:
+        return _labelled(facts, VALIDATION)
+    return _labelled(facts, FAILED) if driver.restart_count > RESTARTS_MAX else None
 
 
-def _restarted(facts: NodeFacts) -> NodeFacts:
-    """The template changed once more while it was at work."""
+def _validated(facts: NodeFacts) -> NodeFacts | None:
+    is_proven = facts.validator is not None and facts.validator.is_ready and not _is_stale(facts)
+    return _ended(facts) if is_proven else None
+
+
+def _recovered(facts: NodeFacts) -> NodeFacts | None:
+    is_well = facts.driver is not None and facts.driver.is_ready and not facts.driver.is_terminating
+    return _ended(facts) if is_well and facts.is_in_sync else None
+
+
+STATES: Final[Mapping[str, Callable[[NodeFacts], NodeFacts | None]]] = {
+    "": _settled,
+    DONE: _settled,
+    CORDON: _cordoned,
+    RESTART: _restarted,
+    VALIDATION: _validated,
+    FAILED: _recovered,
+}
+"""By its state: the node as it would be after a look, None where there is nothing to do. Who starts is in `_steer`."""
+
+
+def _stopped(facts: NodeFacts) -> NodeFacts:
     driver = facts.driver
-    return replace(touched(facts), driver=replace(driver, is_terminating=True) if driver is not None else None)
+    return replace(facts, driver=replace(driver, is_terminating=True) if driver is not None else None)
+
+
+def _ended(facts: NodeFacts) -> NodeFacts:
+    return replace(_labelled(facts, DONE), is_cordoned=False)
 
 
 def _is_stale(facts: NodeFacts) -> bool:

@@ -62,9 +62,10 @@ OUTSIDE_DELAYS: Final[Mapping[str, Delay]] = {
     SYNCED: Delay(seconds=60, jitter_seconds=120),
     FOLLOWED: Delay(seconds=5, jitter_seconds=5),
     PROBED: Delay(seconds=60, jitter_seconds=60),
-    STEERED: Delay(seconds=5, jitter_seconds=25),
+    STEERED: Delay(seconds=0.5, jitter_seconds=1.5),
 }
-"""A deployer that looks at its repository every three minutes, and gates of a minute or two."""
+"""A deployer that looks at its repository every three minutes, gates of a minute or two, and a controller of NVIDIA's
+that we wake whenever there is something to see."""
 
 
 class World:
