@@ -102,7 +102,9 @@ def test_a_wave_with_somebody_at_work_is_not_over_when_the_time_of_another_is_up
 
 def test_an_outage_of_ours_leaves_nobody_behind() -> None:
     seen = waving(a_node("n2", is_ready=False), a_node("n3"))
-    looking = a_snapshot(*seen.nodes.values(), campaign=seen.rollout.campaign, operator=seen.operator, attentive_since=5000.0)
+    looking = a_snapshot(
+        *seen.nodes.values(), campaign=seen.rollout.campaign, operator=seen.operator, attentive_since=5000.0
+    )
     assert course_of(looking, now=5001.0).record.wave == 0
 
 

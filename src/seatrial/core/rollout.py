@@ -230,7 +230,9 @@ def _wave(view: View) -> Course:
         return Course(record=record, acts=closing, holds=(told,))
     stuck = stragglers.stuck(view, names)
     left = _left_behind(view, stuck)
-    at_work = sorted(name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left)
+    at_work = sorted(
+        name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left
+    )
     if not at_work:
         return _end_wave(view, len(bounds), {name: stuck[name] for name in left})
     waiting = _waits(view)

@@ -89,7 +89,9 @@ def told(view: View) -> tuple[Hold, ...]:
     if view.record.phase not in TELLING or view.mode is Mode.BY_HAND:
         return ()
     holds: list[Hold] = []
-    bare = sorted(name for name, member in view.nodes.items() if is_outside(view, member) and not member.facts.is_skipped)
+    bare = sorted(
+        name for name, member in view.nodes.items() if is_outside(view, member) and not member.facts.is_skipped
+    )
     if bare:
         holds.append(view.hold(HoldCode.MEMBERS_WITHOUT_GPU, count=len(bare), nodes=a_few(bare)))
     if view.record.phase in (RolloutPhase.PROMOTING, RolloutPhase.DONE):
