@@ -86,6 +86,7 @@ def test_every_exit_code_has_a_meaning() -> None:
         (["why"], "the following arguments are required: NODE|ROLLOUT."),
         (["controller"], "one of the arguments --once --forever is required."),
         (["controller", "--once", "--forever"], "not allowed with"),
+        (["controller", "--once", "--git-credentials", "/secrets/git"], "does not say which address the secret is for"),
         (["controller", "--once", "--lease-seconds", "1"], "'1' is not a number of seconds, 2 or more."),
         (["controller", "--once", "--lease-seconds", "soon"], "'soon' is not a number of seconds, 2 or more."),
         (["status", "-o", "xml"], "invalid choice: 'xml'"),

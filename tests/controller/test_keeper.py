@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.git.addresses import NOBODY, Permit, Permits
 from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
-from seatrial.core.campaign import PublishStep, SourceFacts
+from seatrial.core.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
 from seatrial.supervision import Ending
+from seatrial.testbed.git_server import GitServer
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW
 from tests.controller.git_stage import (
@@ -38,6 +40,7 @@ from tests.controller.git_stage import (
 )
 
 SECONDS_MAX = 20.0
+FOLDERS = Permits.read([Permit.read("/")])
 NO_CLUSTER = configs.Config(server="https://127.0.0.1:1", context="", source="")
 
 
@@ -95,12 +98,14 @@ class Watch:
 
 
 @asynccontextmanager
-async def watching(rollout: models.Rollout | None, folder: Path, *, look_seconds: float = 0.05) -> AsyncIterator[Watch]:
+async def watching(
+    rollout: models.Rollout | None, folder: Path, *, look_seconds: float = 0.05, permits: Permits = FOLDERS
+) -> AsyncIterator[Watch]:
     watch = Watch(rollout=rollout)
     async with Client(NO_CLUSTER, user_agent="test-keeper") as client:
         watch.keeper = Keeper(
             client,
-            GitSettings(folder=folder, look_seconds=look_seconds),
+            GitSettings(folder=folder, permits=permits, look_seconds=look_seconds),
             current=watch.current,
             standing=lambda: watch.standing,
             on_change=watch.told,
@@ -280,6 +285,89 @@ async def test_an_address_that_cannot_be_one_is_told_and_not_tried(stage: tuple[
         assert (outcome.result, outcome.detail) == (Result.FAILED, facts.trouble)
 
 
+def at_a_server(server: GitServer, name: str = "fleet.git") -> models.Rollout:
+    """A rollout that names a repository of a server."""
+    place = models.RolloutGit(url=f"{server.url}/{name}", path=MATRIX)
+    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
+    spec = models.RolloutSpec(matrix=models.RolloutMatrix(git=place), publish=publish)
+    return models.Rollout(metadata=models.ObjectMeta(name="spring", uid="1a2b3c4d-0000"), spec=spec)
+
+
+@pytest.fixture
+def server(stage: tuple[Bare, Person]) -> Iterator[GitServer]:
+    with GitServer(root=stage[0].folder) as served:
+        yield served
+
+
+@pytest.fixture
+def secret(tmp_path: Path, server: GitServer) -> Path:
+    folder = tmp_path / "secret"
+    folder.mkdir()
+    (folder / "username").write_text(server.username)
+    (folder / "password").write_text(server.password)
+    return folder
+
+
+async def test_a_repository_behind_a_named_address_is_read_and_written_with_its_secret(
+    stage: tuple[Bare, Person], server: GitServer, secret: Path, tmp_path: Path
+) -> None:
+    remote, _ = stage
+    known = Permits.read([Permit.read(server.url, secret, is_loopback_http=True)])
+    rollout = at_a_server(server, remote.path.name)
+    async with watching(rollout, tmp_path / "clones", look_seconds=600.0, permits=known) as watch:
+        await watch.until(lambda facts: facts.head == remote.head())
+        assert (await watch.do(CANARY)).result is Result.DONE
+    assert remote.text(PUBLISHED) == policy_of(NEW.version)
+    kept = [file.read_bytes() for file in (tmp_path / "clones").rglob("*") if file.is_file()]
+    assert not [raw for raw in kept if server.password.encode() in raw], "no secret stays on disk"
+
+
+@pytest.mark.parametrize("prefixes", [(), ("/named",), ("/fleet", "/fleet.git/x")])
+async def test_a_repository_that_nobody_named_is_not_even_asked(
+    server: GitServer, secret: Path, tmp_path: Path, prefixes: tuple[str, ...]
+) -> None:
+    """Whoever writes a rollout would else choose who gets the password."""
+    named = (Permit.read(f"{server.url}{prefix}", secret, is_loopback_http=True) for prefix in prefixes)
+    async with watching(at_a_server(server), tmp_path / "clones", permits=Permits.read(named)) as watch:
+        facts = await watch.until(lambda facts: bool(facts.trouble))
+        assert (facts.is_barred, "is not behind any address" in facts.trouble) == (True, True)
+        outcome = await watch.do(CANARY)
+        assert (outcome.result, outcome.detail) == (Result.FAILED, facts.trouble)
+    assert server.requests == []
+
+
+async def test_a_folder_of_the_controllers_machine_is_barred_where_nobody_named_it(
+    stage: tuple[Bare, Person], tmp_path: Path
+) -> None:
+    async with watching(a_rollout(stage[0]), tmp_path / "clones", permits=NOBODY) as watch:
+        assert (await watch.until(lambda facts: bool(facts.trouble))).is_barred
+
+
+async def test_a_campaign_goes_back_where_it_began_whatever_its_spec_names_by_then(tmp_path: Path) -> None:
+    (one, _), (two, _) = a_remote(tmp_path / "one"), a_remote(tmp_path / "two")
+    before = two.count()
+    began = a_rollout(one, commit=one.head())
+    places = models.PlacesEntry(
+        matrix=models.PlaceEntry(url=str(one.path), branch="main", path=MATRIX),
+        published=models.PlaceEntry(url=str(one.path), branch="main", path=PUBLISHED),
+    )
+    written = models.RolloutStatus(campaign=models.CampaignStatus(phase="Canary", places=places))
+    async with watching(began, tmp_path / "clones", look_seconds=600.0) as watch:
+        await watch.until(lambda facts: bool(facts.head))
+        assert (await watch.do(CANARY)).result is Result.DONE
+        seen = watch.keeper.facts()
+        assert seen is not None
+        watch.rollout = models.Rollout(metadata=began.metadata, spec=began.spec, status=written)
+        assert watch.keeper.facts() is seen, "the places that are written down are those it has"
+
+        watch.rollout = models.Rollout(metadata=began.metadata, spec=a_rollout(two).spec, status=written)
+        facts = await watch.until(lambda facts: bool(facts.head))
+        assert facts.commit_of(PublishStep.CANARY) == one.head()
+        assert (await watch.do(a_revert(facts))).result is Result.DONE
+    assert one.text(PUBLISHED) == policy_of()
+    assert two.count() == before
+
+
 async def test_the_file_that_is_published_may_be_on_another_branch(stage: tuple[Bare, Person], tmp_path: Path) -> None:
     remote, ada = stage
     git(ada.clone, "push", "-q", "origin", "HEAD:production")
@@ -369,7 +457,7 @@ async def test_a_clone_in_somebody_else_s_hands_is_trouble_and_passes(
 ) -> None:
     remote, _ = stage
     rollout = a_rollout(remote)
-    place = models.RolloutGit(url=str(remote.path))
+    place = GitPlace(url=str(remote.path), branch="main", path=MATRIX)
     holder = Clone(remote.remote, tmp_path / "clones" / folder_of(place))
     async with watching(rollout, tmp_path / "clones") as watch:
         await watch.until(lambda facts: bool(facts.head))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import ByHand, Canary, Mode, Point, PublishStep, RolloutPhase, Via, Waves
+from seatrial.core.campaign import ByHand, Canary, GitPlace, Mode, Places, Point, PublishStep, RolloutPhase, Via, Waves
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
 from seatrial.core.gates import TRIES_MAX, Verdict
@@ -125,6 +125,9 @@ def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = No
     return a_snapshot(*(nodes or CANARY_DONE), **(fields | changes))
 
 
+HERE = Places(published=GitPlace(url="https://git.example/here", branch="main", path="gpu.yaml"))
+THERE = Places(published=GitPlace(url="https://git.example/there", branch="main", path="gpu.yaml"))
+
 SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.PAUSED: (a_snapshot(waiting()), an_intent(is_paused=True)),
     HoldCode.STALE_VIEW: (
@@ -154,6 +157,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         proposed(source=a_source(every_seconds=30, seen_at=NOW - 3600)),
         careful(has_source=True),
     ),
+    HoldCode.SOURCE_BARRED: (
+        proposed(source=a_source(trouble="https://git.example/x is not behind any address", is_barred=True)),
+        careful(has_source=True),
+    ),
     HoldCode.MATRIX_PROBLEM: (proposed(source=a_source(problem="line 3: no canary.")), careful(has_source=True)),
     HoldCode.MATRIX_CHANGED: (proposed(source=a_source(driver="")), careful(has_source=True)),
     HoldCode.HISTORY_REWRITTEN: (proposed(source=a_source(is_rewritten=True)), careful(has_source=True)),
@@ -168,6 +175,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
             operator=an_operator(NEW.version, is_auto_upgrading=True),
         ),
         careful(openings=((0.0, NOW + 60), (NOW + 3600, NOW + 7200))),
+    ),
+    HoldCode.PLACES_CHANGED: (
+        at(RolloutPhase.CANARY, waiting(), record={"places": HERE}, source=a_source()),
+        careful(publish=Via.GIT, places=THERE),
     ),
     HoldCode.MARKS_PENDING: (at(RolloutPhase.CANARY, waiting()), CAREFUL),
     HoldCode.POOL_PENDING: (at(RolloutPhase.CANARY, waiting()), careful(pool="gpu-canary")),

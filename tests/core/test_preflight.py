@@ -59,6 +59,7 @@ def test_a_fleet_in_order_may_begin() -> None:
             a_source(every_seconds=600, seen_at=NOW - 2401),
             (hold("spring", HoldCode.SOURCE_STALE, limit="40 min", since=NOW - 2401),),
         ),
+        (a_source(trouble="not named", is_barred=True), told(HoldCode.SOURCE_BARRED, why="not named")),
         (a_source(is_rewritten=True), told(HoldCode.HISTORY_REWRITTEN, head="abc1234")),
         (a_source(problem="line 3"), told(HoldCode.MATRIX_PROBLEM, why="line 3")),
         (a_source(bad="Xid 79"), told(HoldCode.ENTRY_BAD, why="Xid 79")),
@@ -70,6 +71,14 @@ def test_a_fleet_in_order_may_begin() -> None:
 def test_the_matrix_has_to_stand_behind_the_target(source: Any, held: tuple[Hold, ...]) -> None:
     assert why_not(source=source, campaign={"has_source": True}) == held
     assert why_not(source=source) == ()
+
+
+def test_where_a_commit_is_to_publish_its_repository_has_to_be_seen_first_also_without_a_matrix() -> None:
+    by_git = {"publish": Via.GIT}
+    assert why_not(campaign=by_git) == told(HoldCode.SOURCE_UNREACHABLE, why="it was not looked at yet")
+    barred = a_source(trouble="not named", is_barred=True)
+    assert why_not(source=barred, campaign=by_git) == told(HoldCode.SOURCE_BARRED, why="not named")
+    assert why_not(source=a_source(), campaign=by_git) == ()
 
 
 def test_every_other_campaign_and_every_missing_right_is_named() -> None:

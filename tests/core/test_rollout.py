@@ -24,8 +24,10 @@ from seatrial.core.campaign import (
     Bake,
     CampaignRecord,
     Canary,
+    GitPlace,
     Growth,
     Mode,
+    Places,
     Point,
     PublishStep,
     RolloutPhase,
@@ -159,6 +161,58 @@ def test_a_campaign_that_may_begin_writes_down_its_canaries_its_way_back_and_who
         history=(Turn(phase=RolloutPhase.PROPOSED, at=500.0), Turn(phase=RolloutPhase.CANARY, at=NOW)),
     )
     assert course.acts == ()
+
+
+HERE = Places(
+    matrix=GitPlace(url="https://git.example/gpu", branch="main", path="matrix.yaml"),
+    published=GitPlace(url="https://git.example/gpu", branch="main", path="gpu.yaml"),
+)
+THERE = replace(HERE, published=GitPlace(url="https://git.example/gpu", branch="other", path="gpu.yaml"))
+BY_GIT: dict[str, Any] = {"publish": Via.GIT, "has_source": True}
+
+
+def test_a_campaign_that_begins_writes_down_where_it_works_in_git() -> None:
+    course = course_of(proposed(source=a_source()), careful(**BY_GIT, places=HERE))
+    assert (course.record.phase, course.record.places) == (RolloutPhase.CANARY, HERE)
+
+
+def test_places_that_change_before_the_campaign_begins_are_those_it_begins_with() -> None:
+    course = course_of(proposed(source=a_source()), careful(**BY_GIT, places=THERE))
+    assert course.record.places == THERE
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.CANARY, RolloutPhase.WAVING, RolloutPhase.PROMOTING])
+def test_a_campaign_whose_places_changed_publishes_starts_and_promotes_nothing_and_says_so(phase: RolloutPhase) -> None:
+    nodes = (waiting("n1"), waiting()) if phase is RolloutPhase.CANARY else (canary(), waiting())
+    seen = at(phase, *nodes, record={"places": HERE}, source=IN_GIT, operator=BACK)
+    course = course_of(seen, careful(**BY_GIT, places=THERE))
+    assert (course.acts, course.open, codes(course)) == ((), frozenset(), [HoldCode.PLACES_CHANGED])
+    assert dict(course.holds[0].params) == {
+        "field": "spec.publish.git",
+        "began": "gpu.yaml on main of https://git.example/gpu",
+        "asked": "gpu.yaml on other of https://git.example/gpu",
+    }
+    assert course.record.places == HERE
+
+
+def test_a_bake_goes_on_while_the_places_have_changed_and_tells_it() -> None:
+    seen = at(RolloutPhase.BAKING, record={"round": 1, "baked_until": 900.0, "places": HERE}, source=IN_GIT)
+    course = course_of(seen, careful(**BY_GIT, places=THERE))
+    assert codes(course)[-2:] == [HoldCode.BAKING, HoldCode.PLACES_CHANGED]
+
+
+def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
+    """The home that it is shown is the one it began at: who looks has read the same record."""
+    seen = reverting(canary(), source=IN_GIT, operator=FORWARD, record={"places": HERE})
+    course = course_of(seen, careful(**BY_GIT, places=THERE))
+    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"),)
+    assert HoldCode.PLACES_CHANGED not in codes(course)
+
+
+def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:
+    seen = at(RolloutPhase.CANARY, waiting("n1"), waiting(), source=a_source(), operator=BACK)
+    course = course_of(seen, careful(**BY_GIT, places=HERE))
+    assert (course.record.places, course.acts, course.record.phase) == (HERE, (), RolloutPhase.CANARY)
 
 
 def test_a_campaign_that_may_not_begin_says_every_reason_at_once() -> None:

@@ -10,9 +10,13 @@ import argparse
 import asyncio
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seatrial.cli import cluster_options
 from seatrial.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from seatrial.adapters.git.addresses import Permits
 
 EXITS = (ExitCode.HELD,)
 LEASE_SECONDS_MIN = 2
@@ -48,9 +52,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--git-credentials",
-        type=Path,
-        metavar="DIR",
-        help="a mounted secret with username and password, or ssh-privatekey and known_hosts (Git's own helpers)",
+        type=_bound,
+        action="append",
+        default=[],
+        metavar="PREFIX=DIR",
+        help="the mounted secret for repositories behind an address: username and password, or ssh-privatekey and "
+        "known_hosts; may be repeated, and the longest address counts",
+    )
+    parser.add_argument(
+        "--git-allow",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        help="repositories behind this address are spoken to with no secret of ours, by Git's own helpers; may be "
+        "repeated (only addresses that are named are spoken to)",
+    )
+    parser.add_argument(
+        "--git-loopback-http",
+        action="store_true",
+        help="let addresses of this machine be named by plain http, for a test",
     )
     parser.add_argument(
         "--git-look-seconds",
@@ -79,6 +99,26 @@ def _look_seconds(text: str) -> int:
     return int(text)
 
 
+def _bound(text: str) -> tuple[str, Path]:
+    prefix, found, folder = text.partition("=")
+    if not (found and prefix and folder):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} does not say which address the secret is for: write PREFIX=DIR, such as "
+            "https://git.example.com/gpu=/secrets/git"
+        )
+    return prefix, Path(folder)
+
+
+def _permits(args: argparse.Namespace) -> Permits:
+    """Every address that was named; a SeatrialError says what is wrong with one."""
+    from seatrial.adapters.git.addresses import Permit, Permits
+
+    named = [*args.git_credentials, *((prefix, None) for prefix in args.git_allow)]
+    return Permits.read(
+        Permit.read(prefix, secret, is_loopback_http=args.git_loopback_http) for prefix, secret in named
+    )
+
+
 def _cache() -> Path:
     home = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(home) if home else Path.home() / ".cache") / "seatrial" / "git"
@@ -89,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.controller.log import Log
     from seatrial.controller.main import LeaseHeld, Settings, control
 
-    log = Log()
+    log, permits = Log(), _permits(args)
     settings = Settings(
         config=cluster_options.load(args),
         user_agent=f"{cluster_options.USER_AGENT} (controller)",
@@ -99,9 +139,7 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
-        git=GitSettings(
-            folder=args.git_folder or _cache(), credentials=args.git_credentials, look_seconds=args.git_look_seconds
-        ),
+        git=GitSettings(folder=args.git_folder or _cache(), permits=permits, look_seconds=args.git_look_seconds),
         pages=args.metrics_bind_address,
     )
     try:

@@ -37,6 +37,7 @@ UNSEEN: Final = frozenset(
         HoldCode.MATRIX_PROBLEM,
         HoldCode.MATRIX_CHANGED,
         HoldCode.HISTORY_REWRITTEN,
+        HoldCode.SOURCE_BARRED,
         HoldCode.ENTRY_BAD,
         HoldCode.MERGE_PENDING,
         HoldCode.REVERT_CONFLICT,

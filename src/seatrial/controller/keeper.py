@@ -19,16 +19,17 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from seatrial import supervision
+from seatrial.adapters.git.addresses import NOBODY, Permits
 from seatrial.adapters.git.clone import Remote
-from seatrial.adapters.git.errors import NothingToChange, Stale
+from seatrial.adapters.git.errors import Barred, NothingToChange, Stale
 from seatrial.adapters.git.repository import Author, Repository
-from seatrial.adapters.kube import errors, models, rollout_intent
+from seatrial.adapters.kube import errors, models, rollout_intent, rollout_records
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home, Standing
 from seatrial.core.actions import HomeAct
-from seatrial.core.campaign import SourceFacts
+from seatrial.core.campaign import NOWHERE, GitPlace, Places, SourceFacts
 from seatrial.core.errors import SeatrialError
 from seatrial.core.snapshot import Instant
 from seatrial.ports import Outcome, Result
@@ -47,7 +48,8 @@ class GitSettings:
 
     folder: Path
     """Where private clones are kept; may be lost at any time."""
-    credentials: Path | None = None
+    permits: Permits = NOBODY
+    """Which addresses we may speak to, and as whom; without any, none."""
     look_seconds: float = LOOK_SECONDS
 
 
@@ -171,14 +173,14 @@ class Keeper:
             try:
                 self._home = self._make(rollout)
             except (SeatrialError, OSError) as err:
-                self._facts = SourceFacts(trouble=str(err), since=self._now())
+                self._facts = SourceFacts(trouble=str(err), is_barred=isinstance(err, Barred), since=self._now())
         self._due.set()
 
     def _make(self, rollout: models.Rollout) -> Home | None:
-        spec, identity = rollout.spec, identity_of(rollout)
-        place, to = rollout_intent.publish_place(spec), spec.publish.git
+        spec, identity, to = rollout.spec, identity_of(rollout), rollout.spec.publish.git
+        known = places_of(rollout)
+        git, place = known.matrix, known.published
         is_by_request = to.pull_requests if to is not None else False
-        git = spec.matrix.git if spec.matrix is not None else None
         entry = spec.matrix.entry if spec.matrix is not None else ""
         is_together = git is not None and place is not None and (git.url, git.branch) == (place.url, place.branch)
         matrix: Home | None = None
@@ -187,7 +189,7 @@ class Keeper:
                 matrix=git.path,
                 entry=entry,
                 published=place.path if place is not None and is_together else "",
-                pinned=git.commit,
+                pinned=_pinned(rollout),
                 is_by_request=is_by_request,
             )
             matrix = GitHome(self._repository(git), rollout=identity, places=places)
@@ -201,8 +203,9 @@ class Keeper:
         files = GitHome(self._repository(place), rollout=identity, places=places)
         return Apart(matrix=matrix, files=files) if matrix is not None else files
 
-    def _repository(self, place: models.RolloutGit) -> Repository:
-        remote = Remote(url=place.url, branch=place.branch, credentials=self._settings.credentials)
+    def _repository(self, place: GitPlace) -> Repository:
+        permit = self._settings.permits.of(place.url)
+        remote = Remote(url=place.url, branch=place.branch, credentials=permit.secret)
         return Repository(remote, self._settings.folder / folder_of(place), author=AUTHOR)
 
 
@@ -210,7 +213,22 @@ def _timeless(facts: SourceFacts) -> SourceFacts:
     return replace(facts, since=0.0, seen_at=0.0)
 
 
-def folder_of(place: models.RolloutGit) -> str:
+def places_of(rollout: models.Rollout) -> Places:
+    """Where a rollout works in Git: where its campaign began, else where its spec says."""
+    campaign = rollout.status.campaign
+    if campaign is not None and campaign.places is not None:
+        return rollout_records.read_places(campaign.places)
+    return rollout_intent.places_of(rollout.spec)
+
+
+def _pinned(rollout: models.Rollout) -> str:
+    """The commit the target was taken from; of another place than the one we work at it says nothing."""
+    said = rollout.spec.matrix.git if rollout.spec.matrix is not None else None
+    is_here = rollout_intent.places_of(rollout.spec).matrix == places_of(rollout).matrix
+    return said.commit if said is not None and is_here else ""
+
+
+def folder_of(place: GitPlace) -> str:
     """The folder of a clone: the same for every rollout that names this branch, so that it is cloned once."""
     return hashlib.sha256(f"{place.url} {place.branch}".encode()).hexdigest()[:16]
 
@@ -221,6 +239,12 @@ def identity_of(rollout: models.Rollout) -> str:
 
 
 def _key_of(rollout: models.Rollout | None) -> Key | None:
-    if rollout is None or (rollout.spec.matrix is None and rollout.spec.publish.git is None):
+    if rollout is None:
         return None
-    return (rollout.metadata.uid, rollout.spec.matrix, rollout.spec.publish)
+    places, matrix, to = places_of(rollout), rollout.spec.matrix, rollout.spec.publish.git
+    config_map = matrix.config_map if matrix is not None else None
+    if places == NOWHERE and config_map is None:
+        return None
+    entry = matrix.entry if matrix is not None else ""
+    is_by_request = to.pull_requests if to is not None else False
+    return (rollout.metadata.uid, places, config_map, entry, _pinned(rollout), is_by_request)

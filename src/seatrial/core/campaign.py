@@ -140,6 +140,29 @@ class ByHand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitPlace:
+    """A file on a branch of a repository."""
+
+    url: str
+    branch: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} on {self.branch} of {self.url}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a campaign works in Git: the matrix, and the file that versions are published in."""
+
+    matrix: GitPlace | None = None
+    published: GitPlace | None = None
+
+
+NOWHERE: Final = Places()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """What a careful rollout is asked to do."""
 
@@ -170,6 +193,7 @@ class Campaign:
     """What people move instead of a driver that we do; None where we do."""
     after: str = ""
     """The rollout that has to be Done before this one begins; empty where it comes after none."""
+    places: Places = NOWHERE
 
 
 # ── written down ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,6 +239,8 @@ class CampaignRecord:
     canaries: tuple[str, ...] = ()
     baseline: tuple[tuple[str, str], ...] = ()
     """What each resource that owns drivers carried before us: the way back. `*` stands for DaemonSets without one."""
+    places: Places | None = None
+    """Where it began to work in Git, and goes back whatever the spec says by then; None where it does not."""
     wave: int = 0
     settled_at: Instant = 0.0
     """When the wave was over; the next one begins after a pause."""
@@ -256,6 +282,8 @@ class SourceFacts:
 
     trouble: str = ""
     """Why it cannot be looked at now; what was seen before stays."""
+    is_barred: bool = False
+    """Nobody may look at it: its address is none of those that the controller was started for."""
     since: Instant = 0.0
     """Since when it could not, or when it was last seen."""
     seen_at: Instant = 0.0

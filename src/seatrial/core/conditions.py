@@ -37,6 +37,8 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.MATRIX_PROBLEM,
         HoldCode.MATRIX_CHANGED,
         HoldCode.HISTORY_REWRITTEN,
+        HoldCode.SOURCE_BARRED,
+        HoldCode.PLACES_CHANGED,
         HoldCode.ENTRY_BAD,
         HoldCode.APPROVAL_PENDING,
         HoldCode.WRITTEN_BY_ANOTHER,

@@ -105,6 +105,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "It goes on by itself as soon as it is seen again. If it stays so, the controller's log says under "
         "`background work ended` what keeps it from looking; restart the controller if it says nothing.",
     ),
+    HoldCode.SOURCE_BARRED: _says(
+        "the controller may not speak to the repository: {why}",
+        "Correct the address in the rollout. If it is right, whoever runs the controller starts it with the beginning "
+        "of the address: --git-credentials PREFIX=DIR with a secret, --git-allow PREFIX without.",
+    ),
     HoldCode.MATRIX_PROBLEM: _says(
         "the matrix has no entry to stand behind the target: {why}",
         "Mend it there (`seatrial check` says what is wrong), or end the rollout with "
@@ -135,6 +140,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "the maintenance window is about to close, and NVIDIA's controller may take {minutes} minutes to start a node: "
         "nobody is let in any more, and who is under way ends",
         "It goes on when the next window opens; see spec.windows.",
+    ),
+    HoldCode.PLACES_CHANGED: _says(
+        "{field} now names {asked}, and the rollout began with {began}, where its commits are",
+        "Set it back to what status.campaign.places says; or end the rollout with `seatrial rollout abort {subject}`: "
+        "it goes back where it began.",
     ),
     HoldCode.MARKS_PENDING: _says("nodes are being marked, first {node}: {count} to go", _BY_ITSELF),
     HoldCode.POOL_MISSING: _says(

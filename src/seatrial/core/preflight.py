@@ -25,7 +25,7 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
     found = (
         *behind(view),
         *_denied(view),
-        why_source(view) if view.campaign.has_source else None,
+        why_source(view) if view.campaign.has_source else _why_no_home(view),
         _no_canary(view, chosen),
         why_nobody(view),
         _half_done(view),
@@ -62,6 +62,23 @@ def why_source(view: View) -> Hold | None:
     if not is_same(source.driver, driver):
         return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=driver)
     return None
+
+
+def why_moved(view: View) -> Hold | None:
+    """Why it is not clear where to work: the spec names another place than the one it began at."""
+    began, asked = view.record.places, view.campaign.places
+    if began is None or began == asked:
+        return None
+    is_matrix = began.matrix != asked.matrix
+    field = "spec.matrix.git" if is_matrix else "spec.publish.git"
+    before, now = (began.matrix, asked.matrix) if is_matrix else (began.published, asked.published)
+    return view.hold(HoldCode.PLACES_CHANGED, field=field, began=before or "nothing", asked=now or "nothing")
+
+
+def _why_no_home(view: View) -> Hold | None:
+    """Why nothing could be committed where there is no matrix that would say so first."""
+    is_seen = view.source is not None and not view.source.trouble
+    return None if view.campaign.publish is not Via.GIT or is_seen else view.unreachable()
 
 
 def _others(view: View) -> tuple[Hold, ...]:

@@ -41,7 +41,7 @@ from seatrial.core import (
     waves,
 )
 from seatrial.core.actions import Promote
-from seatrial.core.campaign import CampaignRecord, Mode, Point, PublishStep, RolloutPhase, Turn
+from seatrial.core.campaign import NOWHERE, CampaignRecord, Mode, Places, Point, PublishStep, RolloutPhase, Turn
 from seatrial.core.course import ENDED, WAY_FORWARD, Course, a_few, fail, remembered, turn_to
 from seatrial.core.errors import CoreBug
 from seatrial.core.gating import step_baking, step_gating, step_round_in_waves, why_failed
@@ -78,8 +78,12 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
     if campaign.abort and record.phase not in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
         to = RolloutPhase.REVERTED if record.phase is RolloutPhase.PROPOSED else RolloutPhase.REVERTING
         course = turn_to(view, to, why=campaign.abort)
+    elif record.places is None and record.canaries and record.phase not in ENDED and _places(view) is not None:
+        # Written by a release that did not keep them: what the spec says now is the best that is known.
+        course = Course(record=replace(record, places=_places(view)))
     else:
         course = _step(view)
+        course = replace(course, holds=_with_moved(view, course.holds))
     course = replace(course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view)))
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
         acts, holds = marks.prepare(view, _with_units(view, record.canaries))
@@ -140,7 +144,12 @@ def _propose(view: View) -> Course:
         canaries=chosen,
         watched=watching.begun(view, chosen),
         baseline=before,
+        places=_places(view),
     )
+
+
+def _places(view: View) -> Places | None:
+    return view.campaign.places if view.campaign.places != NOWHERE else None
 
 
 def _move_canaries(view: View) -> Course:
@@ -289,6 +298,9 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
 
 def _promote(view: View) -> Course:
     record = view.record
+    moved = preflight.why_moved(view)
+    if moved is not None:
+        return Course(record=record, holds=(moved,))
     if view.campaign.has_source:
         source = view.source
         if source is None or source.trouble:
@@ -349,7 +361,14 @@ def _resume(view: View) -> Course:
 
 def _waits(view: View) -> Hold | None:
     """Why nothing new is published or started: the matrix does not stand behind it, or nobody may start any more."""
-    return (preflight.why_source(view) if view.campaign.has_source else None) or preflight.why_nobody(view)
+    waiting = preflight.why_moved(view) or (preflight.why_source(view) if view.campaign.has_source else None)
+    return waiting or preflight.why_nobody(view)
+
+
+def _with_moved(view: View, holds: tuple[Hold, ...]) -> tuple[Hold, ...]:
+    """These, and that the places have changed: told while the canary bakes, and not when its evidence is complete."""
+    moved = preflight.why_moved(view) if view.record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) else None
+    return holds if moved is None else (*holds, moved)
 
 
 def _is_retried(view: View, name: str) -> bool:

@@ -84,8 +84,10 @@ class View:
 
     def unreachable(self) -> Hold:
         """Why nothing can be said about the home of the matrix."""
-        why = self.source.trouble if self.source is not None else "it was not looked at yet"
-        return self.hold(HoldCode.SOURCE_UNREACHABLE, why=why)
+        if self.source is None:
+            return self.hold(HoldCode.SOURCE_UNREACHABLE, why="it was not looked at yet")
+        code = HoldCode.SOURCE_BARRED if self.source.is_barred else HoldCode.SOURCE_UNREACHABLE
+        return self.hold(code, why=self.source.trouble)
 
     def outdated(self) -> Hold | None:
         """That the home of the matrix was last seen too long ago, by somebody who should have looked meanwhile."""

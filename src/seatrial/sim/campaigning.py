@@ -40,6 +40,8 @@ RESTING: Final = frozenset(
         HoldCode.REVERT_CONFLICT,
         HoldCode.ENTRY_BAD,
         HoldCode.MATRIX_CHANGED,
+        HoldCode.PLACES_CHANGED,
+        HoldCode.SOURCE_BARRED,
         HoldCode.MATRIX_PROBLEM,
         HoldCode.NO_CANARY,
         HoldCode.NO_WAY_BACK,

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -57,8 +57,9 @@ class ControllerProcess:
         lease_seconds: int = 15,
         pages: str = "",
         environment: Mapping[str, str] | None = None,
+        git: Sequence[str] = ("--git-allow", "/"),
     ) -> None:
-        """Serves no pages unless told where: many controllers share one machine here."""
+        """Serves no pages unless told where: many controllers share one machine here. Repositories are folders."""
         self._environment = environment or {}
         self.journal = folder / f"{rollout or 'controller'}.jsonl"
         self.log = folder / f"{rollout or 'controller'}.log"
@@ -67,7 +68,7 @@ class ControllerProcess:
             *("--kubeconfig", str(kubeconfig), *(("--rollout", rollout) if rollout else ())),
             *("--journal", str(self.journal), "--lease-seconds", str(lease_seconds)),
             *("--metrics-bind-address", pages),
-            *("--git-folder", str(folder / "git"), "--git-look-seconds", "1"),
+            *("--git-folder", str(folder / "git"), "--git-look-seconds", "1", *git),
         ]
         self._process: subprocess.Popen[bytes] | None = None
 

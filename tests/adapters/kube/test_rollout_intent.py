@@ -11,7 +11,7 @@ import pytest
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.rollout_intent import publish_place, read_intent
 from seatrial.core import windows
-from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
+from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, GitPlace, Growth, Mode, Places, Point, Via, Waves
 from seatrial.core.gates import Gate
 from seatrial.core.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
 from seatrial.core.matrix import Component
@@ -219,6 +219,10 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         pool="gpu-canary",
         still=("worker",),
         prepull=False,
+        places=Places(
+            matrix=GitPlace(url=GIT["url"], branch="main", path="gpu-version-matrix.yaml"),
+            published=GitPlace(url=GIT["url"], branch="main", path="values.yaml"),
+        ),
     )
 
 

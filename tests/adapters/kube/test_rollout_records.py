@@ -13,22 +13,27 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.kube import models, rollout_records
 from seatrial.adapters.kube.records import text_of
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
+from seatrial.core import foreign
+from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, GpuOffer, Rebuff, RolloutRecord, Summary, Told
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
 LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"
 
+CLEAN = st.text().map(foreign.lines)
+"""What is shown of a record is clean when it is read, so what was clean is the same again."""
+LINE = st.text().map(foreign.line)
 INSTANTS = st.integers(0, 4_000_000_000_000).map(lambda count: count / 1000)
 """To the millisecond, which is how they are written."""
+PLACE = st.builds(GitPlace, url=LINE, branch=LINE, path=LINE)
 GATES = st.builds(
     GateResult,
     gate=st.text(),
     node=st.text(),
     round=st.integers(0, 10**6),
     verdict=st.sampled_from(Verdict),
-    detail=st.text(),
+    detail=CLEAN,
     at=INSTANTS,
     asked=st.text(),
 )
@@ -57,7 +62,8 @@ CAMPAIGNS = st.builds(
     paused_in=st.none() | st.sampled_from(RolloutPhase),
     mode=st.none() | st.sampled_from(Mode),
     canaries=st.lists(st.text()).map(tuple),
-    baseline=st.lists(st.tuples(st.text(), st.text())).map(tuple),
+    baseline=st.lists(st.tuples(st.text(), LINE)).map(tuple),
+    places=st.none() | st.builds(Places, matrix=st.none() | PLACE, published=st.none() | PLACE),
     wave=st.integers(0, 10**6),
     settled_at=INSTANTS,
     is_forgetting=st.booleans(),
@@ -73,8 +79,8 @@ CAMPAIGNS = st.builds(
     bake_asked_seconds=st.none() | st.floats(0, 1e9),
     tag_base=st.text(),
     date=st.text(),
-    why=st.text(),
-    history=st.lists(st.builds(Turn, phase=st.sampled_from(RolloutPhase), at=INSTANTS, why=st.text()), max_size=4).map(
+    why=CLEAN,
+    history=st.lists(st.builds(Turn, phase=st.sampled_from(RolloutPhase), at=INSTANTS, why=CLEAN), max_size=4).map(
         tuple
     ),
 )

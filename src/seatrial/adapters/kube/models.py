@@ -541,6 +541,17 @@ class WatchedEntry(Model, frozen=True, omit_defaults=True):
     lack: str = ""
 
 
+class PlaceEntry(Model, frozen=True):
+    url: str
+    branch: str
+    path: str
+
+
+class PlacesEntry(Model, frozen=True, omit_defaults=True):
+    matrix: PlaceEntry | None = None
+    published: PlaceEntry | None = None
+
+
 class GateEntry(Model, frozen=True, omit_defaults=True):
     gate: str
     node: str
@@ -566,6 +577,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     mode: str = ""
     canaries: tuple[str, ...] = ()
     baseline: tuple[BaselineEntry, ...] = ()
+    places: PlacesEntry | None = None
     wave: int = 0
     settled_at: str = ""
     forgetting: bool = False

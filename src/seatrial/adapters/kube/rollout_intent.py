@@ -22,7 +22,7 @@ from seatrial.adapters.kube import models
 from seatrial.adapters.kube.operator_items import wish_of
 from seatrial.core import by_hand, foreign, windows
 from seatrial.core import intent as intents
-from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, Growth, Mode, Point, Via, Waves
+from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, GitPlace, Growth, Mode, Places, Point, Via, Waves
 from seatrial.core.gates import Gate
 from seatrial.core.intent import Intent
 from seatrial.core.matrix import SCHEMES, Component
@@ -36,6 +36,8 @@ T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
 AUTO: Final = "auto"
+URL_MAX: Final = 4096
+"""More than the definition allows: an address that is cut is another one."""
 DAY_SECONDS: Final = 86_400
 DAYS_AHEAD: Final = 15
 
@@ -141,6 +143,19 @@ def publish_place(spec: models.RolloutSpec) -> models.RolloutGit | None:
     return models.RolloutGit(url=said.url or known.url, branch=said.branch or known.branch, path=said.path)
 
 
+def places_of(spec: models.RolloutSpec) -> Places:
+    """Where a rollout works in Git."""
+    matrix = spec.matrix.git if spec.matrix is not None else None
+    return Places(matrix=_place(matrix), published=_place(publish_place(spec)))
+
+
+def _place(said: models.RolloutGit | None) -> GitPlace | None:
+    if said is None:
+        return None
+    url, branch, path = foreign.line(said.url, URL_MAX), foreign.line(said.branch), foreign.line(said.path)
+    return GitPlace(url=url, branch=branch, path=path)
+
+
 def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: Instant) -> Campaign:
     spec, name = rollout.spec, rollout.metadata.name
     return Campaign(
@@ -160,6 +175,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         prepull=spec.prepull,
         by_hand=_read_by_hand(spec, spec.by_hand) if spec.by_hand is not None else None,
         after=_read_after(spec, name),
+        places=places_of(spec),
     )
 
 

@@ -17,8 +17,9 @@ import msgspec
 
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.records import instant_of, offer_of, read_offer, text_of
+from seatrial.adapters.kube.rollout_intent import URL_MAX
 from seatrial.core import conditions, foreign
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
+from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
 
@@ -150,6 +151,7 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         mode=record.mode.value if record.mode is not None else "",
         canaries=record.canaries,
         baseline=tuple(models.BaselineEntry(resource=name, version=text) for name, text in record.baseline),
+        places=_written_places(record.places) if record.places is not None else None,
         wave=record.wave,
         settled_at=_text_or_nothing(record.settled_at),
         forgetting=record.is_forgetting,
@@ -197,6 +199,14 @@ def _written_watched(watched: Watched) -> models.WatchedEntry:
     )
 
 
+def _written_places(places: Places) -> models.PlacesEntry:
+    return models.PlacesEntry(matrix=_written_place(places.matrix), published=_written_place(places.published))
+
+
+def _written_place(place: GitPlace | None) -> models.PlaceEntry | None:
+    return models.PlaceEntry(url=place.url, branch=place.branch, path=place.path) if place is not None else None
+
+
 def _text_or_nothing(instant: Instant) -> str:
     return text_of(instant) if instant else ""
 
@@ -210,6 +220,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         mode=_one_of(Mode, read.mode, f"{place}.mode") if read.mode else None,
         canaries=read.canaries,
         baseline=tuple((entry.resource, foreign.line(entry.version)) for entry in read.baseline),
+        places=read_places(read.places) if read.places is not None else None,
         wave=read.wave,
         settled_at=_instant(read.settled_at, f"{place}.settledAt"),
         is_forgetting=read.forgetting,
@@ -229,6 +240,18 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         why=foreign.lines(read.why),
         history=tuple(_read_turns(read.history, f"{place}.history")),
     )
+
+
+def read_places(entry: models.PlacesEntry) -> Places:
+    """Where a campaign began to work in Git."""
+    return Places(matrix=_read_place(entry.matrix), published=_read_place(entry.published))
+
+
+def _read_place(entry: models.PlaceEntry | None) -> GitPlace | None:
+    if entry is None:
+        return None
+    url, branch, path = foreign.line(entry.url, URL_MAX), foreign.line(entry.branch), foreign.line(entry.path)
+    return GitPlace(url=url, branch=branch, path=path)
 
 
 def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
