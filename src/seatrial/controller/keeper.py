@@ -5,7 +5,9 @@
 
 Looks every half minute, and at once after a write of ours. One thing at a time: a look that began before a write never
 hides it. A machine that lacks something (files, memory, git) is a remote that cannot be looked at; whatever else ends
-the looking is told, and it begins anew, while what was seen grows old. Tests: tests/controller/test_keeper.py, tests/e2e/
+the looking is told, and it begins anew, while what was seen grows old.
+
+Tests: tests/controller/test_keeper.py, tests/e2e/
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from seatrial import supervision
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import events
@@ -32,6 +35,29 @@ def a_recorder(client: clients.Client, clock: Clock | None = None, **more: Any) 
 
 
 made = standin.gives({"metadata": {"name": "gpu-1.abc"}})
+
+
+async def test_an_event_that_ends_the_sending_is_told_and_the_next_one_is_sent(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(made)
+    told: list[supervision.Ending] = []
+    clock = Clock(now=float("inf"))  # no such time can be written
+    async with a_recorder(to_server, clock, tell=told.append) as recorder:
+        recorder.record(POD, reason="Held", message="waits")
+        await until(lambda: bool(told))
+        clock.now = Clock.now
+        recorder.record(POD, reason="Held", message="waits again")
+        assert await recorder.drain(5)
+
+    assert [each.task for each in told] == ["events"]
+    assert [json.loads(seen.body)["message"] for seen in server.seen] == ["waits again"]
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not is_so():
+            await asyncio.sleep(0.01)
 
 
 async def test_an_event_says_everything_kubectl_shows(server: standin.StandIn, to_server: clients.Client) -> None:
