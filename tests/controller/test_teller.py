@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
 )
 from seatrial.core.decide import Decision
+from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Intent
 from seatrial.core.invariants import Breach
 from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, RolloutRecord, Snapshot
@@ -83,6 +85,20 @@ def opening(phase: NodePhase, kind: type[WriteNodeRecord] = WriteNodeRecord) -> 
 
 def messages(events: list[dict[str, Any]]) -> list[str]:
     return [event["message"] for event in events]
+
+
+async def test_a_rollout_that_nobody_can_read_is_told_of_once_beside_itself(listener: Listener) -> None:
+    held = hold("autumn", HoldCode.ROLLOUT_UNREADABLE, why="spec.order: 'loudest' is none of name, priority.")
+    report = replace(a_report(), decision=Decision(holds=(held,)))
+    listener.teller.take(report)
+    listener.teller.take(report)
+    (event,) = await listener.heard()
+    assert (event["reason"], event["type"], event["involvedObject"]["name"]) == (
+        "RolloutUnreadable",
+        "Warning",
+        "autumn",
+    )
+    assert event["message"].startswith("this GPURollout cannot be read")
 
 
 async def test_a_state_is_an_event_beside_its_node_under_nvidias_reason(listener: Listener) -> None:

@@ -143,6 +143,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         ALONE,
     ),
     HoldCode.NOBODY_MOVES: (a_snapshot(waiting(), operator=an_operator()), careful(mode=Mode.DELEGATED)),
+    HoldCode.ROLLOUT_UNREADABLE: (
+        replace(a_snapshot(waiting()), unreadable=(("spring", "spec.order: 'loudest' is none of name, priority."),)),
+        careful(),
+    ),
     HoldCode.OTHER_ROLLOUT: (proposed(others=("winter",)), CAREFUL),
     HoldCode.AFTER_PENDING: (replace(proposed(), predecessor=RolloutPhase.BAKING), careful(after="winter")),
     HoldCode.AFTER_UNDONE: (replace(proposed(), predecessor=RolloutPhase.REVERTED), careful(after="winter")),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -418,7 +419,7 @@ def seen(cluster: ControlPlane) -> models.Rollout:
 
 def write(cluster: ControlPlane, record: RolloutRecord, before: models.Rollout) -> None:
     body = json.dumps(rollout_records.rollout_patch(record, before))
-    cluster.kubectl("patch", "gpurollout", NAME, "--subresource=status", "--type=json", "-p", body)
+    cluster.kubectl("patch", "gpurollout", NAME, "--subresource=status", "--type=merge", "-p", body)
 
 
 def a_record(**fields: Any) -> CampaignRecord:
@@ -490,6 +491,21 @@ def test_a_record_is_read_back_as_it_was_written_and_a_smaller_one_leaves_nothin
         assert found.campaign == campaign
         assert (found.admitted, found.summary) == (record.admitted, record.summary)
         assert {each.observed_generation for each in after.status.conditions} == {before.metadata.generation}
+
+
+def test_what_a_later_release_wrote_survives_our_writes(cluster: ControlPlane, submit: Submit) -> None:
+    submit(canary={})
+    before = seen(cluster)
+    write(cluster, replace(rollout_records.read_rollout(before), campaign=a_record()), before)
+    theirs = {"status": {"tide": "high", "campaign": {"moon": {"is": "full"}}}}
+    cluster.kubectl("patch", "gpurollout", NAME, "--subresource=status", "--type=merge", "-p", json.dumps(theirs))
+
+    before = seen(cluster)
+    write(cluster, replace(rollout_records.read_rollout(before), campaign=CampaignRecord()), before)
+
+    status = cluster.get("gpurollout", NAME)["status"]
+    assert (status["tide"], status["campaign"]["moon"]) == ("high", {"is": "full"})
+    assert rollout_records.read_rollout(seen(cluster)).campaign == CampaignRecord()
 
 
 def test_a_record_of_an_older_version_is_turned_down(cluster: ControlPlane, submit: Submit) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 from seatrial.adapters.kube import keys, models, records
 from seatrial.adapters.kube.events import EventRecorder, EventType, Subject
 from seatrial.controller import notices
+from seatrial.core import explain
 from seatrial.core.actions import (
     Action,
     EvictPods,
@@ -25,12 +26,14 @@ from seatrial.core.actions import (
 )
 from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase
 from seatrial.core.campaign import CampaignRecord
+from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.snapshot import NodePhase, NodeSeen
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 
 REASON: Final = "GPUDriverUpgrade"
 """The reason NVIDIA's controller uses, so that dashboards and habits keep working."""
+UNREADABLE: Final = "RolloutUnreadable"
 TYPES: Final = {Tone.NORMAL: EventType.NORMAL, Tone.WARNING: EventType.WARNING}
 MOVING: Final = frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED})
 
@@ -51,12 +54,17 @@ class Teller:
         self._campaign: CampaignRecord | None = None
         self._before: dict[str, NodeSeen | None] = {}
         self._moved: set[str] = set()
+        self._aside: frozenset[Hold] = frozenset()
 
     def take(self, report: Report) -> None:
         """Remember on which nodes a pass has begun to act; right after the pass, before any act can end."""
         if report.decision is None or report.sight is None or report.breaches:
             return
         self._campaign = report.sight.seen.rollout.campaign
+        aside = frozenset(held for held in report.decision.holds if held.code is HoldCode.ROLLOUT_UNREADABLE)
+        for held in sorted(aside - self._aside, key=lambda held: held.subject):
+            self._set_aside(held)
+        self._aside = aside
         for action in report.decision.actions:
             if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
@@ -78,6 +86,12 @@ class Teller:
                 self._record(announcement, _subject(announcement, action, written))
         if isinstance(action, WriteNodeRecord) and action.record.phase not in MOVING and outcome.result is Result.DONE:
             self._moved.discard(action.node)
+
+    def _set_aside(self, held: Hold) -> None:
+        """Tell, on a rollout that nobody can read, why nothing happens to it: its status is not ours to write then."""
+        subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=held.subject)
+        text = f"{explain.why(held)}. {explain.next_step(held)}"
+        self._recorder.record(subject, reason=UNREADABLE, message=text, type=EventType.WARNING)
 
     def _tell_phase(self, action: WriteRolloutRecord) -> None:
         """Tell of a turn that a campaign took, as an Event and to whoever wants to be notified."""

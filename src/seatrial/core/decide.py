@@ -139,11 +139,16 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     )
     return Decision(
         actions=(*writing, *(course.acts if course is not None else ()), *moves),
-        holds=tuple(sorted(holds, key=attrgetter("subject", "code"))),
+        holds=tuple(sorted((*holds, *_unreadable(seen)), key=attrgetter("subject", "code"))),
         wake_at=_next_look([*(held.until for held in holds), ask_again_at, course.wake_at if course else None], now),
         stop=stop,
         at=now,
     )
+
+
+def _unreadable(seen: Snapshot) -> list[Hold]:
+    """That other rollouts cannot be read: each holds itself, and this one is none the less done for it."""
+    return [hold(name, HoldCode.ROLLOUT_UNREADABLE, why=why) for name, why in seen.unreadable]
 
 
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:

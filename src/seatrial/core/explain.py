@@ -54,6 +54,11 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target; "
         "one with a canary is undone with `seatrial rollout abort`. Meanwhile every node keeps its place.",
     ),
+    HoldCode.ROLLOUT_UNREADABLE: _says(
+        "this GPURollout cannot be read, so nothing is done for it and nothing is written to it: {why}",
+        "Mend the field with `kubectl edit gpurollout {subject}`; or, if a later release of seatrial wrote it, use "
+        "that one. It holds no other rollout, except that none with a canary begins while its own is under way.",
+    ),
     HoldCode.OTHER_ROLLOUT: _says(
         "rollout {other} is under way, and two at once could not be told apart",
         "It begins when {other} has ended; see `seatrial rollout status {other}`, "

@@ -21,6 +21,7 @@ class HoldCode(StrEnum):
     MODE_CONTRADICTION = "mode-contradiction"
     NOBODY_MOVES = "nobody-moves"
     TARGET_NOT_PUBLISHED = "target-not-published"
+    ROLLOUT_UNREADABLE = "rollout-unreadable"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
     AFTER_PENDING = "after-pending"

@@ -464,3 +464,5 @@ class Snapshot:
     """MachineConfigPools; none outside of OpenShift."""
     predecessor: RolloutPhase | None = None
     """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""

@@ -79,6 +79,7 @@ class Reader:
     has_operator: bool = False
     nodes: list[models.Node] = field(default_factory=list)
     rollouts: list[models.Rollout] = field(default_factory=list)
+    records: dict[str, str] = field(default_factory=dict)
     poke_count: int = 0
 
     def wrote_node(self, node: models.Node) -> None:
@@ -89,6 +90,9 @@ class Reader:
 
     def stored_rollout(self, name: str) -> models.Rollout | None:
         return models.Rollout(metadata=models.ObjectMeta(name=name, resource_version="40", generation=3))
+
+    def stored_record(self, node: str) -> str:
+        return self.records.get(node, "")
 
     def poke(self) -> None:
         self.poke_count += 1
@@ -202,13 +206,22 @@ async def test_each_pod_is_asked_to_leave_by_its_own_eviction(server: standin.St
     ]
 
 
+async def test_a_record_keeps_what_a_later_release_wrote_into_it(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives(objects.a_node("n1")))
+    reader = Reader(records={"n1": '{"schema":2,"phase":"upgrade-done","attempt":1,"enteredAt":"x","moon":"full"}'})
+    await try_out(to_server, CORDON, reader)
+    (request,) = server.seen
+    written = json.loads(json.loads(request.body)["metadata"]["annotations"][keys.RECORD_ANNOTATION])
+    assert (written["moon"], written["phase"]) == ("full", CORDON.record.phase)
+
+
 async def test_the_ledger_is_replaced_at_the_version_we_looked_at(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.gives(objects.a_rollout(version="41")))
     reader = Reader()
     assert await try_out(to_server, LEDGER, reader) == Outcome(action=LEDGER, result=Result.DONE)
     (request,) = server.seen
     assert (request.verb, request.path) == ("PATCH", f"{keys.ROLLOUTS}/spring/status")
-    assert request.headers["Content-Type"] == "application/json-patch+json"
+    assert request.headers["Content-Type"] == "application/merge-patch+json"
     assert json.loads(request.body) == rollout_records.rollout_patch(LEDGER.record, reader.stored_rollout("spring"))
     assert [rollout.metadata.resource_version for rollout in reader.rollouts] == ["41"]
 

@@ -75,6 +75,9 @@ class Reader:
             return None
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self._uid))
 
+    def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
+        return ""
+
     def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool:

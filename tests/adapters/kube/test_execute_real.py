@@ -60,6 +60,9 @@ class Reader:
     def stored_rollout(self, name: str) -> models.Rollout | None:  # noqa: ARG002  the port has it
         return None
 
+    def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
+        return ""
+
     def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool:

@@ -24,12 +24,14 @@ from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
 from seatrial.core.actions import MakePool, StartProbe
 from seatrial.core.campaign import SourceFacts
 from seatrial.core.consumers import GpuUse
-from seatrial.core.decide import why_blind
+from seatrial.core.decide import decide, why_blind
 from seatrial.core.gates import Gate, Measurement, Verdict
+from seatrial.core.holds import HoldCode
 from seatrial.core.owners import OWNER_LABEL
 from seatrial.core.snapshot import DriverRevision, MachinePool, Mode, NodeFacts, NodePhase, RecordFault, Snapshot
 from tests import builders
 from tests.adapters.kube import objects, standin
+from tests.builders import NOW, an_intent
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
 EVENTS = keys.events_path(objects.NAMESPACE)
@@ -503,6 +505,67 @@ async def test_a_rollout_that_cannot_be_read_is_a_fault_and_nothing_moves() -> N
         assert observer.observe() is None
     assert len(faults) == 1
     assert "GPURollout spring cannot be read" in faults[0]
+
+
+UNREADABLE = [
+    pytest.param({"limits": {"maxUnavailable": "many"}}, {}, "spec.limits.maxUnavailable", id="a spec"),
+    pytest.param({"retries": {"max": "often"}}, {}, "spec: Expected `int`", id="a type in the spec"),
+    pytest.param({"canary": {}}, {"campaign": {"phase": "Done", "schema": 9}}, "status.campaign.schema", id="a schema"),
+    pytest.param({}, {"admitted": "everybody"}, "status: Expected `array`", id="a type in the status"),
+]
+
+
+@pytest.mark.parametrize(("spec", "status", "why"), UNREADABLE)
+async def test_one_rollout_that_cannot_be_read_holds_itself_and_not_the_others(
+    spec: dict[str, Any], status: dict[str, Any], why: str
+) -> None:
+    kinds = Kinds()
+    broken = objects.a_rollout("autumn", status=status, **spec)
+    kinds.lists[keys.ROLLOUTS] = [broken, objects.a_rollout("spring")]
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        seen = seen_by(observer)
+        assert (seen.rollout.name, [name for name, _ in seen.unreadable]) == ("spring", ["autumn"])
+        assert seen.unreadable[0][1].startswith(why)
+        held = [each for each in decide(seen, an_intent(), NOW).holds if each.code is HoldCode.ROLLOUT_UNREADABLE]
+        assert [each.subject for each in held] == ["autumn"]
+
+        kinds.tell("MODIFIED", keys.ROLLOUTS, objects.a_rollout("autumn", version="101"))
+        assert (await until(observer, lambda seen: not seen.unreadable)).rollout.name == "autumn"
+    assert faults == []
+
+
+async def test_where_no_rollout_can_be_read_that_is_a_fault() -> None:
+    kinds = Kinds()
+    limits = {"maxUnavailable": "many"}
+    kinds.lists[keys.ROLLOUTS] = [objects.a_rollout("autumn", limits=limits), objects.a_rollout(limits=limits)]
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        assert observer.observe() is None
+    assert len(faults) == 1
+    assert "GPURollout autumn cannot be read" in faults[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "others"),
+    [
+        ({"campaign": {"phase": "Baking", "schema": 9}}, ("autumn",)),
+        ({"campaign": {"phase": "Dancing"}}, ("autumn",)),
+        ({"admitted": "everybody", "campaign": {"phase": "Waving"}}, ("autumn",)),
+        ({"campaign": "what"}, ("autumn",)),
+        ({"campaign": {"phase": "Done", "schema": 9}}, ()),
+        ({"campaign": {"phase": "Proposed", "schema": 9}}, ()),
+        ({"admitted": "everybody"}, ()),
+    ],
+)
+async def test_a_campaign_that_cannot_be_read_and_has_begun_is_under_way_for_those_that_have_not(
+    status: dict[str, Any], others: tuple[str, ...]
+) -> None:
+    kinds = campaigning()
+    kinds.lists[keys.ROLLOUTS] = [a_campaign("autumn", status=status), a_campaign("spring")]
+    async with observing(kinds) as observer:
+        seen = seen_by(observer)
+    assert (seen.rollout.name, seen.others) == ("spring", others)
 
 
 # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -125,6 +125,21 @@ def test_an_annotation_says_only_what_is_not_obvious() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ('{"schema":2,"phase":"upgrade-done","moon":{"is":"full"},"failures":3}', {"moon": {"is": "full"}}),
+        ('{"schema":1,"failedPod":"driver-0"}', {}),
+        ("[1, 2]", {}),
+        ("{", {}),
+        ("", {}),
+    ],
+)
+def test_what_a_later_release_wrote_into_a_record_survives_our_writes(before: str, kept: dict[str, Any]) -> None:
+    record = a_record()
+    assert json.loads(records.annotation_of(record, before)) == json.loads(records.annotation_of(record)) | kept
+
+
 def test_a_record_of_the_release_before_is_still_read() -> None:
     old = {
         "schema": 1,

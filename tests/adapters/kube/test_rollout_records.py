@@ -102,9 +102,22 @@ def a_rollout(**fields: Any) -> models.Rollout:
 
 def status_of(record: RolloutRecord, before: models.Rollout | None = None) -> dict[str, Any]:
     """The status that is written, as the API server gets it."""
-    _, put = json.loads(json.dumps(rollout_records.rollout_patch(record, before)))
-    found: dict[str, Any] = put["value"]
-    return found
+    patch = json.loads(json.dumps(rollout_records.rollout_patch(record, before)))
+    return merged({}, patch["status"])
+
+
+def merged(known: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """What a merge patch makes of something (RFC 7396)."""
+    whole = {**known}
+    for name, value in patch.items():
+        if value is None:
+            whole.pop(name, None)
+        elif isinstance(value, dict):
+            found = whole.get(name)
+            whole[name] = merged(found if isinstance(found, dict) else {}, value)
+        else:
+            whole[name] = value
+    return whole
 
 
 def test_a_rollout_without_a_status_has_admitted_nobody() -> None:
@@ -122,13 +135,12 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
         attentive_since=AT,
     )
-    bind, put = rollout_records.rollout_patch(record)
-    assert bind == {"op": "replace", "path": "/metadata/resourceVersion", "value": "40"}
-    conditions = put["value"].pop("conditions")
-    assert put == {
-        "op": "add",
-        "path": "/status",
-        "value": {
+    patch = rollout_records.rollout_patch(record)
+    status = merged({}, patch["status"])
+    conditions = status.pop("conditions")
+    assert (patch["metadata"], status) == (
+        {"resourceVersion": "40"},
+        {
             "state": "progressing",
             "admitted": [{"node": "gpu-01", "attempt": 1}, {"node": "gpu-02", "attempt": 3}],
             "counts": {"upgrade-done": 2},
@@ -150,9 +162,9 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
                 }
             ],
         },
-    }
+    )
     assert [each["type"] for each in conditions] == ["Progressing", "Healthy", "Ended"]
-    assert rollout_records.read_rollout(a_rollout(status=put["value"])) == record
+    assert rollout_records.read_rollout(a_rollout(status=status)) == record
 
 
 def test_a_summary_of_an_unreadable_time_is_due_again() -> None:
@@ -174,6 +186,7 @@ def test_a_campaign_is_written_without_what_it_does_not_say() -> None:
     status = status_of(RolloutRecord(name="spring", resource_version="40", campaign=campaign))
     assert status["phase"] == "Proposed"
     assert status["campaign"] == {
+        "schema": 1,
         "phase": "Proposed",
         "enteredAt": AT_TEXT,
         "bakedSeconds": 0.0,
@@ -224,6 +237,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
     status = status_of(RolloutRecord(name="spring", resource_version="40", campaign=campaign))
     assert (status["phase"], status["wave"]) == ("Paused", 3)
     assert status["campaign"] == {
+        "schema": 1,
         "phase": "Paused",
         "enteredAt": AT_TEXT,
         "pausedIn": "Waving",
@@ -274,6 +288,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("campaign", "sentence"),
     [
+        ({"schema": 2}, "status.campaign.schema: 2 is newer than 1, which is what this release knows; it is left as"),
         ({"phase": "Resting"}, "status.campaign.phase: 'Resting' is none of Proposed, Canary, Gating, Baking"),
         ({"pausedIn": "Bed"}, "status.campaign.pausedIn: 'Bed' is none of Proposed"),
         ({"mode": "both"}, "status.campaign.mode: 'both' is none of direct, delegated, by-hand."),
@@ -292,6 +307,34 @@ def test_a_campaign_that_cannot_be_read_is_told_where(campaign: dict[str, Any], 
     with pytest.raises(ValueError) as caught:
         rollout_records.read_rollout(rollout)
     assert str(caught.value).startswith(sentence)
+
+
+def test_a_campaign_from_before_there_was_a_schema_is_read_and_gets_its_number() -> None:
+    record = rollout_records.read_rollout(a_rollout(status={"campaign": {"phase": "Baking"}}))
+    assert status_of(record)["campaign"] == {"schema": 1, "phase": "Baking"}
+
+
+def test_what_a_later_release_wrote_into_the_status_survives_a_write_and_what_is_ours_does_not_linger() -> None:
+    ours = {"state": "waiting", "counts": {"upgrade-done": 2, "unknown": 1}, "phase": "Waving", "wave": 2}
+    campaign = {"phase": "Waving", "why": "an old reason", "round": 3, "wave": 1, "moon": {"is": "full"}}
+    stored = {**ours, "tide": "high", "campaign": campaign}
+    before = a_rollout(status=stored)
+    wish = RolloutRecord(
+        name="spring",
+        resource_version="40",
+        summary=Summary(state="done", counts=(("upgrade-done", 3),)),
+        campaign=CampaignRecord(phase=RolloutPhase.CANARY),
+    )
+
+    status = merged(stored, json.loads(json.dumps(rollout_records.rollout_patch(wish, before)))["status"])
+
+    assert (status["tide"], status["counts"], status["phase"], "wave" in status) == (
+        "high",
+        {"upgrade-done": 3},
+        "Canary",
+        False,
+    )
+    assert status["campaign"] == {"schema": 1, "phase": "Canary", "bakedSeconds": 0.0, "moon": {"is": "full"}}
 
 
 # ── conditions ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -75,6 +75,8 @@ class Reader(Protocol):
 
     def stored_rollout(self, name: str) -> models.Rollout | None: ...
 
+    def stored_record(self, node: str) -> str: ...
+
     def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool: ...
@@ -154,7 +156,8 @@ class KubeExecutor:
         if isinstance(action, MarkNode):
             body = marking.mark_patch(action)
         else:
-            body = records.node_patch(action, mirror=not self._reader.is_operator_present())
+            before = self._reader.stored_record(action.node)
+            body = records.node_patch(action, mirror=not self._reader.is_operator_present(), before=before)
         written = await self._client.patch(f"{keys.NODES}/{action.node}", body, models.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
         return written
@@ -182,7 +185,7 @@ class KubeExecutor:
                 path = f"{keys.ROLLOUTS}/{record.name}"
                 body = rollout_records.rollout_patch(record, self._reader.stored_rollout(record.name))
                 written = await self._client.patch(
-                    path, body, models.Rollout, kind=PatchKind.JSON, subresource="status"
+                    path, body, models.Rollout, kind=PatchKind.MERGE, subresource="status"
                 )
                 self._reader.wrote_rollout(written)
             case _:

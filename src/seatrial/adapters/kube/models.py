@@ -5,7 +5,7 @@ Structs for decoding only; what is kept in memory are the slim items of project.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -572,6 +572,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     """The record of a campaign as it is written; what has its default is left out."""
 
     phase: str
+    schema: int = 0
     entered_at: str = ""
     paused_in: str = ""
     mode: str = ""
@@ -622,6 +623,27 @@ class Rollout(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: RolloutSpec = RolloutSpec()
     status: RolloutStatus = RolloutStatus()
+
+
+ModelT = TypeVar("ModelT", bound=Model)
+
+
+class RolloutText(Model, frozen=True):
+    """A rollout whose parts are not read yet: one that cannot be must not keep the others from being listed."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class CampaignHint(Model, frozen=True):
+    phase: str = ""
+
+
+class StatusHint(Model, frozen=True):
+    """As much of a status as says whether a campaign has begun."""
+
+    campaign: CampaignHint | None = None
 
 
 # ── the GPU Operator's resources ─────────────────────────────────────────────────────────────────────────────────────

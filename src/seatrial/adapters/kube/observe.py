@@ -38,11 +38,13 @@ from seatrial.adapters.kube import (
     project,
     records,
     rollout_intent,
+    rollout_items,
     rollout_records,
     watch,
 )
 from seatrial.adapters.kube.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
+from seatrial.adapters.kube.rollout_items import RolloutUnclear, RolloutUnreadable
 from seatrial.adapters.kube.store import Store, by_name
 from seatrial.core import choosing, owners
 from seatrial.core.campaign import RolloutPhase, SourceFacts
@@ -62,6 +64,8 @@ from seatrial.core.snapshot import (
 )
 from seatrial.ports import Sight
 
+__all__ = ["KubeObserver", "RolloutUnclear"]
+
 LOOK_SECONDS: Final = 30.0
 """Freshness is judged by time passing, so we look at least this often even when nothing changes."""
 
@@ -73,10 +77,6 @@ PartT = TypeVar("PartT")
 
 WARNINGS: Final = "type=Warning,involvedObject.kind=Pod"
 """Of all events, those that may tell why a driver pod does not get ready."""
-
-
-class RolloutUnclear(SeatrialError):  # noqa: N818  the trade's word; the message says what to do
-    """Which rollout to work on cannot be told, or its spec cannot be read."""
 
 
 class _Stream(Generic[RawT, ItemT]):
@@ -245,7 +245,13 @@ class KubeObserver:
             on_back=back,
         )
         self.rollouts = _Stream(
-            "gpurollouts", keys.ROLLOUTS, models.Rollout, _same, self._on_rollout, poke, on_back=back
+            "gpurollouts",
+            keys.ROLLOUTS,
+            models.RolloutText,
+            rollout_items.rollout_item,
+            self._on_rollout,
+            poke,
+            on_back=back,
         )
         self.policies = _Stream(
             "clusterpolicies",
@@ -436,7 +442,10 @@ class KubeObserver:
                 return None
             now = time.time()
             intent, record = _read(rollout, self.operator(), now)
-            seen = Snapshot(nodes=self._select(rollout), rollout=record, operator=self.operator())
+            unreadable = tuple(each for each in self._unreadable().items() if each[0] != record.name)
+            seen = Snapshot(
+                nodes=self._select(rollout), rollout=record, operator=self.operator(), unreadable=unreadable
+            )
             if intent.campaign is not None:
                 self._open_campaign()
                 seen = self._with_campaign(seen, intent, rollout.metadata.uid)
@@ -458,7 +467,7 @@ class KubeObserver:
             seen,
             source=self._source(),
             measurements=tuple(self._measure(uid)),
-            others=choosing.others(self._records(), name),
+            others=self._others(name),
             denied=self._denied(),
             machine_pools=tuple(pools.facts_of(item, name) for item in _by_name(self.machine_pools.store)),
             predecessor=self._predecessor(intent.campaign.after if intent.campaign is not None else ""),
@@ -502,11 +511,17 @@ class KubeObserver:
 
     def wrote_rollout(self, rollout: models.Rollout) -> None:
         """A write of ours returned this rollout."""
-        self.rollouts.wrote(rollout)
+        self.rollouts.store.wrote(rollout_items.item_of(rollout))
 
     def stored_rollout(self, name: str) -> models.Rollout | None:
-        """The rollout of this name as it was last seen."""
-        return self.rollouts.store.get(("", name))
+        """The rollout of this name as it was last seen; None also where it cannot be read."""
+        item = self.rollouts.store.get(("", name))
+        return item.rollout if item is not None else None
+
+    def stored_record(self, node: str) -> str:
+        """The annotation of a node as it was last seen."""
+        item = self.nodes.store.get(("", node))
+        return item.record if item is not None else ""
 
     def is_operator_present(self) -> bool:
         """Whether a GPU Operator owns NVIDIA's state label here."""
@@ -519,12 +534,38 @@ class KubeObserver:
     # ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_rollout(self) -> models.Rollout | None:
-        """The rollout we work on: the named one, else the one whose turn it is; None when there is none."""
-        found = {item.metadata.name: item for item in self.rollouts.store}
+        """The rollout we work on: the named one, else the one whose turn it is; None when there is none.
+
+        One that cannot be read stands back, and holds nobody else.
+        """
         if self._rollout:
-            return found.get(self._rollout)
-        name = next(iter(found)) if len(found) == 1 else self._whose_turn()
-        return found.get(name)
+            item = self.rollouts.store.get(("", self._rollout))
+            return item.read() if item is not None else None
+        if len(self.rollouts.store) == 1:
+            return next(iter(self.rollouts.store)).read()
+        read = self._readable()
+        if not read and (faults := self._unreadable()):
+            raise RolloutUnreadable(*next(iter(faults.items())))
+        return read.get(self._whose_turn(read))
+
+    def _readable(self) -> dict[str, models.Rollout]:
+        """The rollouts that we understand, by name."""
+        faults = self._unreadable()
+        return {
+            item.metadata.name: item.rollout
+            for item in self.rollouts.store
+            if item.rollout is not None and item.metadata.name not in faults
+        }
+
+    def _unreadable(self) -> dict[str, str]:
+        """Why some rollouts cannot be read, by name."""
+        found: dict[str, str] = {}
+        for item in _by_name(self.rollouts.store):
+            try:
+                _read(item.read(), self.operator(), time.time())
+            except RolloutUnreadable as err:
+                found[item.metadata.name] = err.why
+        return found
 
     def current_rollout(self) -> models.Rollout | None:
         """The same, for those who go on without one where it is unclear; `observe` tells why."""
@@ -532,19 +573,31 @@ class KubeObserver:
             return self.find_rollout()
         return None
 
-    def _whose_turn(self) -> str:
-        after = {item.metadata.name: item.spec.after for item in self.rollouts.store}
-        undone = {item.metadata.name for item in self.rollouts.store if item.spec.abort}
-        return choosing.whose_turn(self._records(), after, undone)
+    def _whose_turn(self, read: Mapping[str, models.Rollout]) -> str:
+        after = {name: rollout.spec.after for name, rollout in read.items()}
+        undone = {name for name, rollout in read.items() if rollout.spec.abort}
+        records = [(item.metadata.creation_timestamp, _record_of(item)) for item in read.values()]
+        return choosing.whose_turn(records, after, undone)
+
+    def _others(self, name: str) -> tuple[str, ...]:
+        """Campaigns beside this one that have begun and not ended; also those that only another release can read."""
+        records, unclear = [], []
+        for item in self.rollouts.store:
+            try:
+                records.append((item.metadata.creation_timestamp, _record_of(item.read())))
+            except RolloutUnreadable:
+                unclear += [item.metadata.name] if item.has_begun and item.metadata.name != name else []
+        return tuple(sorted((*choosing.others(records, name), *unclear)))
 
     def _predecessor(self, name: str) -> RolloutPhase | None:
         """Where the rollout of that name stands; None when there is none."""
         item = self.rollouts.store.get(("", name)) if name else None
-        return choosing.phase_of(_record_of(item)) if item is not None else None
-
-    def _records(self) -> list[tuple[str, RolloutRecord]]:
-        """The record of every rollout, with when it was made."""
-        return [(item.metadata.creation_timestamp, _record_of(item)) for item in self.rollouts.store]
+        if item is None:
+            return None
+        try:
+            return choosing.phase_of(_record_of(item.read()))
+        except RolloutUnreadable:
+            return RolloutPhase.PROPOSED  # not Done as far as we can tell, and nobody comes after that
 
     def operator(self) -> OperatorFacts:
         """What is seen of the GPU Operator."""
@@ -716,14 +769,14 @@ def _read(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> tup
     try:
         return rollout_intent.read_intent(rollout, operator, now), rollout_records.read_rollout(rollout)
     except ValueError as err:
-        raise RolloutUnclear(f"GPURollout {rollout.metadata.name} cannot be read: {err}") from err
+        raise RolloutUnreadable(rollout.metadata.name, str(err)) from err
 
 
 def _record_of(rollout: models.Rollout) -> RolloutRecord:
     try:
         return rollout_records.read_rollout(rollout)
     except ValueError as err:
-        raise RolloutUnclear(f"GPURollout {rollout.metadata.name} cannot be read: {err}") from err
+        raise RolloutUnreadable(rollout.metadata.name, str(err)) from err
 
 
 def _by_name(found: Iterable[ItemT]) -> list[ItemT]:

@@ -3,7 +3,8 @@
 The annotation is the record; the label shows its phase to people and is how they ask for a retry. A record carries a
 schema number. Schema 2 is written; schema 1 (which called `oldPod` `failedPod` and had nothing that is new since) is
 still read, so an upgrade of seatrial in the middle of a rollout loses nothing. The way back is closed: an older release
-holds every node with a record of schema 2 until somebody decides.
+holds every node with a record of schema 2 until somebody decides. Within a schema a later release may add fields, and
+what we do not know survives our writes.
 
 Tests: tests/adapters/kube/test_records.py
 """
@@ -63,6 +64,7 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
 
 
 _DECODER: Final = msgspec.json.Decoder(_Annotation)
+_KNOWN: Final = frozenset(field.encode_name for field in msgspec.structs.fields(_Annotation))
 
 
 def read_node(facts: NodeFacts, label: str, annotation: str) -> NodeSeen:
@@ -120,8 +122,8 @@ def read_offer(read: models.Offer) -> GpuOffer:
     )
 
 
-def annotation_of(record: NodeRecord) -> str:
-    """The annotation's text."""
+def annotation_of(record: NodeRecord, before: str = "") -> str:
+    """The annotation's text, with the fields of the one before it that we do not know."""
     written = _Annotation(
         schema=SCHEMA,
         phase=record.phase,
@@ -139,7 +141,16 @@ def annotation_of(record: NodeRecord) -> str:
         before=offer_of(record.before) if record.before is not None else None,
         paused=dict(record.paused),
     )
-    return msgspec.json.encode(written).decode()
+    return msgspec.json.encode(_unknown(before) | msgspec.to_builtins(written)).decode()
+
+
+def _unknown(annotation: str) -> dict[str, Any]:
+    """What somebody else, a later release, has written into a record."""
+    try:
+        found = msgspec.json.decode(annotation) if annotation else {}
+    except msgspec.MsgspecError:
+        return {}  # somebody asked for a new beginning; there is nothing to keep
+    return {key: value for key, value in found.items() if key not in _KNOWN} if isinstance(found, dict) else {}
 
 
 def offer_of(offer: GpuOffer) -> models.Offer:
@@ -152,8 +163,8 @@ def offer_of(offer: GpuOffer) -> models.Offer:
     )
 
 
-def node_patch(action: WriteNodeRecord, *, mirror: bool) -> dict[str, Any]:
-    """The merge patch of a node, bound to what we saw.
+def node_patch(action: WriteNodeRecord, *, mirror: bool, before: str = "") -> dict[str, Any]:
+    """The merge patch of a node, bound to what we saw; `before` is the annotation that was seen there.
 
     Label and annotation, deploy labels, requests that are answered (taken away), and with Cordon and Uncordon the
     cordon: all or nothing.
@@ -162,7 +173,7 @@ def node_patch(action: WriteNodeRecord, *, mirror: bool) -> dict[str, Any]:
     if mirror:
         labels[keys.NVIDIA_STATE_LABEL] = action.record.phase.value
     annotations: dict[str, str | None] = {ANNOTATIONS[request]: None for request in action.answers}
-    annotations[keys.RECORD_ANNOTATION] = annotation_of(action.record)
+    annotations[keys.RECORD_ANNOTATION] = annotation_of(action.record, before)
     patch: dict[str, Any] = {
         "metadata": {"resourceVersion": action.expect, "labels": labels, "annotations": annotations}
     }

@@ -1,8 +1,10 @@
 """A rollout's status as Kubernetes keeps it: the ledger, the summary, the campaign. Values in, JSON out, and back.
 
 Law of this file: what is written and read again is the same, to the millisecond; a campaign that cannot be read is a
-ValueError that says where, since to guess at evidence would be to make it up. The status is replaced as a whole, at the
-version we looked at, so nothing of an older one stays behind.
+ValueError that says where, since to guess at evidence would be to make it up. One of a newer schema is such a campaign:
+it is neither read nor written. What we know of a status is written as a whole, at the version we looked at, so nothing
+of an older one stays behind; what we do not know, a later release wrote there, and it stays. Entries of lists are ours
+alone: a release that adds a field to one of them, or changes what a field means, counts CAMPAIGN_SCHEMA up.
 
 Tests: tests/adapters/kube/test_rollout_records.py
 """
@@ -24,6 +26,9 @@ from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
 
 EnumT = TypeVar("EnumT", bound=Enum)
+
+CAMPAIGN_SCHEMA: Final = 1
+"""Written with every campaign; records from before there was a number are of the same schema."""
 
 WAVING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
 """Phases in which the fleet has a wave to speak of."""
@@ -74,11 +79,11 @@ def _instant_or_never(text: str) -> Instant:
         return 0.0  # not written yet, or by somebody else
 
 
-def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -> list[dict[str, Any]]:
-    """The JSON patch of a rollout's status: replaced as a whole, and only at the version we looked at.
+def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -> dict[str, Any]:
+    """The merge patch of a rollout's status: all that we know of it, and only at the version we looked at.
 
-    `before` is the rollout as it was seen, from which conditions keep the time of their last change. If it is of
-    another version than the record, the patch is turned down in any case.
+    `before` is the rollout as it was seen, from which conditions keep the time of their last change, and which says
+    what has to be taken away. If it is of another version than the record, the patch is turned down in any case.
     """
     summary = record.summary or Summary(state="")
     status: dict[str, Any] = {
@@ -102,20 +107,28 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
             for subject, rebuff in record.rebuffs
         ],
     }
+    status |= _shown(record.campaign)
     if record.campaign is not None:
-        status |= _shown(record.campaign)
         status["campaign"] = msgspec.to_builtins(_written(record.campaign))
-    return [
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": record.resource_version},
-        {"op": "add", "path": "/status", "value": status},
-    ]
+    known = msgspec.to_builtins(before.status) if before is not None else {}
+    return {"metadata": {"resourceVersion": record.resource_version}, "status": _replacing(known, status)}
 
 
-def _shown(campaign: CampaignRecord) -> dict[str, Any]:
-    """What of a campaign is repeated for people, in `kubectl get`; never read back."""
+def _replacing(known: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
+    """What is written, and null for what was there and is written no more; a merge leaves everything else alone."""
+    patch: dict[str, Any] = dict.fromkeys(known.keys() - written.keys())
+    for name, value in written.items():
+        old = known.get(name)
+        patch[name] = _replacing(old, value) if isinstance(value, dict) and isinstance(old, dict) else value
+    return patch
+
+
+def _shown(campaign: CampaignRecord | None) -> dict[str, Any]:
+    """What of a campaign is repeated for people, in `kubectl get`; never read back, so None takes it away."""
+    if campaign is None:
+        return {"phase": None, "wave": None}
     phase = campaign.paused_in or campaign.phase
-    wave = {"wave": campaign.wave + 1} if phase in WAVING else {}
-    return {"phase": campaign.phase.value, **wave}
+    return {"phase": campaign.phase.value, "wave": campaign.wave + 1 if phase in WAVING else None}
 
 
 def _conditions(record: RolloutRecord, before: models.Rollout | None) -> list[dict[str, Any]]:
@@ -145,6 +158,7 @@ def _conditions(record: RolloutRecord, before: models.Rollout | None) -> list[di
 
 def _written(record: CampaignRecord) -> models.CampaignStatus:
     return models.CampaignStatus(
+        schema=CAMPAIGN_SCHEMA,
         phase=record.phase.value,
         entered_at=_text_or_nothing(record.entered_at),
         paused_in=record.paused_in.value if record.paused_in is not None else "",
@@ -213,6 +227,11 @@ def _text_or_nothing(instant: Instant) -> str:
 
 def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
     place = "status.campaign"
+    if read.schema > CAMPAIGN_SCHEMA:
+        raise ValueError(
+            f"{place}.schema: {read.schema} is newer than {CAMPAIGN_SCHEMA}, which is what this release knows; it is "
+            "left as it is. Go on with the release that wrote it."
+        )
     return CampaignRecord(
         phase=_one_of(RolloutPhase, read.phase, f"{place}.phase"),
         entered_at=_instant(read.entered_at, f"{place}.enteredAt"),
