@@ -312,6 +312,21 @@ def test_a_round_that_cannot_be_measured_lengthens_the_bake() -> None:
     assert [each.verdict for each in tries] == [Verdict.UNKNOWN] * 3
 
 
+def test_an_image_that_is_pushed_late_is_pulled_in_a_later_round_and_the_campaign_comes_to_its_end() -> None:
+    named = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
+    missing = GateFate(unknown_rounds=frozenset({0, 1}))
+    world = a_world(POLICY, gate_fates={"prepull": missing}, revisions=[named])
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert drivers(world) == [NEW.version] * 4
+    tries = [each for each in world.outside.measurements if (each.gate, each.node) == ("prepull", "n2")]
+    assert [(each.round, each.verdict) for each in tries] == [
+        *[(0, Verdict.UNKNOWN)] * 3,
+        *[(1, Verdict.UNKNOWN)] * 3,
+        (2, Verdict.PASSED),
+    ]
+
+
 def test_an_act_outside_that_cannot_be_done_is_answered_with_why() -> None:
     world = a_world(POLICY)
     outcome = world.execute(publish(Via.DIRECT, resource="NVIDIADriver/none"))

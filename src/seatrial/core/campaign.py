@@ -244,6 +244,10 @@ class CampaignRecord:
     wave: int = 0
     settled_at: Instant = 0.0
     """When the wave was over; the next one begins after a pause."""
+    pull_round: int = 0
+    """How often nodes that could not get the new driver's image were asked again."""
+    unpulled_at: Instant = 0.0
+    """When the tries of this round were used up on a node; 0 while they are not."""
     is_forgetting: bool = False
     """NVIDIA's controller is being made to forget the states it wrote, by switching it off and on again."""
     gates: tuple[GateResult, ...] = ()

@@ -177,7 +177,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.IMAGE_NOT_PULLED: _says(
         "{image} could not be started on {node}, which keeps its old driver: {why}",
-        "Make the image available to the node, or set spec.prepull to false to go on without.",
+        "Make the image available to the node: it is tried again by itself, after a pause that grows to two hours. "
+        "Or set spec.prepull to false to go on without.",
     ),
     HoldCode.WRITTEN_BY_ANOTHER: _says(
         "{resource} is to carry {version}, but {writer} writes it from a repository and would undo what we write",

@@ -199,8 +199,8 @@ def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
         return Course(record=view.record, acts=marks.let_in(view, names), open=names, holds=(told,))
     if view.mode is Mode.BY_HAND:
         return Course(record=view.record, open=names, holds=(told,))
-    ready, acts, holds = prepulling.bring(view, names)
-    return Course(record=view.record, acts=acts, open=ready, holds=(told, *holds))
+    pull = prepulling.bring(view, names)
+    return Course(record=pull.record, acts=pull.acts, open=pull.ready, holds=(told, *pull.holds))
 
 
 def _replace_canaries(view: View, gone: list[str]) -> Course:

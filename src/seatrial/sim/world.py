@@ -79,6 +79,7 @@ class World:
         fates: Mapping[str, Fate] | None = None,
         outside: Outside | None = None,
         gate_fates: Mapping[str, GateFate] | None = None,
+        revisions: Iterable[DriverRevision] = (),
         delays: Mapping[str, Delay] = DELAYS,
         seed: int = 0,
         started_at: Instant = 0.0,
@@ -90,7 +91,8 @@ class World:
         self.time = started_at
         self._fates = dict(fates or {})
         self._gate_fates = dict(gate_fates or {})
-        self._revisions = outer.revisions_of(self.nodes.values())
+        # What a version stands for that nobody runs yet, where more is to be known of it than its name.
+        self._revisions = {**outer.revisions_of(self.nodes.values()), **{each.version: each for each in revisions}}
         self._delays = {**OUTSIDE_DELAYS, **delays}
         self._chance = random.Random(seed)  # noqa: S311  a simulation, not a secret
         self._events: list[tuple[Instant, int, Callable[[], None]]] = []

@@ -15,6 +15,7 @@ from seatrial.adapters.kube import errors, keys, models, operator_items, probes
 from seatrial.adapters.kube.campaign_models import Job
 from seatrial.adapters.kube.client import Client, PatchKind
 from seatrial.adapters.kube.execute import KubeExecutor, Outer, Outside
+from seatrial.core import prepulling
 from seatrial.core.actions import (
     Action,
     MakePool,
@@ -484,6 +485,27 @@ async def test_a_probe_that_is_evicted_or_never_placed_has_measured_nothing(
     verdict, detail = await end_of(client, nowhere, uid)
     assert verdict is Verdict.UNKNOWN
     assert detail.startswith("it was not run to its end in time")
+
+
+async def test_a_prepull_that_came_to_nothing_is_not_in_the_way_of_the_next_round(
+    place: ControlPlane, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = rollout_uid(place)
+    lend_gpus(place)
+    monkeypatch.setattr(probes, "START_SECONDS", 1)
+    gate = Gate(name=prepulling.NAME, image="example.invalid/driver:1", command=("true",), gpus=0, timeout_seconds=1.0)
+    first = replace(PROBE, gate=gate, round=0, attempt=3)
+    await try_out(client, first, uid=uid)
+    assert (await end_of(client, first, uid))[0] is Verdict.UNKNOWN
+
+    again = replace(first, gate=replace(gate, timeout_seconds=60.0), round=1, attempt=1)
+    assert (await try_out(client, again, uid=uid)).result is Result.DONE
+    state = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    ended = {"name": "probe", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+    pod = await asyncio.to_thread(pod_of, place, again, uid)
+    play(place, "pod", pod, {"phase": "Succeeded", "containerStatuses": [ended]}, "-n", NAMESPACE)
+    assert await end_of(client, again, uid) == (Verdict.PASSED, "")
+    assert (await end_of(client, first, uid))[0] is Verdict.UNKNOWN
 
 
 # ── pools ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -66,6 +66,8 @@ CAMPAIGNS = st.builds(
     places=st.none() | st.builds(Places, matrix=st.none() | PLACE, published=st.none() | PLACE),
     wave=st.integers(0, 10**6),
     settled_at=INSTANTS,
+    pull_round=st.integers(0, 10**6),
+    unpulled_at=INSTANTS,
     is_forgetting=st.booleans(),
     gates=st.lists(GATES, max_size=4).map(tuple),
     round=st.integers(0, 10**6),
@@ -205,6 +207,8 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         baseline=(("*", "570.124.06"),),
         wave=2,
         settled_at=AT,
+        pull_round=1,
+        unpulled_at=AT,
         is_forgetting=True,
         gates=(
             GateResult(gate="nccl", node="gpu-01", round=7, verdict=Verdict.FAILED, detail="slow", at=AT, asked="0f"),
@@ -246,6 +250,8 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         "baseline": [{"resource": "*", "version": "570.124.06"}],
         "wave": 2,
         "settledAt": AT_TEXT,
+        "pullRound": 1,
+        "unpulledAt": AT_TEXT,
         "forgetting": True,
         "gates": [
             {

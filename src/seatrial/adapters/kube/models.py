@@ -581,6 +581,8 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     places: PlacesEntry | None = None
     wave: int = 0
     settled_at: str = ""
+    pull_round: int = 0
+    unpulled_at: str = ""
     forgetting: bool = False
     gates: tuple[GateEntry, ...] = ()
     round: int = 0
