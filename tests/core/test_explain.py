@@ -15,6 +15,7 @@ from seatrial.core.gates import TRIES_MAX, Verdict
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Domain, Intent, Requestor
 from seatrial.core.matrix import Component
+from seatrial.core.owners import DriverClaim
 from seatrial.core.phases import FailureCode
 from seatrial.core.policy import JobWait, Share
 from seatrial.core.selectors import Selector
@@ -30,6 +31,7 @@ from seatrial.core.snapshot import (
     NodeSeen,
     OperatorFacts,
     Pod,
+    Pool,
     RecordFault,
     Snapshot,
 )
@@ -101,6 +103,7 @@ CANARY_DONE = (a_done_node(), an_old_node("n2", wanted=NEW))
 FORWARD = an_operator(NEW.version)
 DELEGATED = {"mode": Mode.DELEGATED}
 ASKED_OFTEN = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX))
+EMPTY_POOL = Pool(name="spare", claim=DriverClaim(name="spare"), is_auto_upgrading=False)
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
 PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)
 FIRMWARE = ByHand(
@@ -262,6 +265,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         CAREFUL,
     ),
     HoldCode.MEMBERS_LEFT: (at(RolloutPhase.DONE, a_done_node(), a_node("n2", is_ready=False)), CAREFUL),
+    HoldCode.POOLS_LEFT: (
+        at(RolloutPhase.DONE, a_done_node(owner="a"), operator=an_operator(NEW.version, pools=(EMPTY_POOL,))),
+        careful(publish=Via.GIT),
+    ),
     HoldCode.WAVE_PAUSE: (
         at(RolloutPhase.WAVING, a_done_node(), a_done_node("n2"), a_node("n3"), record={"settled_at": 950.0}),
         PAUSING,

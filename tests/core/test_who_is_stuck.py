@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import EvictPods, Publish, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.campaign import Canary, Mode, RolloutPhase
+from seatrial.core.campaign import Canary, Mode, RolloutPhase, Via
 from seatrial.core.decide import Decision, decide
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import broken
-from seatrial.core.owners import DriverClaim
+from seatrial.core.owners import GPU_PRESENT, DriverClaim
 from seatrial.core.policy import Share
 from seatrial.core.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
 from seatrial.core.standing import Standing, standing_of
@@ -329,3 +329,63 @@ def test_a_limit_lowered_to_nothing_keeps_the_fleets_version_from_being_publishe
     decision = decided(seen, careful(unavailable_max=0))
     assert [action for action in decision.actions if isinstance(action, Publish)] == []
     assert codes(decision, "spring") == [HoldCode.NOBODY_MAY_START]
+
+
+# ── a pool without nodes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def spare(selector: dict[str, str] | None = None, version: str = OLD.version, **changes: Any) -> OperatorFacts:
+    """Pool a has the nodes, and nobody is in pool b."""
+    claim = DriverClaim(name="b", selector=selector, **changes)
+    pools = (POOLS[0], Pool(name="b", claim=claim, is_auto_upgrading=False))
+    carriers = (Carrier(name="NVIDIADriver/a", version=NEW.version), Carrier(name="NVIDIADriver/b", version=version))
+    return an_operator(carriers=carriers, pools=pools)
+
+
+def ending(operator: OperatorFacts, intent: Intent, **record: Any) -> Decision:
+    """What is decided when every node of pool a is through."""
+    nodes = (a_done_node("n1", owner="a", canary_of="spring"), a_done_node("n2", owner="a"))
+    return decided(at(RolloutPhase.WAVING, *nodes, operator=operator, record=PROVEN | record), intent)
+
+
+def told_at_the_end(operator: OperatorFacts, intent: Intent) -> list[str]:
+    seen = at(RolloutPhase.DONE, a_done_node("n1", owner="a"), operator=operator, record=PROVEN)
+    return [dict(held.params)["pools"] for held in decided(seen, intent).holds if held.code is HoldCode.POOLS_LEFT]
+
+
+def test_a_pool_without_nodes_gets_the_version_before_the_end() -> None:
+    decision = ending(spare(), careful(selector=dict(GPU_PRESENT)))
+    published = [action.versions for action in decision.actions if isinstance(action, Publish)]
+    assert published == [(("NVIDIADriver/b", NEW.version),)]
+    assert phase_of(ending(spare(version=NEW.version), careful())) is RolloutPhase.PROMOTING
+
+
+def test_what_a_pool_without_nodes_carried_is_part_of_the_way_back() -> None:
+    operator = spare(version=OLD.version)
+    carriers = tuple(replace(carrier, version=OLD.version) for carrier in operator.carriers)
+    nodes = (an_old_node("n1", owner="a"), an_old_node("n2", owner="a"))
+    seen = at(RolloutPhase.PROPOSED, *nodes, operator=replace(operator, carriers=carriers))
+    written = [each.record.campaign for each in decided(seen, careful()).actions if isinstance(each, WriteRolloutRecord)]
+    assert written[0] is not None
+    assert written[0].baseline == (("NVIDIADriver/a", OLD.version), ("NVIDIADriver/b", OLD.version))
+
+
+@pytest.mark.parametrize(
+    ("operator", "intent", "named"),
+    [
+        (spare(), careful({"publish": Via.GIT}), ["NVIDIADriver/b (570.124.06)"]),
+        (spare(version=""), careful(), ["NVIDIADriver/b (no version)"]),
+        (spare(version=NEW.version), careful(), []),
+        (spare({"zone": "west"}), careful(selector={"zone": "east"}), []),
+        (spare(is_deleting=True), careful(), []),
+    ],
+)
+def test_the_end_names_a_pool_without_nodes_that_did_not_get_the_version(
+    operator: OperatorFacts, intent: Intent, named: list[str]
+) -> None:
+    assert told_at_the_end(operator, intent) == named
+
+
+def test_a_pool_whose_nodes_would_be_no_members_is_not_written_to() -> None:
+    decision = ending(spare({"zone": "west"}), careful(selector={"zone": "east"}))
+    assert [action for action in decision.actions if isinstance(action, Publish)] == []

@@ -23,7 +23,8 @@ from seatrial.core.actions import (
 )
 from seatrial.core.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
 from seatrial.core.gates import Gate, Measurement, Verdict
-from seatrial.core.snapshot import NodeSeen
+from seatrial.core.phases import is_under_way
+from seatrial.core.snapshot import DriverPod, DriverRevision, NodeSeen
 from seatrial.ports import Result
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
@@ -325,6 +326,92 @@ def test_an_image_that_is_pushed_late_is_pulled_in_a_later_round_and_the_campaig
         *[(1, Verdict.UNKNOWN)] * 3,
         (2, Verdict.PASSED),
     ]
+
+
+def test_a_pool_without_nodes_has_the_version_at_the_end() -> None:
+    outside = Outside(operator=outer.driver_pools(OLD.version, "fleet", "spare"))
+    nodes = [replace(node, facts=replace(node.facts, owner="fleet")) for node in some_nodes(4)]
+    world = a_world(outside, nodes=nodes)
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert {carrier.version for carrier in world.outside.operator.carriers} == {NEW.version}
+
+
+THIRD = "590.44.01"
+
+
+def publishing_a_third_version(world: World, version: str) -> None:
+    """Somebody writes another version into the ClusterPolicy, over the head of the rollout."""
+    operator = world.outside.operator
+    carriers = tuple(replace(carrier, version=version, writer="kubectl") for carrier in operator.carriers)
+    world.change_outside(lambda outside: replace(outside, operator=replace(operator, carriers=carriers)))
+
+
+def test_a_third_version_published_mid_wave_moves_nobody_and_the_wave_goes_on_when_it_is_right_again() -> None:
+    used = [new_node(f"n{number}", running=OLD, wanted=OLD, gpu_pod_count=1) for number in range(1, 9)]
+    world = a_world(POLICY, nodes=used)
+    seen: set[str] = set()
+    world.watchers.append(lambda _, node: seen.add(node.facts.driver.version if node.facts.driver else ""))
+    is_waving = False
+
+    def interfere(world: World) -> None:
+        nonlocal is_waving
+        under_way = [node for node in world.nodes.values() if is_under_way(node.record)]
+        has_drivers = all(not node.facts.driver.is_terminating for node in under_way if node.facts.driver is not None)
+        on_old = [node for node in under_way if node.facts.driver is not None and not node.facts.is_in_sync]
+        if phases(world)[-1] is RolloutPhase.WAVING and on_old and has_drivers:
+            is_waving = True
+            publishing_a_third_version(world, THIRD)
+            world.at(world.time + 7200, lambda world: publishing_a_third_version(world, NEW.version))
+            return
+        if phases(world)[-1] is not RolloutPhase.DONE:
+            world.at(world.time + 5, interfere)
+
+    world.at(48 * 3600, interfere)
+    play(world)
+    assert is_waving
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert drivers(world) == [NEW.version] * 8
+    assert THIRD not in seen
+
+
+def test_a_daemon_set_deleted_from_over_its_pods_costs_nobody_a_driver() -> None:
+    world = a_world(POLICY)
+
+    def orphan(world: World, is_orphaned: bool) -> None:
+        for node in tuple(world.nodes.values()):
+            driver, version = node.facts.driver, world.outside.operator.carriers[0].version
+            wanted = None if is_orphaned else replace(NEW if version == NEW.version else OLD)
+            pod = replace(driver, is_orphaned=is_orphaned) if driver is not None else None
+            world.change(node.name, lambda seen, pod=pod, wanted=wanted: with_driver(seen, pod, wanted))
+
+    world.at(48.05 * 3600, lambda world: orphan(world, is_orphaned=True))
+    world.at(52 * 3600, lambda world: orphan(world, is_orphaned=False))
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert drivers(world) == [NEW.version] * 4
+
+
+def with_driver(node: NodeSeen, driver: DriverPod | None, wanted: DriverRevision | None) -> NodeSeen:
+    return replace(node, facts=replace(node.facts, driver=driver, wanted=wanted))
+
+
+def test_a_member_without_a_gpu_and_one_that_is_dead_do_not_keep_a_campaign_from_its_end() -> None:
+    bare = new_node("cpu", running=OLD, wanted=OLD)
+    bare = replace(bare, facts=replace(bare.facts, driver=None, wanted=None))
+    world = a_world(POLICY, nodes=[*some_nodes(4), bare])
+
+    def dies(world: World) -> None:
+        world.change("n3", lambda node: replace(node, facts=replace(node.facts, is_ready=False)))
+
+    world.at(3600, dies)
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert drivers(world) == [NEW.version, NEW.version, OLD.version, NEW.version]
+    assert world.rollout.campaign is not None
+    assert world.rollout.campaign.history[-2].why == "without n3 (node-not-ready)"
+    assert world.rollout.summary is not None
+    assert {told.code for told in world.rollout.summary.told} == {"members-without-gpu", "members-left"}
 
 
 def test_an_act_outside_that_cannot_be_done_is_answered_with_why() -> None:

@@ -240,6 +240,10 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "{count} members are left behind on another driver: {nodes}",
         "Bring each back (`seatrial why NODE`): it follows by itself, a failed one after `seatrial node retry NODE`.",
     ),
+    HoldCode.POOLS_LEFT: _says(
+        "pools that own no node now do not carry {version}: {pools}; a node that joins one comes up with that",
+        "Write {version} into each, in the cluster or in the repository that brings it there.",
+    ),
     HoldCode.WAVE_PAUSE: _says("wave {wave} of {waves} is over, and watched before the next begins", _BY_ITSELF),
     HoldCode.PROMOTION_PENDING: _says(
         "the matrix is being written: the new versions to production, as tag {tag}", _BY_ITSELF

@@ -67,6 +67,7 @@ class HoldCode(StrEnum):
     MEMBERS_STUCK = "members-stuck"
     MEMBERS_WITHOUT_GPU = "members-without-gpu"
     MEMBERS_LEFT = "members-left"
+    POOLS_LEFT = "pools-left"
     WAVE_PAUSE = "wave-pause"
     PROMOTION_PENDING = "promotion-pending"
     ROLLBACK_PENDING = "rollback-pending"

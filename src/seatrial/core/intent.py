@@ -94,6 +94,8 @@ class Intent:
     restart_timeout_seconds: float = 1800.0
     validation_timeout_seconds: float = 600.0
     is_paused: bool = False
+    selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of its members: what tells whether a pool that has no node now is one of its own."""
     campaign: Campaign | None = None
     """How carefully: canary, gates, bake, waves. None moves the members, once somebody has published the target."""
 

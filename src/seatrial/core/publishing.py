@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from seatrial.core.actions import CampaignAct, Publish
 from seatrial.core.campaign import Mode, PublishStep, Via
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.owners import GPU_PRESENT
 from seatrial.core.standing import ANY, carried, carrier_of, is_same, wants
 from seatrial.core.views import View
 
@@ -27,7 +28,7 @@ GITOPS: Final = ("argocd", "kustomize-controller", "helm-controller", "flux")
 def baseline(view: View) -> Versions:
     """What each resource carried before us; where it carries the target already, what its nodes still run."""
     found: dict[str, str] = {}
-    for resource in sorted({view.resource_of(name) for name in view.nodes} - {""}):
+    for resource in sorted(({view.resource_of(name) for name in view.nodes} | _vacant(view)) - {""}):
         text = carried(resource, view.operator)
         if not text or is_same(text, view.target):
             text = _running(view, resource)
@@ -51,6 +52,36 @@ def resources_of(view: View, names: Iterable[str]) -> Versions:
     """The resources that say which driver these nodes run, each with the target."""
     found = {view.resource_of(name) for name in names if name in view.nodes} - {""}
     return tuple((resource, view.target) for resource in sorted(found))
+
+
+def vacant(view: View) -> Versions:
+    """Pools of the rollout that own no node now, each with the target: who joins one is to come up with it.
+
+    Written only where we write ourselves and know the way back. What a repository says of such a pool, and whether it
+    says anything, nobody here can tell: there the end names it instead.
+    """
+    known = dict(view.record.baseline)
+    if view.campaign.publish is not Via.DIRECT or view.mode is Mode.BY_HAND:
+        return ()
+    return tuple((resource, view.target) for resource in sorted(_vacant(view)) if resource in known)
+
+
+def left_out(view: View) -> tuple[str, ...]:
+    """Pools of the rollout that own no node now and do not carry the target, each with what it carries."""
+    found = ((resource, carried(resource, view.operator)) for resource in sorted(_vacant(view)))
+    return tuple(f"{resource} ({text or 'no version'})" for resource, text in found if not is_same(text, view.target))
+
+
+def _vacant(view: View) -> set[str]:
+    """NVIDIADrivers that own no member, and whose nodes would be members: their labels say all that the rollout's do."""
+    owned = {node.facts.owner for node in view.nodes.values()}
+    return {
+        f"NVIDIADriver/{pool.name}"
+        for pool in view.operator.pools
+        if pool.name not in owned
+        and not pool.claim.is_deleting
+        and view.intent.selector.items() <= {**GPU_PRESENT, **(pool.claim.selector or {})}.items()
+    }
 
 
 def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:

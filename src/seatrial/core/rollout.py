@@ -249,7 +249,8 @@ def _wave(view: View) -> Course:
     if waiting is not None:
         acts, holds = (), (waiting,)
     elif not holds:
-        acts, holds = publishing.publish(view, PublishStep.FLEET, publishing.resources_of(view, view.nodes))
+        wanted = (*publishing.resources_of(view, view.nodes), *publishing.vacant(view))
+        acts, holds = publishing.publish(view, PublishStep.FLEET, wanted)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
     told = (
@@ -277,6 +278,10 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
     record, now = view.record, view.now
     without = f"without {stragglers.named(left)}" if left else ""
     if record.wave + 1 >= count:
+        # Where the canaries are all there is, no wave has published anything.
+        acts, holds = publishing.publish(view, PublishStep.FLEET, publishing.vacant(view))
+        if acts or holds:
+            return Course(record=record, acts=acts, holds=holds)
         waiting = view.unapproved(Point.PROMOTION)
         if waiting is not None:
             return Course(record=record, holds=(waiting,))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from seatrial.core import capacity, node, units
+from seatrial.core import capacity, node, publishing, units
 from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.course import a_few
 from seatrial.core.holds import Hold, HoldCode
@@ -85,7 +85,7 @@ def named(found: Mapping[str, HoldCode]) -> str:
 
 
 def told(view: View) -> tuple[Hold, ...]:
-    """Members that get no driver, and at the end those that have none of the target yet."""
+    """Members that get no driver, and at the end who is left behind: members, and pools that nobody is in."""
     if view.record.phase not in TELLING or view.mode is Mode.BY_HAND:
         return ()
     holds: list[Hold] = []
@@ -99,4 +99,7 @@ def told(view: View) -> tuple[Hold, ...]:
         left |= {name: HoldCode.FAILED for name in view.nodes if view.standing(name) is Standing.FAILED}
         if left:
             holds.append(view.hold(HoldCode.MEMBERS_LEFT, count=len(left), nodes=named(left)))
+        pools = publishing.left_out(view)
+        if pools:
+            holds.append(view.hold(HoldCode.POOLS_LEFT, pools=a_few(list(pools)), version=view.target))
     return tuple(holds)

@@ -71,6 +71,7 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
         restart_timeout_seconds=spec.driver_timeout_seconds,
         validation_timeout_seconds=spec.validation_timeout_seconds,
         is_paused=spec.paused,
+        selector=dict(spec.node_selector),
         campaign=_read_campaign(rollout, spec.canary, now) if spec.canary is not None else None,
     )
 
