@@ -1,4 +1,4 @@
-"""One member that cannot start does not stop the waves silently: it is named, waited for in measure, and left behind."""
+"""One member that cannot start does not stop the waves silently: it is named, waited for, and left behind."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_skipping_it_lets_the_waves_go_on_at_once() -> None:
 
 
 def test_the_others_of_its_unit_are_left_behind_with_it() -> None:
-    clique = {"labels": {CLIQUE: "c1"}}
+    clique: dict[str, Any] = {"labels": {CLIQUE: "c1"}}
     seen = waving(a_node("n2", is_ready=False, **clique), a_node("n3", **clique), a_node("n4"))
     intent = one_by_one(domains=(Domain(label=CLIQUE, is_unit=True),))
     assert found(course_of(seen, intent), HoldCode.MEMBERS_STUCK) == ["n2 (node-not-ready), n3 (unit-unfit)"]

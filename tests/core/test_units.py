@@ -30,7 +30,7 @@ from tests.builders import (
 )
 
 CLIQUE = "nvidia.com/gpu.clique"
-IN_C1 = {"labels": {CLIQUE: "c1"}}
+IN_C1: dict[str, Any] = {"labels": {CLIQUE: "c1"}}
 UNITED = an_intent(parallel_max=0, unavailable_max="100%", domains=(Domain(label=CLIQUE, is_unit=True),))
 REQUIRED = NodePhase.UPGRADE_REQUIRED
 FAILURE = {"failed_revision": NEW.hash, "failures": 1, "reason": "driver-timeout"}

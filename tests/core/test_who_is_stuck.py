@@ -1,4 +1,4 @@
-"""Who is stuck, and who is torn: small stories of fleets in which one thing is wrong, and what becomes of the others."""
+"""Who is stuck, and who is torn: small stories of fleets in which one thing is wrong, and what comes of it."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ EMPTYING = (
     NodePhase.DRAIN_REQUIRED,
     NodePhase.POD_RESTART_REQUIRED,
 )
-USED = {"pods": (a_gpu_pod(),), "is_cordon_ours": True}
+USED: dict[str, Any] = {"pods": (a_gpu_pod(),), "is_cordon_ours": True}
 
 
 def mid_wave(node: NodeSeen, version: str = THIRD.version, phase: RolloutPhase = RolloutPhase.WAVING) -> Snapshot:
@@ -303,7 +303,7 @@ def test_a_node_that_comes_back_with_the_new_driver_is_done_with_its_attempt() -
 
 # ── a limit of nothing ───────────────────────────────────────────────────────────────────────────────────────────────
 
-IN_R1 = {"labels": {"rack": "r1"}}
+IN_R1: dict[str, Any] = {"labels": {"rack": "r1"}}
 SHUT: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"unavailable_max": 0}, {}),
     ({"unavailable_max": "0%"}, {}),
@@ -365,7 +365,9 @@ def test_what_a_pool_without_nodes_carried_is_part_of_the_way_back() -> None:
     carriers = tuple(replace(carrier, version=OLD.version) for carrier in operator.carriers)
     nodes = (an_old_node("n1", owner="a"), an_old_node("n2", owner="a"))
     seen = at(RolloutPhase.PROPOSED, *nodes, operator=replace(operator, carriers=carriers))
-    written = [each.record.campaign for each in decided(seen, careful()).actions if isinstance(each, WriteRolloutRecord)]
+    written = [
+        each.record.campaign for each in decided(seen, careful()).actions if isinstance(each, WriteRolloutRecord)
+    ]
     assert written[0] is not None
     assert written[0].baseline == (("NVIDIADriver/a", OLD.version), ("NVIDIADriver/b", OLD.version))
 

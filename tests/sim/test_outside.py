@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -383,7 +384,7 @@ def test_a_daemon_set_deleted_from_over_its_pods_costs_nobody_a_driver() -> None
             driver, version = node.facts.driver, world.outside.operator.carriers[0].version
             wanted = None if is_orphaned else replace(NEW if version == NEW.version else OLD)
             pod = replace(driver, is_orphaned=is_orphaned) if driver is not None else None
-            world.change(node.name, lambda seen, pod=pod, wanted=wanted: with_driver(seen, pod, wanted))
+            world.change(node.name, partial(with_driver, driver=pod, wanted=wanted))
 
     world.at(48.05 * 3600, lambda world: orphan(world, is_orphaned=True))
     world.at(52 * 3600, lambda world: orphan(world, is_orphaned=False))

@@ -155,7 +155,7 @@ def place_of(facts: NodeFacts, intent: Intent) -> Place:
 
 
 def is_away(node: NodeSeen) -> bool:
-    """Whether the users of a node have nothing from its GPUs: it takes no work, or it lost the driver that we know of."""
+    """Whether the users of a node have nothing of its GPUs: it takes no work, or has lost the driver it had."""
     return node.facts.is_unavailable or (node.record is not None and node.facts.driver is None)
 
 

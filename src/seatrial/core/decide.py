@@ -92,7 +92,7 @@ class Decision:
 
     @property
     def is_free(self) -> bool:
-        """Whether we may act as things stand: nobody is kept to a deadline while somebody else's version is in the way."""
+        """Whether we may act as things stand: while another's version is in the way, nobody is kept to a deadline."""
         return self.stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in self.holds)
 
 

@@ -93,9 +93,9 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "Set spec.publish.via to none where somebody else writes the driver DaemonSet.",
     ),
     HoldCode.NOBODY_MAY_START: _says(
-        "maxUnavailable{scope_text} is 0, so that no node may ever start, and nothing is published that nobody may run",
-        "Set maxUnavailable there to 1 or more (spec.limits or spec.domains of the rollout, or the upgradePolicy of the "
-        "ClusterPolicy or NVIDIADriver).",
+        "maxUnavailable{scope_text} is 0, so that no node may start, and nothing is published that nobody may run",
+        "Set maxUnavailable there to 1 or more (spec.limits or spec.domains of the rollout, or the upgradePolicy of "
+        "the ClusterPolicy or NVIDIADriver).",
     ),
     HoldCode.HALF_DONE: _says(
         "nodes are half-way through another upgrade, or failed in it: {count}, first {nodes}",
@@ -228,8 +228,8 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.MEMBERS_STUCK: _says(
         "members of the wave cannot start: {nodes}",
         "See each with `seatrial why NODE` and bring it back, or leave it out with `seatrial node skip NODE`. A wave "
-        "waits for it as long as its upgrade might have taken (driverTimeoutSeconds and validationTimeoutSeconds), then "
-        "goes on without it; it follows when it can.",
+        "waits for it as long as its upgrade might have taken (driverTimeoutSeconds and validationTimeoutSeconds), "
+        "then goes on without it; it follows when it can.",
     ),
     HoldCode.MEMBERS_WITHOUT_GPU: _says(
         "nothing tells of a GPU on {count} members, and no driver comes there: {nodes}; no wave waits for them",

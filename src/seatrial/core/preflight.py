@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from seatrial.core import canary, capacity, machine_pools, publishing
 from seatrial.core.campaign import Mode, Point, RolloutPhase, Via
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.phases import is_under_way
 from seatrial.core.snapshot import NodePhase
 from seatrial.core.standing import is_out_of_reach, is_same
@@ -106,8 +106,8 @@ def why_nobody(view: View) -> Hold | None:
     shut = sorted(name for name, scope in scopes.items() if scope.unavailable_max == 0)
     if not view.nodes or not shut:
         return None
-    where = {"scope": shut[0]} if shut[0] else {}
-    return view.hold(HoldCode.NOBODY_MAY_START, **where)
+    where: dict[str, str] = {"scope": shut[0]} if shut[0] else {}
+    return hold(view.name, HoldCode.NOBODY_MAY_START, where, since=view.record.entered_at or None)
 
 
 def _denied(view: View) -> tuple[Hold, ...]:

@@ -73,7 +73,7 @@ def left_out(view: View) -> tuple[str, ...]:
 
 
 def _vacant(view: View) -> set[str]:
-    """NVIDIADrivers that own no member, and whose nodes would be members: their labels say all that the rollout's do."""
+    """NVIDIADrivers that own no member and whose nodes would be members: they ask for all that the rollout does."""
     owned = {node.facts.owner for node in view.nodes.values()}
     return {
         f"NVIDIADriver/{pool.name}"

@@ -281,7 +281,7 @@ def clients_come_back(facts: NodeFacts, _fate: Fate, at: ApiInstant) -> NodeFact
 
 
 def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
-    """The DaemonSet starts a pod of the wanted revision in place of the deleted one; where there is none, nobody does."""
+    """The DaemonSet starts a pod of the wanted revision in place of the deleted one; without one, nobody does."""
     if facts.driver is not None and facts.driver.is_terminating and facts.driver.is_orphaned and facts.wanted is None:
         return replace(facts, driver=None)
     if facts.driver is None or not facts.driver.is_terminating or facts.wanted is None:
