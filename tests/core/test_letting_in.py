@@ -320,6 +320,9 @@ def test_failed_nodes_are_tried_again_on_the_way_back_after_the_others() -> None
     assert ledger(look(seen, asked(abort="not today"))) == ["n1"]
     alone = replace(seen, nodes={"n2": broken})
     assert ledger(look(alone, asked(abort="not today"))) == ["n2"]
-    named = replace(alone, rollout=replace(alone.rollout, admitted=a_ledger("n2", attempt=0)))
+    before = replace(alone, rollout=replace(alone.rollout, admitted=a_ledger("n2", attempt=0)))
+    asks = look(before, asked(abort="not today"))
+    assert (ledger(asks), marked(asks)) == (["n2"], {}), "the admission with which it failed is not one to try it again"
+    named = replace(alone, rollout=replace(alone.rollout, admitted=a_ledger("n2", attempt=1)))
     retries: list[Action] = [act for act in look(named, asked(abort="not today")).actions if isinstance(act, MarkNode)]
     assert retries == [MarkNode(node="n2", rollout="spring", expect="7", is_retry=True)]

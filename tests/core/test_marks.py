@@ -117,6 +117,6 @@ def test_nodes_are_let_in_without_our_label_and_failed_ones_are_tried_again_on_t
         a_well_node("n6", wanted=OLD, **OURS),
     )
     names = ("n1", "n2", "n3", "n4", "n5")
-    changes: dict[str, Any] = {"busy": {"n5": None}, "admitted": a_ledger(*names, attempt=0)}
+    changes: dict[str, Any] = {"busy": {"n5": None}, "admitted": a_ledger(*names, attempt=1)}
     found = marks.let_in(view(*nodes, phase=RolloutPhase.REVERTING, mode=Mode.DELEGATED, **changes), {*names, "n6"})
     assert found == (mark("n1", skip=False), mark("n2", is_retry=True))

@@ -228,7 +228,8 @@ def _step(
     is_freed = has_returned(node, orders) and course is not None and course.record.mode is Mode.DIRECT
     if course is not None and not may_move(node, course) and not is_freed:
         if course.record.mode is Mode.DELEGATED and node.name in course.open:
-            return left_to_nvidia(node, orders, goal_of(node, seen, orders.intent))
+            is_back = letting_in.is_going_back(course.record)
+            return left_to_nvidia(node, orders, goal_of(node, seen, orders.intent), is_back=is_back)
         return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
     if stop is not None and is_kept_back(step, stop.code):
@@ -282,18 +283,21 @@ def may_move(node: NodeSeen, course: Course) -> bool:
     return node.name in course.open or is_under_way(node.record) or capacity.has_failed(node.record)
 
 
-def left_to_nvidia(node: NodeSeen, orders: Orders, goal: str) -> Step:
-    """What a node waits for that NVIDIA's controller moves and whose turn it is: its place in the ledger, or its end."""
+def left_to_nvidia(node: NodeSeen, orders: Orders, goal: str, *, is_back: bool) -> Step:
+    """What a node waits for that NVIDIA's controller moves, now that it is its turn: the ledger, or the end of it."""
     why_not = letting_in.why_not(node.facts)
     state = node.facts.nvidia_state
     is_done = node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
-    if why_not is not None and (is_done or node.record is None):
+    asks_again = is_back and capacity.has_failed(node.record)
+    is_waiting = node.record is None or asks_again
+    if why_not is not None and (is_done or is_waiting):
         return Step(hold=why_not)
     if is_done:
         return NOTHING
-    if node.record is None and not wants(node.facts, goal):
+    if is_waiting and not wants(node.facts, goal):
         return _misled(node, goal)
-    if node.record is None and node.name not in orders.admitted:
+    attempt = orders.admitted.get(node.name)
+    if is_waiting and (attempt is None or (asks_again and not letting_in.is_retried(node, attempt))):
         return WISH
     return Step(hold=hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=state or "none"))
 
@@ -396,8 +400,9 @@ def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
 
 
 def wish(node: NodeSeen) -> Admission:
-    """The admission that a node asks for."""
-    return Admission(node=node.name, attempt=node.record.attempt if node.record else 0)
+    """The admission that a node asks for; one that has failed asks for another than it had."""
+    attempt = node.record.attempt if node.record else 0
+    return Admission(node=node.name, attempt=attempt + capacity.has_failed(node.record))
 
 
 def _bounded(moves: list[Action], room: int) -> tuple[tuple[Action, ...], tuple[Action, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seatrial.core import by_hand, delegating, machine_pools, marks, publishing
+from seatrial.core import by_hand, delegating, letting_in, machine_pools, marks, publishing
 from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
 from seatrial.core.campaign import PUBLISHING, Mode, PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.course import Course, a_few, turn_to
@@ -151,12 +151,17 @@ def _is_out(view: View, name: str) -> bool:
 def _whose_turn(view: View) -> frozenset[str]:
     """Who may go back now: their old version is wanted again. NVIDIA's controller gets those that failed last.
 
-    One that fails once more keeps its slot, and nobody is to wait behind it who could go.
+    One may fail once more, and nobody is to wait behind it who could go.
     """
     turn = frozenset(name for name in _away(view) if wants(view.nodes[name].facts, view.way_back(name)))
     if view.mode is not Mode.DELEGATED:
         return turn
-    waiting = {name for name in turn if view.standing(name, view.way_back(name)) is Standing.AWAY}
+    waiting = {
+        name
+        for name in turn
+        if view.standing(name, view.way_back(name)) is Standing.AWAY
+        and letting_in.why_not(view.nodes[name].facts) is None
+    }
     failed = {name for name in turn if view.standing(name, view.way_back(name)) is Standing.FAILED}
     return turn - failed if waiting else turn
 

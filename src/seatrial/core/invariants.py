@@ -484,10 +484,11 @@ def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
 
 
 def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """NVIDIA's controller is let in to nodes that the ledger names, and not after too many failures."""
+    """NVIDIA's controller is let in to nodes that the ledger names; on the way forward not after too many failures."""
     named = {admission.node for admission in seen.rollout.admitted}
     nodes = letting_in.recorded(seen, intent)
-    failed = [name for name, node in nodes.items() if capacity.has_failed(node.record)]
+    is_back = seen.rollout.campaign is not None and letting_in.is_going_back(seen.rollout.campaign)
+    failed = [] if is_back else [name for name, node in nodes.items() if capacity.has_failed(node.record)]
     for action in decision.actions:
         if not isinstance(action, MarkNode) or not _lets_in(seen, intent, action):
             continue

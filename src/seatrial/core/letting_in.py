@@ -24,12 +24,13 @@ from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Budget
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.intent import Intent
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.standing import Standing, is_same, resource_of, standing_of, wants
 from seatrial.core.views import View
 
 ATTEMPT: Final = 0
-"""Attempts are NVIDIA's to count; to the ledger each is the same."""
+"""Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
+to have begun it has to be told from the one that failed."""
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
 
 
@@ -81,7 +82,7 @@ def _phase_of(node: NodeSeen, version: str, *, is_back: bool) -> NodePhase | Non
             is_known = facts.nvidia_state in _STATES
             return NodePhase(facts.nvidia_state) if is_known else NodePhase.CORDON_REQUIRED
         case Standing.FAILED:
-            return None if is_back else NodePhase.UPGRADE_FAILED  # on the way back it is tried again
+            return NodePhase.UPGRADE_FAILED
         case Standing.DONE | Standing.SKIPPED:
             return NodePhase.UPGRADE_DONE
         case Standing.AWAY:
@@ -114,8 +115,8 @@ def let_in(view: View, turn: AbstractSet[str]) -> frozenset[str]:
         return frozenset()
     nodes = recorded(view.seen, view.intent)
     named = [each for each in view.seen.rollout.admitted if each.node in nodes]
-    waiting = [each for each in named if each.node in turn and _waits(view, nodes[each.node])]
-    begun = (each for each in named if nodes[each.node].record is not None)
+    waiting = [each for each in named if each.node in turn and _waits(view, nodes[each.node], each)]
+    begun = (each for each in named if nodes[each.node].record is not None and each not in waiting)
     ledger = capacity.still_admitted(begun, nodes, view.intent)
     is_back = capacity.is_going_back(view.seen.rollout)
     budget = capacity.budget_of(nodes, ledger, view.intent, is_back=is_back)
@@ -133,10 +134,16 @@ def _unbegun(
     return {unit: members for unit, members in lame.items() if unit not in begun}
 
 
-def _waits(view: View, node: NodeSeen) -> bool:
+def _waits(view: View, node: NodeSeen, admission: Admission) -> bool:
     """Whether a node may be started, and would get what it is to have: somebody else may have published a third one."""
     version = version_for(node.facts, view.record, view.operator, view.intent)
-    return node.record is None and why_not(node.facts) is None and wants(node.facts, version)
+    is_waiting = node.record is None or is_retried(node, admission.attempt)
+    return is_waiting and why_not(node.facts) is None and wants(node.facts, version)
+
+
+def is_retried(node: NodeSeen, attempt: int) -> bool:
+    """Whether the admission of a failed node, of those that `recorded` gives, is one to try it again."""
+    return capacity.has_failed(node.record) and attempt > ATTEMPT
 
 
 def why_not(facts: NodeFacts) -> Hold | None:
