@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from bench.faults import begin
 
+from seatrial.core import invariants, letting_in
 from seatrial.core.actions import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.snapshot import NodePhase, NodeRecord
 from seatrial.ports import Result
 from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
+from seatrial.sim.delegated_schedules import run_delegated
 from seatrial.sim.faults import FAULTS, Listing, Seat, Stream, View, Weather
 from seatrial.sim.outside import TELLING
 from seatrial.sim.reactions import HEALTHY, REACTIONS, new_node
@@ -42,6 +44,21 @@ def test_the_same_seed_is_the_same_schedule() -> None:
     first, second = run_schedule(7, begin, node_count=6), run_schedule(7, begin, node_count=6)
     assert first == second
     assert first != run_schedule(8, begin, node_count=6)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nvidias_controller_is_bound_by_windows_pauses_aborts_and_failures(seed: int) -> None:
+    ending = run_delegated(seed, begin)
+    assert ending.broken is None, f"\n{ending}"
+    assert ending.how in ("done", "reverted", "held")
+
+
+def test_what_lets_nvidias_controller_in_too_freely_is_found_by_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: whose wave is open is let in, whatever the ledger, a window or a pause says."""
+    monkeypatch.setattr(letting_in, "let_in", lambda view, turn: frozenset(turn) & letting_in.startable(view))
+    monkeypatch.setattr(invariants, "PROMISES", ())
+    found = [run_delegated(seed, begin).broken or "" for seed in range(6)]
+    assert any("the ledger does not name it" in why for why in found)
 
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,6 +23,7 @@ from typing import Final
 from seatrial.core.actions import (
     Action,
     EvictPods,
+    MarkNode,
     NodeAct,
     ReleaseMaintenance,
     RequestMaintenance,
@@ -31,7 +32,9 @@ from seatrial.core.actions import (
 )
 from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Result, Sight
+from seatrial.sim import outside as outer
 from seatrial.sim.behaviours import BEHAVIOURS, Kind, named
+from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 
 FAULTS: Final = named(Kind.FAULT)
@@ -39,7 +42,7 @@ LATENCY_SECONDS: Final = 0.3
 """What an act takes on a good day, at most."""
 ANSWER_SECONDS_MAX: Final = 60.0
 """The API server gives up on a request after a minute: later than this, nothing is done any more."""
-_CONDITIONAL: Final = (WriteNodeRecord, WriteRolloutRecord, RequestMaintenance, ReleaseMaintenance)
+_CONDITIONAL: Final = (WriteNodeRecord, WriteRolloutRecord, RequestMaintenance, ReleaseMaintenance, MarkNode)
 """Acts bound to a version: a conflict means that it is another one by now."""
 
 
@@ -100,12 +103,13 @@ class Listing:
     nodes: Mapping[str, NodeSeen]
     rollout: RolloutRecord
     wanted: DriverRevision | None
+    outside: Outside
 
     @classmethod
     def of(cls, world: World) -> Listing:
         """As it is now."""
         wanted = next((node.facts.wanted for node in world.nodes.values()), None)
-        return cls(nodes=dict(world.nodes), rollout=world.rollout, wanted=wanted)
+        return cls(nodes=dict(world.nodes), rollout=world.rollout, wanted=wanted, outside=world.outside)
 
 
 class View:
@@ -113,7 +117,7 @@ class View:
 
     def __init__(self, listing: Listing) -> None:
         self._seen = {stream: dict(listing.nodes) for stream in (Stream.NODES, Stream.PODS, Stream.CLAIMS)}
-        self._rollout, self._wanted = listing.rollout, listing.wanted
+        self._rollout, self._wanted, self._outside = listing.rollout, listing.wanted, listing.outside
         self._due: dict[tuple[Stream, str], Instant] = {}
         self._silent: dict[Stream, tuple[Instant, Instant]] = {}
         """Until when nothing is heard of a stream, and when it was last heard of, on the controller's own clock."""
@@ -162,6 +166,9 @@ class View:
             self._due.pop((Stream.DRIVERS, ""), None)  # changed and changed back before anybody saw it
         elif self._hears(Stream.DRIVERS) and self._is_due(Stream.DRIVERS, "", time, weather):
             self._wanted = wanted
+        is_changed = self._outside != world.outside
+        if is_changed and self._hears(Stream.DRIVERS) and self._is_due(Stream.DRIVERS, "outside", time, weather):
+            self._outside = world.outside
         is_news = self._rollout is not world.rollout
         if is_news and self._hears(Stream.ROLLOUTS) and self._is_due(Stream.ROLLOUTS, "", time, weather):
             self._rollout = world.rollout
@@ -180,7 +187,8 @@ class View:
             for stream in Stream
         )
         nodes = {name: self._join(name) for name in self._seen[Stream.NODES] if name not in missing}
-        return Snapshot(nodes=nodes, rollout=self._rollout, freshness=freshness)
+        seen = Snapshot(nodes=nodes, rollout=self._rollout, freshness=freshness)
+        return outer.seen_with(seen, self._outside)
 
     def _hears(self, stream: Stream) -> bool:
         return stream not in self._silent and stream not in self._unlisted
@@ -200,7 +208,7 @@ class View:
         if stream in self._seen:
             self._seen[stream] = dict(world.nodes)
         elif stream is Stream.DRIVERS:
-            self._wanted = Listing.of(world).wanted
+            self._wanted, self._outside = Listing.of(world).wanted, world.outside
         else:
             self._rollout = world.rollout
 
@@ -328,7 +336,7 @@ class Seat:
     def _land(self, number: int, action: Action, is_answered: bool, world: World) -> None:
         if self.is_dead and self._weather.chance.random() < 0.5:
             return  # it went down with its process
-        before = world.nodes.get(action.node) if isinstance(action, NodeAct) else None
+        before = world.nodes.get(action.node) if isinstance(action, NodeAct | MarkNode) else None
         outcome = world.execute(action)
         self._on_landing(action, before, outcome)
         if is_answered:

@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from seatrial.core import actions as acts
 from seatrial.core import clearing
@@ -115,7 +115,7 @@ class Unfit(Exception):  # noqa: N818  the end of a play, not an error of ours
 
 def run_schedule(seed: int, begin: Begin, *, node_count: int = NODE_COUNT) -> Ending:
     """Play one schedule to its end."""
-    return _Play(seed, begin, node_count).run()
+    return Play(seed, begin, node_count).run()
 
 
 # ── what is drawn ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -343,18 +343,36 @@ class _Life:
     ends_at: Instant | None = None
 
 
-class _Play:
-    def __init__(self, seed: int, begin: Begin, node_count: int) -> None:
-        self._seed, self._begin = seed, begin
-        # Each its own chance, so that one more draw here does not make another schedule there.
-        chance = random.Random(f"schedule {seed}")  # noqa: S311  a simulation, not a secret
-        self._badness = chance.choice(BADNESSES)
+class Play:
+    """One schedule; a campaign of its own kind is drawn, judged and planned otherwise, and played alike."""
+
+    title: ClassVar[str] = "schedule"
+
+    def _draw(self, chance: random.Random, node_count: int) -> tuple[World, dict[str, list[str]]]:
+        """The world, and the names of what is in store for each node."""
         nodes, fates = draw_fleet(chance, node_count, self._badness)
         intent = draw_intent(chance)
         made = {name: _merged(fate_of(what, NEW.version) for what in whats) for name, whats in fates.items()}
-        self.world = World(nodes, intent, fates=made, seed=seed)
-        self.judge = Judge(self.world, theirs={node.name for node in nodes if node.facts.is_cordoned})
-        self.judge.down_since = dict.fromkeys(self.judge.theirs, float("-inf"))
+        return World(nodes, intent, fates=made, seed=self._seed), fates
+
+    def _judge(self) -> Judge:
+        theirs = {node.name for node in self.world.nodes.values() if node.facts.is_cordoned}
+        return Judge(self.world, theirs=theirs, down_since=dict.fromkeys(theirs, float("-inf")))
+
+    def _why_unsettled(self, decision: Decision) -> str | None:
+        return why_unsettled(self.world, decision, self.judge.theirs)
+
+    def _ended(self, decision: Decision, /) -> str:
+        """How it ended, in a word."""
+        return _how(self.world, decision)
+
+    def __init__(self, seed: int, begin: Begin, node_count: int) -> None:
+        self._seed, self._begin = seed, begin
+        # Each its own chance, so that one more draw here does not make another schedule there.
+        chance = random.Random(f"{self.title} {seed}")  # noqa: S311  a simulation, not a secret
+        self._badness = chance.choice(BADNESSES)
+        self.world, fates = self._draw(chance, node_count)
+        self.judge = self._judge()
         self.world.watchers.append(self.judge.on_change)
         self.weather = Weather(chance=random.Random(f"weather {seed}"))  # noqa: S311  a simulation, not a secret
         self._chance = chance
@@ -373,14 +391,14 @@ class _Play:
         decision, broken = None, None
         try:
             decision = self._run()
-            self.judge.find(why_unsettled(self.world, decision, self.judge.theirs))
+            self.judge.find(self._why_unsettled(decision))
         except Unfit as found:
             broken = str(found)
         broken = broken or self.judge.broken
         nodes = self.world.nodes.values()
         return Ending(
             seed=self._seed,
-            how="" if broken or decision is None else _how(self.world, decision),
+            how="" if broken or decision is None else self._ended(decision),
             broken=broken,
             pass_count=self._pass_count,
             act_count=self._act_count,
@@ -463,7 +481,7 @@ class _Play:
 
     # ── the plan ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _plan(self, fates: Mapping[str, list[str]]) -> None:
+    def _plan(self, fates: Mapping[str, list[str]], /) -> None:
         chance, world, end = self._chance, self.world, self._storm_ends_at
         for name, whats in fates.items():
             lasting = [what for what in whats if not BEHAVIOURS[what].delay.seconds]
