@@ -33,6 +33,8 @@ class NodeMoment:
     state: str
     is_cordoned: bool
     is_ready: bool
+    is_skipped: bool = False
+    """Whether NVIDIA's controller is kept from starting it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +206,7 @@ class History:
             state=node.metadata.labels.get(self._state_label, ""),
             is_cordoned=node.spec.unschedulable,
             is_ready=any(item.type == "Ready" and item.status == "True" for item in node.status.conditions),
+            is_skipped=node.metadata.labels.get(keys.SKIP_LABEL) == "true",
         )
 
     def _pod(self, pod: models.Pod, is_gone: bool) -> PodMoment | None:
