@@ -205,6 +205,7 @@ class KubeObserver:
         self._source = source
         self._rights = rights
         self._tell_back = on_back
+        self._faults: tuple[OperatorFacts, dict[str, str]] | None = None  # None: to be read anew
         self._era = 0
         self._changed = asyncio.Event()
         self._dirty: set[str] = set()
@@ -558,14 +559,17 @@ class KubeObserver:
         }
 
     def _unreadable(self) -> dict[str, str]:
-        """Why some rollouts cannot be read, by name."""
-        found: dict[str, str] = {}
-        for item in _by_name(self.rollouts.store):
-            try:
-                _read(item.read(), self.operator(), time.time())
-            except RolloutUnreadable as err:
-                found[item.metadata.name] = err.why
-        return found
+        """Why some rollouts cannot be read, by name; asked several times a pass, and read when one has changed."""
+        operator = self.operator()
+        if self._faults is None or self._faults[0] is not operator:
+            found: dict[str, str] = {}
+            for item in _by_name(self.rollouts.store):
+                try:
+                    _read(item.read(), operator, time.time())
+                except RolloutUnreadable as err:
+                    found[item.metadata.name] = err.why
+            self._faults = (operator, found)
+        return self._faults[1]
 
     def current_rollout(self) -> models.Rollout | None:
         """The same, for those who go on without one where it is unclear; `observe` tells why."""
@@ -762,6 +766,7 @@ class KubeObserver:
         self._changed.set()
 
     def _on_rollout(self, _before: object, _after: object) -> None:
+        self._faults = None
         self._changed.set()
 
 
