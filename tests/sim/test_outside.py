@@ -297,6 +297,31 @@ def test_a_driver_that_loses_throughput_in_the_bake_is_taken_back(via: Via) -> N
         ]
 
 
+def test_no_wave_starts_while_nobody_looks_at_the_matrix_and_all_goes_on_once_somebody_does() -> None:
+    hour = 3600.0
+    world = a_world(REPOSITORY, Via.GIT)
+    seen: list[list[str]] = []
+
+    def stand_still(outside: Outside) -> Outside:
+        assert outside.source is not None
+        return replace(outside, source=replace(outside.source, seen_at=world.time, every_seconds=30.0))
+
+    def look_again(outside: Outside) -> Outside:
+        assert outside.source is not None
+        seen.append(drivers(world))
+        return replace(outside, source=replace(outside.source, seen_at=world.time, every_seconds=0.0))
+
+    world.at(40 * hour, lambda world: world.change_outside(stand_still))
+    world.at(60 * hour, lambda world: world.change_outside(look_again))
+    play(world)
+    assert seen == [[OLD.version, NEW.version, OLD.version, OLD.version]], (
+        "the canary alone, twelve hours after its bake"
+    )
+    assert phases(world)[-1] is RolloutPhase.DONE
+    assert drivers(world) == [NEW.version] * 4
+    assert world.time > 60 * hour
+
+
 def test_a_canary_whose_module_does_not_load_is_taken_back_before_any_gate() -> None:
     world = a_world(POLICY, fates={"n2": Fate(driver_fails_on=NEW.version)})
     acts = play(world)
