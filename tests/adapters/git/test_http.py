@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import threading
 import traceback
@@ -69,6 +70,23 @@ def test_a_wrong_password_is_refused_and_not_repeated(server: GitServer, tmp_pat
     assert wrong not in everything_said(caught.value)
     kept = [file.read_bytes() for file in (tmp_path / "http").rglob("*") if file.is_file()]
     assert not [raw for raw in kept if wrong.encode() in raw]
+
+
+def test_no_word_of_the_secret_is_in_an_argument_in_the_environment_or_on_disk(
+    server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note, folder = tmp_path / "called", tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "git"
+    program.write_text(f'#!/bin/sh\n(printf "%s\\n" "$@"; env) >> {note}\nexec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    ours = over_http(server, tmp_path, secret(tmp_path))
+    promote(ours)
+    assert "push" in note.read_text().splitlines()
+    assert PASSWORD not in note.read_text()
+    kept = [file.read_bytes() for file in (tmp_path / "http").rglob("*") if file.is_file()]
+    assert not [raw for raw in kept if PASSWORD.encode() in raw]
 
 
 def test_without_a_secret_nobody_is_asked_at_a_terminal(server: GitServer, tmp_path: Path) -> None:
