@@ -66,7 +66,7 @@ def test_a_version_written_directly_is_carried_at_once_and_says_who_wrote_it() -
 
 def test_a_resource_that_is_not_there_cannot_be_written() -> None:
     answer = outer.apply(POLICY, publish(Via.DIRECT, resource="NVIDIADriver/none"))
-    assert answer == Refused(is_stale=False, why="NVIDIADriver/none not found")
+    assert answer == Refused(is_stale=True, why="NVIDIADriver/none not found")
 
 
 def test_a_commit_is_carried_once_the_repository_is_synced() -> None:
@@ -108,9 +108,11 @@ def test_a_revert_brings_the_files_back_to_what_they_were_before_all_of_its_comm
     assert back.source.commit_of(PublishStep.REVERT) == "c3"
 
 
-def test_a_commit_that_is_not_there_cannot_be_reverted() -> None:
-    answer = outer.apply(REPOSITORY, RevertCommits(rollout="spring", commits=("c9",), why="slow"))
-    assert answer == Refused(is_stale=False, why="c9 is no commit of this branch")
+def test_where_nothing_of_ours_is_there_to_revert_the_step_is_done_without_a_commit() -> None:
+    back = done(REPOSITORY, RevertCommits(rollout="spring", commits=("c9",), why="slow"))
+    assert back.source is not None
+    assert (back.source.steps, back.source.head) == (((PublishStep.REVERT, "c0"),), "c0")
+    assert back.files == REPOSITORY.files
 
 
 def test_promotion_is_a_commit_and_a_tag_and_a_rejection_is_told_in_the_entry() -> None:
@@ -133,13 +135,15 @@ def test_the_controller_of_nvidia_is_switched_by_the_resource_that_is_named() ->
 
 def test_a_pool_is_made_once_and_removed() -> None:
     make = MakePool(rollout="spring", name="gpu-canary")
-    made = done(POLICY, make, make)
+    made = done(POLICY, make)
+    assert outer.apply(made, make) == Refused(is_stale=True, why="there is a MachineConfigPool gpu-canary already")
     assert [(pool.name, pool.is_ours) for pool in made.machine_pools] == [("gpu-canary", True)]
     paused = done(made, PausePool(rollout="spring", name="gpu-canary", value=True, expect="1"))
     assert [(pool.is_paused, pool.paused_by) for pool in paused.machine_pools] == [(True, "spring")]
     resume = PausePool(rollout="spring", name="gpu-canary", value=False, expect="2")
     assert [(pool.is_paused, pool.paused_by) for pool in done(paused, resume).machine_pools] == [(False, "")]
     assert isinstance(outer.apply(made, resume), Refused)
+    assert isinstance(outer.apply(paused, RemovePool(rollout="spring", name="gpu-canary", expect="1")), Refused)
     assert done(made, RemovePool(rollout="spring", name="gpu-canary", expect="1")).machine_pools == ()
 
 
@@ -442,8 +446,9 @@ def test_a_member_without_a_gpu_and_one_that_is_dead_do_not_keep_a_campaign_from
 
 def test_an_act_outside_that_cannot_be_done_is_answered_with_why() -> None:
     world = a_world(POLICY)
-    outcome = world.execute(publish(Via.DIRECT, resource="NVIDIADriver/none"))
-    assert (outcome.result, outcome.detail) == (Result.FAILED, "NVIDIADriver/none not found")
+    outcome = world.execute(publish(Via.DIRECT, resource="DaemonSet/driver"))
+    why = "DaemonSet/driver carries no driver version that could be written"
+    assert (outcome.result, outcome.detail) == (Result.FAILED, why)
 
 
 def test_what_is_seen_of_the_outside_is_what_is_there() -> None:

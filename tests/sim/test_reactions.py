@@ -136,7 +136,9 @@ def test_a_request_that_is_answered_is_gone_and_the_others_stay(answered: Reques
 
 
 def a_restart(operand: Operand, uid: str) -> RestartPod:
-    return RestartPod(node="n1", attempt=1, operand=operand, namespace="gpu-operator", pod="pod", uid=uid)
+    namespace = "dra" if operand is Operand.DRA_PLUGIN else "gpu-operator"
+    pod = uid.rpartition("-")[0]
+    return RestartPod(node="n1", attempt=1, operand=operand, namespace=namespace, pod=pod, uid=uid)
 
 
 RESTARTS = [
@@ -176,11 +178,11 @@ def test_jobs_are_asked_to_save_their_work() -> None:
 
 
 def test_a_webhook_says_not_yet_until_the_work_is_saved() -> None:
-    asked = replace(SAVING, checkpoint_asked="spring.n1.1")
-    answer = apply(a_node(pods=(asked,)), an_asking("https://save.example"))
+    node, asking = a_node(pods=(SAVING,)), an_asking("https://save.example")
+    answer = apply(node, asking, Fate(is_work_unsaved=True))
     assert answer == Refused(is_stale=False, why="the work is not saved yet")
-    saved = a_node(pods=(replace(asked, checkpoint_saved="spring.n1.1"),))
-    assert apply(saved, an_asking("https://save.example")) == saved
+    saved = a_node(pods=(replace(SAVING, checkpoint_saved="spring.n1.1"),))
+    assert (apply(node, asking), apply(saved, asking)) == (saved, saved)
 
 
 OURS = Maintenance(

@@ -65,7 +65,7 @@ from seatrial.core.snapshot import (
 from seatrial.sim import campaigning, reactions, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply
+from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply, mirrored
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
@@ -387,6 +387,7 @@ class _Model:
         self.wishes = frozenset(self._wishes)
         self._decider, self._answerer, self._promises = decider, answerer, promises
         self._outer_answerer, self._gate_fates, self._outside = outer_answerer, gate_fates, outside
+        self._has_operator = upgrade_controller.is_there(outside)
         self._revisions = outer.revisions_of(nodes)
         self._world = world
         self._names = [node.name for node in nodes]
@@ -607,6 +608,8 @@ class _Model:
             answer = outer.mark(node, action)
         else:
             answer = self._answerer(node, action, self._fates[place])
+            if isinstance(action, WriteNodeRecord) and isinstance(answer, NodeSeen) and not self._has_operator:
+                answer = mirrored(answer)
         return number if isinstance(answer, Refused) else self._nodes.of(answer)
 
     def _react(self, place: int, number: int) -> tuple[tuple[str, int], ...]:
@@ -629,7 +632,7 @@ class _Model:
         record, wish = self._rollouts.values[truth[self._size]]
         intent, outside = self._intents[wish], self._outsides.values[truth[self._size + 1]]
         # Where NVIDIA's controller moves the nodes, it answers for their users.
-        ours = [node for node in nodes if not node.facts.nvidia_state]
+        ours = [node for node in nodes if not (self._has_operator and node.facts.nvidia_state)]
         exposed = next((why for why in map(why_exposed, ours) if why), None)
         lifted = next((n.name for n in nodes if n.name in self._cordoned and not n.facts.is_cordoned), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, assert_never
+from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from seatrial.core.actions import (
     MakePool,
@@ -51,6 +51,8 @@ Versions: TypeAlias = tuple[tuple[str, str], ...]
 """Resources, and the driver version of each."""
 
 CLUSTER_POLICY: Final = "ClusterPolicy/cluster-policy"
+CARRYING: Final = frozenset({"ClusterPolicy", "NVIDIADriver"})
+"""Kinds of resources that own drivers."""
 US: Final = "seatrial"
 DEPLOYER: Final = "argocd-application-controller"
 """Who writes resources when the repository is synced."""
@@ -69,6 +71,8 @@ class Outside:
     tags: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     machine_pools: tuple[MachinePool, ...] = ()
+    rollout: str = ""
+    """Who looks at it, and calls a pool its own; empty where there is only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +170,10 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
     """The outside after one of our acts, or why it was turned down."""
     match act:
         case Publish(via=Via.GIT, step=step, versions=versions):
-            return commit(outside, step, versions)
-        case Publish(versions=versions, note=note):
-            return _write(outside, versions, note)
+            is_there = outside.source is not None and set(versions) <= set(outside.files)
+            return outside if is_there else commit(outside, step, versions)
+        case Publish():
+            return _write(outside, act)
         case RevertCommits(commits=commits):
             return _revert(outside, commits)
         case MarkBad(why=why):
@@ -177,15 +182,14 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             return _promote(outside, tag_base)
         case StartProbe():
             return _start_probe(outside, act)
-        case SetAutoUpgrade(resource=resource, value=value):
-            return _switch(outside, resource, value)
-        case MakePool(name=name):
-            return _make_pool(outside, name)
+        case SetAutoUpgrade():
+            return _switch(outside, act)
+        case MakePool():
+            return _make_pool(outside, act)
         case PausePool():
             return _pause_pool(outside, act)
-        case RemovePool(name=name):
-            left = tuple(pool for pool in outside.machine_pools if pool.name != name)
-            return replace(outside, machine_pools=left)
+        case RemovePool():
+            return _remove_pool(outside, act)
         case _:
             assert_never(act)
 
@@ -214,29 +218,79 @@ def _has(outside: Outside, step: PublishStep) -> bool:
     return outside.source is not None and bool(outside.source.commit_of(step))
 
 
-def _write(outside: Outside, versions: Versions, note: str) -> Outside | Refused:
-    """Write the version into the resources themselves."""
-    known = {carrier.name for carrier in outside.operator.carriers}
-    missing = [name for name, _ in versions if name not in known]
-    if missing:
-        return Refused(is_stale=False, why=f"{missing[0]} not found")
-    written = _carrying(outside.operator, versions, US)
-    names = {name for name, _ in versions}
-    carriers = tuple(replace(each, note=note) if each.name in names else each for each in written.carriers)
-    return replace(outside, operator=replace(written, carriers=carriers))
+def is_bound(act: object) -> TypeGuard[Publish | RevertCommits | MarkBad | Promote | StartProbe]:
+    """Whether an act is done only for the rollout at work: its commits, and its probes, which belong to it."""
+    if isinstance(act, Publish):
+        return act.via is Via.GIT
+    return isinstance(act, RevertCommits | MarkBad | Promote | StartProbe)
 
 
-def _revert(outside: Outside, commits: Iterable[str]) -> Outside | Refused:
+def _write(outside: Outside, act: Publish) -> Outside | Refused:
+    """Write the version into the resources themselves, one after the other."""
+    for name, version in act.versions:
+        refused = _why_unwritable(outside.operator, name, dict(act.expects).get(name, ""))
+        if refused is not None:
+            return refused
+        before = _carrier(outside.operator, name)
+        # Who wrote the same version before us still stands behind it, and is the one who would write it again.
+        writer = US if before is None or before.version != version else before.writer
+        note = act.note or (before.note if before is not None else "")
+        written = _carrying(outside.operator, ((name, version),), writer)
+        outside = replace(outside, operator=_noted(written, outside.operator, name, note))
+    return outside
+
+
+def _why_unwritable(operator: OperatorFacts, name: str, expect: str) -> Refused | None:
+    if name.partition("/")[0] not in CARRYING:
+        return Refused(is_stale=False, why=f"{name} carries no driver version that could be written")
+    found = _carrier(operator, name)
+    if found is None:
+        return Refused(is_stale=True, why=f"{name} not found")
+    if expect and expect != found.resource_version:
+        return Refused(is_stale=True, why=f"{name} is not at {expect} any more")
+    return None
+
+
+def _carrier(operator: OperatorFacts, name: str) -> Carrier | None:
+    return next((each for each in operator.carriers if each.name == name), None)
+
+
+def _noted(operator: OperatorFacts, before: OperatorFacts, name: str, note: str) -> OperatorFacts:
+    """The operator with our note on one of its resources, whose version moves if anything of it did."""
+    carriers = tuple(replace(each, note=note) if each.name == name else each for each in operator.carriers)
+    return _moved(replace(operator, carriers=carriers), before, name)
+
+
+def _moved(operator: OperatorFacts, before: OperatorFacts, name: str) -> OperatorFacts:
+    """The operator after a write to a resource: one that changes nothing leaves its version, as the API server does.
+
+    Where nobody counts versions, there is none to move.
+    """
+    if operator == before:
+        return operator
+    carriers = tuple(
+        replace(each, resource_version=str(int(each.resource_version) + 1))
+        if each.name == name and each.resource_version
+        else each
+        for each in operator.carriers
+    )
+    return replace(operator, carriers=carriers)
+
+
+def _revert(outside: Outside, commits: Iterable[str]) -> Outside:
     if _has(outside, PublishStep.REVERT):
         return outside
-    known = dict(outside.undo)
-    for name in commits:
-        if name not in known:
-            return Refused(is_stale=False, why=f"{name} is no commit of this branch")
     # Each commit named the files as it found them; the oldest of these knew them before us.
     before = {name: files for name, files in outside.undo if name in set(commits)}
-    files = next(iter(before.values()), outside.files)
-    return commit(outside, PublishStep.REVERT, files)
+    if not before:
+        return _noted_revert(outside)
+    return commit(outside, PublishStep.REVERT, next(iter(before.values())))
+
+
+def _noted_revert(outside: Outside) -> Outside:
+    """Nothing of ours is there to take back, so the step is done without a commit, at the head as it is."""
+    source = outside.source or SourceFacts(head="c0")
+    return replace(outside, source=replace(source, steps=(*source.steps, (PublishStep.REVERT, source.head))))
 
 
 def _mark_bad(outside: Outside, why: str) -> Outside:
@@ -258,22 +312,34 @@ def _start_probe(outside: Outside, act: StartProbe) -> Outside:
     return replace(outside, measurements=(*outside.measurements, made))
 
 
-def _switch(outside: Outside, resource: str, value: bool) -> Outside:
+def _switch(outside: Outside, act: SetAutoUpgrade) -> Outside | Refused:
     operator = outside.operator
-    if resource == operator.kind and not operator.pools:
-        return replace(outside, operator=replace(operator, is_auto_upgrading=value))
-    pools = tuple(
-        replace(pool, is_auto_upgrading=value) if f"NVIDIADriver/{pool.name}" == resource else pool
-        for pool in operator.pools
-    )
-    return replace(outside, operator=replace(operator, pools=pools))
+    refused = _why_unwritable(operator, act.resource, act.expect)
+    if refused is not None:
+        return refused
+    if act.resource == operator.kind and not operator.pools:
+        after = replace(operator, is_auto_upgrading=act.value)
+    else:
+        pools = tuple(
+            replace(pool, is_auto_upgrading=act.value) if f"NVIDIADriver/{pool.name}" == act.resource else pool
+            for pool in operator.pools
+        )
+        after = replace(operator, pools=pools)
+    return replace(outside, operator=_moved(after, operator, act.resource))
 
 
-def _make_pool(outside: Outside, name: str) -> Outside:
-    if any(pool.name == name for pool in outside.machine_pools):
-        return outside
-    made = MachinePool(name=name, resource_version="1", is_ours=True)
+def _make_pool(outside: Outside, act: MakePool) -> Outside | Refused:
+    if any(pool.name == act.name for pool in outside.machine_pools):
+        return Refused(is_stale=True, why=f"there is a MachineConfigPool {act.name} already")
+    made = MachinePool(name=act.name, resource_version="1", is_ours=outside.rollout in ("", act.rollout))
     return replace(outside, machine_pools=(*outside.machine_pools, made))
+
+
+def _remove_pool(outside: Outside, act: RemovePool) -> Outside | Refused:
+    left = tuple(pool for pool in outside.machine_pools if (pool.name, pool.resource_version) != (act.name, act.expect))
+    if left == outside.machine_pools:
+        return Refused(is_stale=True, why=f"{act.name} is not at {act.expect} any more")
+    return replace(outside, machine_pools=left)
 
 
 def _pause_pool(outside: Outside, act: PausePool) -> Outside | Refused:

@@ -50,7 +50,19 @@ from seatrial.core.snapshot import (
 from seatrial.core.steps import PAUSED
 from seatrial.core.troubles import Symptom
 
-__all__ = ["HEALTHY", "REACTIONS", "Fate", "NodeAct", "Reaction", "Refused", "apply", "new_node", "rebooted", "touched"]
+__all__ = [
+    "HEALTHY",
+    "REACTIONS",
+    "Fate",
+    "NodeAct",
+    "Reaction",
+    "Refused",
+    "apply",
+    "mirrored",
+    "new_node",
+    "rebooted",
+    "touched",
+]
 
 DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."
 """Labels by which the DaemonSets of clients choose their nodes."""
@@ -112,9 +124,9 @@ def apply(node: NodeSeen, act: NodeAct, fate: Fate = HEALTHY) -> NodeSeen | Refu
         case EvictPods(pods=pods):
             return _evict(node, {pod.uid for pod in pods}, fate)
         case AskCheckpoint():
-            return _ask(node, act)
-        case RestartPod(operand=operand, uid=uid):
-            return _restart(node, operand, uid)
+            return _ask(node, act, fate)
+        case RestartPod():
+            return _restart(node, act)
         case RequestMaintenance():
             return _request(node, act)
         case ReleaseMaintenance():
@@ -137,6 +149,12 @@ def _write(node: NodeSeen, act: WriteNodeRecord) -> NodeSeen | Refused:
     return NodeSeen(facts=facts, record=act.record)
 
 
+def mirrored(node: NodeSeen) -> NodeSeen:
+    """The node after a write of ours where no GPU Operator runs: its phase stands under NVIDIA's own key, too."""
+    state = node.record.phase.value if node.record is not None else ""
+    return replace(node, facts=replace(node.facts, nvidia_state=state))
+
+
 def _evict(node: NodeSeen, uids: set[str], fate: Fate) -> NodeSeen | Refused:
     if fate.is_eviction_blocked:
         return Refused(is_stale=False, why="the disruption budget needs every pod it has")
@@ -144,31 +162,37 @@ def _evict(node: NodeSeen, uids: set[str], fate: Fate) -> NodeSeen | Refused:
     return replace(node, facts=replace(node.facts, pods=pods))
 
 
-def _ask(node: NodeSeen, act: AskCheckpoint) -> NodeSeen | Refused:
+def _ask(node: NodeSeen, act: AskCheckpoint, fate: Fate) -> NodeSeen | Refused:
     asked = {pod.uid for pod in act.pods}
-    pods = tuple(replace(pod, checkpoint_asked=act.token) if pod.uid in asked else pod for pod in node.facts.pods)
-    waiting = [pod for pod in pods if pod.uid in asked and pod.checkpoint_saved != act.token]
-    if act.webhook and waiting and pods == node.facts.pods:
-        # A webhook is asked again and again, and says "not yet" until the work is saved.
+    if not act.webhook:
+        pods = tuple(replace(pod, checkpoint_asked=act.token) if pod.uid in asked else pod for pod in node.facts.pods)
+        return replace(node, facts=replace(node.facts, pods=pods))
+    if fate.is_work_unsaved:
+        # A webhook is asked again and again, and says "not yet" until the work is saved; the pods know nothing of it.
         return Refused(is_stale=False, why="the work is not saved yet")
+    pods = tuple(replace(pod, checkpoint_saved=act.token) if pod.uid in asked else pod for pod in node.facts.pods)
     return replace(node, facts=replace(node.facts, pods=pods))
 
 
-def _restart(node: NodeSeen, operand: Operand, uid: str) -> NodeSeen | Refused:
+def _restart(node: NodeSeen, act: RestartPod) -> NodeSeen | Refused:
     facts = node.facts
-    match operand:
+    match act.operand:
         case Operand.DRIVER:
-            if facts.driver is not None and facts.driver.uid == uid:
+            if _is_meant(facts.driver, act) and facts.driver is not None:
                 return replace(node, facts=replace(facts, driver=replace(facts.driver, is_terminating=True)))
         case Operand.VALIDATOR:
-            if facts.validator is not None and facts.validator.uid == uid:
+            if _is_meant(facts.validator, act) and facts.validator is not None:
                 return replace(node, facts=replace(facts, validator=replace(facts.validator, is_terminating=True)))
         case Operand.DRA_PLUGIN:
-            if facts.dra is not None and facts.dra.uid == uid:
+            if _is_meant(facts.dra, act) and facts.dra is not None:
                 return replace(node, facts=replace(facts, dra=replace(facts.dra, is_terminating=True)))
         case _:
-            assert_never(operand)
-    return Refused(is_stale=True, why=f"the {operand} pod is another one by now")
+            assert_never(act.operand)
+    return Refused(is_stale=True, why=f"the {act.operand} pod is another one by now")
+
+
+def _is_meant(found: DriverPod | ValidatorPod | DraPlugin | None, act: RestartPod) -> bool:
+    return found is not None and (found.namespace, found.name, found.uid) == (act.namespace, act.pod, act.uid)
 
 
 def _request(node: NodeSeen, act: RequestMaintenance) -> NodeSeen | Refused:
@@ -194,7 +218,8 @@ def _request(node: NodeSeen, act: RequestMaintenance) -> NodeSeen | Refused:
 
 def _release(node: NodeSeen, act: ReleaseMaintenance) -> NodeSeen | Refused:
     found = node.facts.maintenance
-    if found is None or (found.uid, found.resource_version) != (act.uid, act.resource_version):
+    is_named = found is not None and (found.namespace, found.name) == (act.namespace, act.name)
+    if found is None or not is_named or not _is_as_seen(found, act):
         return Refused(is_stale=True, why="the NodeMaintenance is another one by now")
     version = _next(found.resource_version)
     if act.is_ours:
@@ -202,6 +227,11 @@ def _release(node: NodeSeen, act: ReleaseMaintenance) -> NodeSeen | Refused:
     else:
         released = replace(found, others=act.stay, resource_version=version)
     return replace(node, facts=replace(node.facts, maintenance=released))
+
+
+def _is_as_seen(found: Maintenance, act: ReleaseMaintenance) -> bool:
+    """Our own goes whatever has joined it since; a list of names in somebody else's is written as it was seen."""
+    return found.uid == act.uid if act.is_ours else found.resource_version == act.resource_version
 
 
 def touched(facts: NodeFacts, labels: Mapping[str, str] = MappingProxyType({})) -> NodeFacts:

@@ -15,7 +15,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from seatrial.core.actions import Action, AskCheckpoint, EvictPods, MarkNode, NodeAct, WriteRolloutRecord
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    EvictPods,
+    MarkNode,
+    NodeAct,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
 from seatrial.core.gates import Measurement
 from seatrial.core.intent import Intent
 from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, Pod, RolloutRecord, Snapshot
@@ -23,7 +31,7 @@ from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
+from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply, mirrored
 from seatrial.sim.upgrade_controller import STEERED
 
 
@@ -99,6 +107,8 @@ class World:
         self._event_count = 0
         self._scheduled: set[tuple[str, str, str]] = set()
         self._outcomes: list[Outcome] = []
+        self._saved_at: dict[str, Instant] = {}
+        """By token: when the work is saved that a webhook was asked about."""
         self.watchers: list[Callable[[NodeSeen, NodeSeen], None]] = []
         """Told of every change of a node: what it was, and what it is now."""
         for name in self.nodes:
@@ -187,6 +197,8 @@ class World:
         """Do one act at once."""
         if isinstance(action, WriteRolloutRecord):
             return self._write_rollout(action)
+        if outer.is_bound(action) and action.rollout != self.rollout.name:
+            return Outcome(action=action, result=Result.STALE, detail=f"{action.rollout} is not the rollout at work")
         if not isinstance(action, NodeAct | MarkNode):
             changed = outer.apply(self.outside, action)
             if isinstance(changed, Refused):
@@ -196,14 +208,26 @@ class World:
         node = self.nodes.get(action.node)
         if node is None:
             return Outcome(action=action, result=Result.STALE, detail="no such node")
-        fate = self._fates.get(action.node, HEALTHY)
-        answer = outer.mark(node, action) if isinstance(action, MarkNode) else apply(node, action, fate)
+        answer = outer.mark(node, action) if isinstance(action, MarkNode) else apply(node, action, self._fate(action))
         if isinstance(answer, Refused):
             return _turned_down(action, answer)
+        if isinstance(action, WriteNodeRecord) and not upgrade_controller.is_there(self.outside):
+            answer = mirrored(answer)
         self._set(answer)
         return Outcome(action=action, result=Result.DONE)
 
+    def _fate(self, action: NodeAct) -> Fate:
+        """What is in store for the node of an act; whoever asks a webhook hears of it only when the work is saved."""
+        fate = self._fates.get(action.node, HEALTHY)
+        if not isinstance(action, AskCheckpoint) or not action.webhook:
+            return fate
+        if action.token not in self._saved_at:
+            self._saved_at[action.token] = self.time + self._drawn("work is saved")
+        return replace(fate, is_work_unsaved=fate.is_work_unsaved or self.time < self._saved_at[action.token])
+
     def _write_rollout(self, action: WriteRolloutRecord) -> Outcome:
+        if action.record.name != self.rollout.name:
+            return Outcome(action=action, result=Result.STALE, detail=f"there is no rollout {action.record.name}")
         if action.record.resource_version != self.rollout.resource_version:
             return Outcome(action=action, result=Result.STALE, detail="the ledger was written by somebody else")
         version = str(int(self.rollout.resource_version) + 1)

@@ -1,0 +1,920 @@
+"""Every act and every field of it, as cases: how things stand, the act, and each of its fields said differently.
+
+A field of an act that somebody forgets to execute is a lie that no model test finds: the simulator believes the act. So
+each class of `core/actions.py` has cases here, and each field of it has in one of them another value with which the act
+ends differently, in World and on the API server alike (`varies`). What World has no room for is compared where it lands
+(`lands`). What makes no difference to anybody stands in `SILENT`, with the reason. A new class or field without a case
+fails tests/scenarios/test_acts.py.
+
+Played by tests/e2e/test_act_conformance.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from enum import StrEnum
+from typing import Any, Final, Protocol, TypeAlias, get_args
+
+from seatrial.adapters.kube import keys
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    Operand,
+    PauseClients,
+    PausePool,
+    Promote,
+    Publish,
+    ReleaseMaintenance,
+    RemovePool,
+    Request,
+    RequestMaintenance,
+    RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+    Uncordon,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
+from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase, Turn, Via
+from seatrial.core.gates import Gate, GateResult, Verdict
+from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.selectors import Selector
+from seatrial.core.snapshot import (
+    Admission,
+    GpuOffer,
+    Maintenance,
+    NodePhase,
+    NodeRecord,
+    Pod,
+    Rebuff,
+    RolloutRecord,
+    Snapshot,
+    Summary,
+    Told,
+)
+from tests.builders import NEW, OLD
+from tests.scenarios.two_stages import Build
+
+FIRST, SECOND = "act-1", "act-2"
+"""The nodes; acts are about the first."""
+NAMESPACE, ELSEWHERE = "act-users", "act-others"
+POLICY, DRIVER = "ClusterPolicy/act-policy", "NVIDIADriver/act-driver"
+"""Names of resources that own drivers."""
+FILE: Final = "ClusterPolicy/gpu"
+"""The one in the repository's file."""
+OUTDATED: Final = "1"
+"""A version that every object has left behind."""
+OURS, THEIRS, THIRD = "seatrial.dev", "nvidia.network.operator", "third.example"
+CLIENT: Final = "nvidia.com/gpu.deploy.client"
+WEBHOOK: Final = "http://webhook.invalid"
+"""Stands for the address of the stage's own."""
+
+# ── how things stand ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Sitter(StrEnum):
+    """Whose pod is on the first node."""
+
+    DRIVER = "driver"
+    VALIDATOR = "validator"
+    PLUGIN = "plugin"
+    SAVER = "saver"
+    """Holds a GPU, and offers to save its work."""
+    SERVICE = "service"
+    """Holds a GPU."""
+
+
+class Requestors(StrEnum):
+    """Who has asked for the maintenance of the first node."""
+
+    US = "us"
+    THEM = "them"
+    ALL = "all"
+    """They, and later a third and we."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How things stand before the act; what is not named is not there."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    is_cordoned: bool = False
+    sitters: tuple[Sitter, ...] = ()
+    is_guarded: bool = False
+    """A disruption budget allows nobody to be evicted."""
+    is_unsaved: bool = False
+    """The webhook says that the work is not saved yet."""
+    requestors: Requestors | None = None
+    policy: str = ""
+    """The version that the ClusterPolicy carries."""
+    driver: str = ""
+    """The version that the NVIDIADriver carries."""
+    pools: tuple[str, ...] = ()
+    """MachineConfigPools of other people."""
+    has_repository: bool = False
+    before: tuple[Build, ...] = ()
+    """What we did already, on both stages."""
+
+
+PLAIN: Final = Setting()
+
+
+class Look(Protocol):
+    """Where acts land, beyond what the observer tells."""
+
+    async def stored(self, path: str) -> dict[str, Any]:
+        """An object as the API server has it."""
+        ...
+
+    def message(self) -> str:
+        """The text of the newest commit."""
+        ...
+
+    def asked(self) -> list[dict[str, Any]]:
+        """What the webhook was sent, the newest last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """A field that neither World nor the observer has room for: what it says, and where that is found."""
+
+    says: Callable[[Any], object]
+    """Of the act."""
+    found: Callable[[Look, Any], Awaitable[object]]
+
+
+Other: TypeAlias = Callable[[Any, Snapshot], Action] | str | int | bool | tuple[Any, ...] | object
+"""Another value for a field; or, where fields belong together, another act."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One act, and its fields said differently."""
+
+    name: str
+    kind: type
+    act: Build
+    setting: Setting = PLAIN
+    varies: Mapping[str, Other] = field(default_factory=dict)
+    lands: Mapping[str, Landing] = field(default_factory=dict)
+    """By field."""
+    is_repeated: bool = True
+    """Whether the same act is tried a second time. An eviction is not: for a pod that is on its way out the server
+    takes ten seconds to answer, and core asks for none."""
+
+    def built(self, other: str = "") -> Build:
+        """Makes the act, with one field said differently where one is named."""
+        if not other:
+            return self.act
+
+        def build(seen: Snapshot) -> Action:
+            act, value = self.act(seen), self.varies[other]
+            if callable(value):
+                varied: Action = value(act, seen)
+                return varied
+            return replace(act, **{other: value})  # type: ignore[arg-type]
+
+        return build
+
+
+def classes() -> tuple[type, ...]:
+    """Every class of the union of acts."""
+    return get_args(Action)
+
+
+def covered(cases: Iterable[Case]) -> set[tuple[str, str]]:
+    """The fields of acts that have a case, by the names of class and field."""
+    return {(case.kind.__name__, name) for case in cases for name in {*case.varies, *case.lands}}
+
+
+def unsaid(value: object, place: str = "") -> list[str]:
+    """The fields of a value, and of whatever it is made of, that say what they would say anyway."""
+    if isinstance(value, tuple):
+        return [line for number, each in enumerate(value) for line in unsaid(each, f"{place}[{number}]")]
+    if not is_dataclass(value) or isinstance(value, type):
+        return []
+    found = []
+    for each in fields(value):
+        inner, here = getattr(value, each.name), f"{place}.{each.name}".lstrip(".")
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        found += [here] if inner == default else unsaid(inner, here)
+    return found
+
+
+# ── what is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+AT: Final = 1_790_000_000.125
+"""To the millisecond, as we write times."""
+RECORD: Final = NodeRecord(
+    phase=NodePhase.POD_DELETION_REQUIRED,
+    attempt=2,
+    entered_at=AT,
+    is_cordon_ours=True,
+    reason="eviction-timeout",
+    trouble="module-in-use",
+    failed_revision="abc",
+    failures=1,
+    old_pod="driver-1",
+    is_requested=True,
+    is_restart_only=True,
+    is_saving=True,
+    before=GpuOffer(
+        resources=(("nvidia.com/gpu", 8),),
+        mig_config="all-1g.10gb",
+        runtime_handlers=("nvidia",),
+        has_dra_plugin=True,
+        has_slices=True,
+    ),
+    paused=((CLIENT, "true"),),
+)
+"""Every field says something."""
+LEDGER: Final = RolloutRecord(
+    name="",
+    resource_version="",
+    admitted=(Admission(node=FIRST, attempt=2),),
+    summary=Summary(
+        state="progressing",
+        counts=(("upgrade-done", 1),),
+        holds=(("paused", 2),),
+        told=(Told(code="paused", why="It is paused.", next_step="Resume it.", until=AT + 60),),
+    ),
+    summarised_at=AT,
+    lost_gpu_seconds=12.5,
+    rebuffs=((FIRST, Rebuff(at=AT, count=3, code="failed", detail="denied")),),
+    attentive_since=AT - 1,
+    campaign=CampaignRecord(
+        phase=RolloutPhase.PAUSED,
+        entered_at=AT,
+        paused_in=RolloutPhase.WAVING,
+        mode=Mode.DELEGATED,
+        canaries=(FIRST,),
+        baseline=((POLICY, OLD.version),),
+        wave=2,
+        settled_at=AT - 2,
+        is_forgetting=True,
+        gates=(GateResult(gate="nccl", node=FIRST, round=2, verdict=Verdict.FAILED, detail="3 % slower", at=AT - 3),),
+        round=2,
+        round_at=AT - 4,
+        baked_seconds=7200.5,
+        baked_until=AT - 5,
+        tag_base="v2026-10-stable",
+        date="2026-10-01",
+        why="gate nccl failed",
+        history=(Turn(phase=RolloutPhase.PROPOSED, at=AT - 6, why="begun"),),
+    ),
+)
+"""Every field says something, but for the two that name the rollout as it is."""
+GATE: Final = Gate(
+    name="nccl", image="example.invalid/nccl:1", command=("all_reduce", "-b"), gpus=2, timeout_seconds=30.0
+)
+EMPTYING: Final = Policy(
+    limits=Limits(parallel_max=3, unavailable_max=Share(amount=30, is_percent=True)),
+    jobs=JobWait(selector=Selector.parse("kind=job"), timeout_seconds=5.0),
+    eviction=Eviction(force=True, delete_empty_dir=True, timeout_seconds=7.0),
+    drain=Drain(
+        is_enabled=True,
+        selector=Selector.parse("app=web"),
+        rules=Eviction(force=True, delete_empty_dir=True, timeout_seconds=9.0),
+    ),
+)
+WITHOUT_DRAIN: Final = replace(EMPTYING, drain=Drain())
+SAID: Final[Mapping[str, object]] = {
+    "the record of a node": RECORD,
+    "the record of a rollout": LEDGER,
+    "a gate": GATE,
+    "a policy": EMPTYING,
+}
+"""Values with many fields, all of which have to say something: one that is new and says nothing is seen by nobody."""
+
+
+# ── what is seen ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def version(seen: Snapshot, name: str = FIRST) -> str:
+    return seen.nodes[name].facts.resource_version
+
+
+def pod(seen: Snapshot, sitter: Sitter) -> Pod:
+    return next(pod for pod in seen.nodes[FIRST].facts.pods if pod.name.startswith(sitter))
+
+
+def held(seen: Snapshot) -> Maintenance:
+    found = seen.nodes[FIRST].facts.maintenance
+    assert found is not None
+    return found
+
+
+def carrier(seen: Snapshot, name: str = POLICY) -> str:
+    return next(each.resource_version for each in seen.operator.carriers if each.name == name)
+
+
+def pool(seen: Snapshot, name: str) -> str:
+    return next(each.resource_version for each in seen.machine_pools if each.name == name)
+
+
+# ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ASKED: Final = {
+    keys.REQUESTED_ANNOTATION: "true",
+    keys.SAFE_LOAD_ANNOTATION: "true",
+    keys.ACCEPT_LOSS_ANNOTATION: "true",
+}
+"""Somebody asks for everything that can be asked for."""
+
+
+def writing(kind: type[WriteNodeRecord], *, policy: str = "", is_cordoned: bool = False) -> Case:
+    """The case of a write that opens a phase; all four kinds have the same fields."""
+
+    def act(seen: Snapshot) -> Action:
+        return kind(
+            node=FIRST,
+            record=RECORD,
+            expect=version(seen),
+            labels=((CLIENT, "paused-for-driver-upgrade"),),
+            answers=tuple(Request),
+        )
+
+    setting = Setting(labels={CLIENT: "true"}, annotations=ASKED, is_cordoned=is_cordoned, policy=policy)
+    varies: dict[str, Other] = {
+        "node": SECOND,
+        "record": replace(RECORD, phase=NodePhase.UPGRADE_DONE, before=None, paused=()),
+        "expect": OUTDATED,
+        "labels": (),
+        "answers": (Request.SAFE_LOAD,),
+    }
+    beside = " beside an operator" if policy else ""
+    return Case(name=f"{kind.__name__}{beside}", kind=kind, act=act, setting=setting, varies=varies)
+
+
+def marking(name: str, *, is_set: bool | None, setting: Setting, **varies: Other) -> Case:
+    """The case of a campaign's marks on a node."""
+
+    def act(seen: Snapshot) -> Action:
+        return MarkNode(
+            node=FIRST,
+            rollout=seen.rollout.name,
+            expect=version(seen),
+            canary=is_set,
+            skip=is_set,
+            is_retry=is_set is not True,
+        )
+
+    return Case(name=name, kind=MarkNode, act=act, setting=setting, varies=varies)
+
+
+FAILED: Final = {keys.NVIDIA_STATE_LABEL: "upgrade-failed"}
+
+NODE_CASES: Final = (
+    writing(WriteNodeRecord),
+    writing(WriteNodeRecord, policy=OLD.version),
+    writing(Cordon),
+    writing(Uncordon, is_cordoned=True),
+    writing(PauseClients),
+    marking(
+        "MarkNode sets",
+        is_set=True,
+        setting=Setting(labels=FAILED, policy=OLD.version),
+        node=SECOND,
+        rollout="autumn",
+        expect=OUTDATED,
+        canary=None,
+        skip=None,
+        is_retry=True,
+    ),
+    marking(
+        "MarkNode takes away, and asks for another try",
+        is_set=False,
+        setting=Setting(
+            labels={**FAILED, keys.CANARY_LABEL: "spring", keys.SKIP_LABEL: "true"},
+            annotations={keys.SKIPPED_BY_ANNOTATION: "spring"},
+            policy=OLD.version,
+        ),
+        expect=OUTDATED,
+        canary=None,
+        skip=None,
+        is_retry=False,
+    ),
+)
+
+
+# ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+BOTH: Final = (Sitter.SAVER, Sitter.SERVICE)
+
+
+def asking(name: str, *, webhook: str, setting: Setting, **varies: Other) -> Case:
+    def act(seen: Snapshot) -> Action:
+        return AskCheckpoint(
+            node=FIRST, attempt=1, pods=(pod(seen, Sitter.SAVER),), token="spring.act-1.1", webhook=webhook
+        )
+
+    if "webhook_" in varies:
+        varies["webhook"] = varies.pop("webhook_")
+    if webhook:
+        varies["node"] = lambda act, _: replace(act, node=SECOND, pods=())
+    lands = {"node": Landing(says=lambda act: act.node, found=_asked_about)} if webhook else {}
+    return Case(name=name, kind=AskCheckpoint, act=act, setting=setting, varies=varies, lands=lands)
+
+
+async def _asked_about(look: Look, _act: AskCheckpoint) -> object:
+    return look.asked()[-1]["node"]
+
+
+def restarting(operand: Operand, sitter: Sitter, other: Operand) -> Case:
+    def act(seen: Snapshot) -> Action:
+        return _restart(seen, operand)
+
+    varies: dict[str, Other] = {
+        "operand": lambda _, seen: _restart(seen, other),
+        "namespace": ELSEWHERE,
+        "pod": "nobody",
+        "uid": "another",
+    }
+    return Case(
+        name=f"RestartPod of the {sitter}",
+        kind=RestartPod,
+        act=act,
+        setting=Setting(sitters=(Sitter.DRIVER, Sitter.VALIDATOR, Sitter.PLUGIN)),
+        varies=varies,
+    )
+
+
+def _restart(seen: Snapshot, operand: Operand) -> RestartPod:
+    facts = seen.nodes[FIRST].facts
+    found = {Operand.DRIVER: facts.driver, Operand.VALIDATOR: facts.validator, Operand.DRA_PLUGIN: facts.dra}[operand]
+    assert found is not None
+    return RestartPod(node=FIRST, attempt=1, operand=operand, namespace=found.namespace, pod=found.name, uid=found.uid)
+
+
+def _evict(seen: Snapshot) -> Action:
+    return EvictPods(node=FIRST, attempt=1, pods=(pod(seen, Sitter.SAVER), pod(seen, Sitter.SERVICE)))
+
+
+def _about(act: Any, *pods: Pod) -> Action:
+    """The same act about these pods."""
+    changed: Action = replace(act, pods=pods)
+    return changed
+
+
+def _one(act: Any, _seen: Snapshot) -> Action:
+    return _about(act, act.pods[0])
+
+
+def _gone(act: Any, _seen: Snapshot) -> Action:
+    return _about(act, replace(act.pods[0], name="gone", uid="gone"))
+
+
+def _another(act: Any, _seen: Snapshot) -> Action:
+    return _about(act, replace(act.pods[0], uid="another"))
+
+
+def _service(act: Any, seen: Snapshot) -> Action:
+    return _about(act, pod(seen, Sitter.SERVICE))
+
+
+POD_CASES: Final = (
+    asking(
+        "AskCheckpoint by annotation",
+        webhook="",
+        setting=Setting(sitters=BOTH),
+        pods=_service,
+        token="spring.act-1.2",
+        webhook_=WEBHOOK,
+    ),
+    asking("AskCheckpoint of a pod that is another by now", webhook="", setting=Setting(sitters=BOTH), pods=_another),
+    asking(
+        "AskCheckpoint through a webhook", webhook=WEBHOOK, setting=Setting(sitters=BOTH), pods=_service, webhook_=""
+    ),
+    asking(
+        "AskCheckpoint through a webhook that says not yet",
+        webhook=WEBHOOK,
+        setting=Setting(sitters=BOTH, is_unsaved=True),
+        pods=_service,
+    ),
+    Case(
+        name="EvictPods",
+        kind=EvictPods,
+        act=_evict,
+        setting=Setting(sitters=BOTH),
+        varies={"pods": _one},
+        is_repeated=False,
+    ),
+    Case(
+        name="EvictPods that are gone",
+        kind=EvictPods,
+        act=_evict,
+        setting=Setting(sitters=BOTH),
+        varies={"pods": _gone},
+        is_repeated=False,
+    ),
+    Case(
+        name="EvictPods against a budget",
+        kind=EvictPods,
+        act=_evict,
+        setting=Setting(sitters=BOTH, is_guarded=True),
+        varies={"pods": _one},
+    ),
+    restarting(Operand.DRIVER, Sitter.DRIVER, Operand.VALIDATOR),
+    restarting(Operand.VALIDATOR, Sitter.VALIDATOR, Operand.DRA_PLUGIN),
+    restarting(Operand.DRA_PLUGIN, Sitter.PLUGIN, Operand.DRIVER),
+)
+
+
+# ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _request(seen: Snapshot, joins: str = "") -> RequestMaintenance:
+    return RequestMaintenance(
+        node=FIRST,
+        attempt=1,
+        namespace=NAMESPACE,
+        name=held(seen).name if joins else f"ours-{FIRST}",
+        requestor=OURS,
+        policy=EMPTYING,
+        joins=joins,
+    )
+
+
+async def _drained(look: Look, act: RequestMaintenance) -> object:
+    spec = (await look.stored(f"{keys.maintenances_path(act.namespace)}/{act.name}"))["spec"]
+    drain, jobs = spec["drainSpec"], spec["waitForPodCompletion"]
+    return {
+        "everybody": drain.get("podSelector"),
+        "filters": len(drain.get("podEvictionFilters", ())),
+        "force": drain["force"],
+        "deleteEmptyDir": drain["deleteEmptyDir"],
+        "timeoutSeconds": drain["timeoutSeconds"],
+        "jobs": (jobs["podSelector"], jobs["timeoutSeconds"]),
+    }
+
+
+def _draining(act: RequestMaintenance) -> object:
+    policy = act.policy
+    rules = policy.drain.rules if policy.drain.is_enabled else policy.eviction
+    return {
+        "everybody": str(policy.drain.selector) if policy.drain.is_enabled else None,
+        "filters": 0 if policy.drain.is_enabled else 2,
+        "force": rules.force,
+        "deleteEmptyDir": rules.delete_empty_dir,
+        "timeoutSeconds": rules.timeout_seconds,
+        "jobs": (str(policy.jobs.selector), policy.jobs.timeout_seconds),
+    }
+
+
+def _release(seen: Snapshot, *, is_ours: bool, stay: tuple[str, ...] = ()) -> ReleaseMaintenance:
+    found = held(seen)
+    return ReleaseMaintenance(
+        node=FIRST,
+        attempt=1,
+        namespace=found.namespace,
+        name=found.name,
+        requestor=OURS,
+        uid=found.uid,
+        resource_version=found.resource_version,
+        is_ours=is_ours,
+        stay=stay,
+    )
+
+
+MAINTENANCE_CASES: Final = (
+    Case(
+        name="RequestMaintenance",
+        kind=RequestMaintenance,
+        act=_request,
+        varies={
+            "node": SECOND,
+            "namespace": ELSEWHERE,
+            "name": "another-name",
+            "requestor": THIRD,
+            "policy": WITHOUT_DRAIN,
+            "joins": OUTDATED,
+        },
+        lands={"policy": Landing(says=_draining, found=_drained)},
+    ),
+    Case(
+        name="RequestMaintenance where there is one of this name",
+        kind=RequestMaintenance,
+        act=lambda seen: replace(_request(seen), name=held(seen).name),
+        setting=Setting(requestors=Requestors.US),
+        varies={"name": "another-name"},
+    ),
+    Case(
+        name="RequestMaintenance joins",
+        kind=RequestMaintenance,
+        act=lambda seen: _request(seen, held(seen).resource_version),
+        setting=Setting(requestors=Requestors.THEM),
+        varies={"requestor": THIRD, "joins": OUTDATED, "name": "another-name"},
+    ),
+    Case(
+        name="ReleaseMaintenance of our own",
+        kind=ReleaseMaintenance,
+        act=lambda seen: _release(seen, is_ours=True),
+        setting=Setting(requestors=Requestors.US),
+        varies={"namespace": ELSEWHERE, "name": "another-name", "uid": "another", "is_ours": False},
+    ),
+    Case(
+        name="ReleaseMaintenance of our own that has changed since",
+        kind=ReleaseMaintenance,
+        act=lambda seen: replace(_release(seen, is_ours=True), resource_version=OUTDATED),
+        setting=Setting(requestors=Requestors.US),
+        varies={"uid": "another"},
+    ),
+    Case(
+        name="ReleaseMaintenance of theirs",
+        kind=ReleaseMaintenance,
+        act=lambda seen: _release(seen, is_ours=False, stay=(THIRD,)),
+        setting=Setting(requestors=Requestors.ALL),
+        varies={"namespace": ELSEWHERE, "name": "another-name", "resource_version": OUTDATED, "stay": ()},
+    ),
+)
+
+
+# ── the rollout ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _ledger(seen: Snapshot) -> WriteRolloutRecord:
+    record = replace(LEDGER, name=seen.rollout.name, resource_version=seen.rollout.resource_version)
+    return WriteRolloutRecord(record=record)
+
+
+def _probe(seen: Snapshot) -> StartProbe:
+    return StartProbe(rollout=seen.rollout.name, gate=GATE, node=FIRST, round=2, attempt=1)
+
+
+async def _job(look: Look, _act: StartProbe) -> object:
+    (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
+    spec = job["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    return {
+        "image": container["image"],
+        "command": container.get("command"),
+        "gpus": container["resources"].get("limits"),
+        "seconds": spec["activeDeadlineSeconds"],
+    }
+
+
+def _measuring(act: StartProbe) -> object:
+    gate = act.gate
+    return {
+        "image": gate.image,
+        "command": list(gate.command) or None,
+        "gpus": {"nvidia.com/gpu": str(gate.gpus)} if gate.gpus else None,
+        "seconds": gate.timeout_seconds,
+    }
+
+
+ROLLOUT_CASES: Final = (
+    Case(
+        name="WriteRolloutRecord",
+        kind=WriteRolloutRecord,
+        act=_ledger,
+        varies={"record": lambda act, _: replace(act, record=replace(act.record, campaign=None, summary=None))},
+    ),
+    Case(
+        name="WriteRolloutRecord at an old version",
+        kind=WriteRolloutRecord,
+        act=_ledger,
+        varies={"record": lambda act, _: replace(act, record=replace(act.record, resource_version=OUTDATED))},
+    ),
+    Case(
+        name="WriteRolloutRecord of another rollout",
+        kind=WriteRolloutRecord,
+        act=_ledger,
+        varies={"record": lambda act, _: replace(act, record=replace(act.record, name="nobody"))},
+    ),
+    Case(
+        name="StartProbe",
+        kind=StartProbe,
+        act=_probe,
+        varies={
+            "rollout": "nobody",
+            "gate": Gate(name="smoke", image="example.invalid/smoke:2", gpus=0, timeout_seconds=60.0),
+            "node": SECOND,
+            "round": 3,
+            "attempt": 2,
+        },
+        lands={"gate": Landing(says=_measuring, found=_job)},
+    ),
+)
+
+
+# ── versions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NOTE: Final = "spring/canary"
+
+
+def _publish(seen: Snapshot, new: str = NEW.version) -> Publish:
+    return Publish(
+        rollout=seen.rollout.name,
+        step=PublishStep.CANARY,
+        versions=((POLICY, new),),
+        via=Via.DIRECT,
+        expects=((POLICY, carrier(seen)),),
+        note=NOTE,
+    )
+
+
+def _switch(seen: Snapshot) -> Action:
+    return SetAutoUpgrade(rollout=seen.rollout.name, resource=POLICY, value=True, expect=carrier(seen))
+
+
+CARRIED: Final = Setting(policy=OLD.version, driver=OLD.version)
+
+VERSION_CASES: Final = (
+    Case(
+        name="Publish into a resource",
+        kind=Publish,
+        act=_publish,
+        setting=CARRIED,
+        varies={
+            "versions": ((POLICY, NEW.version), (DRIVER, NEW.version)),
+            "expects": ((POLICY, OUTDATED),),
+            "note": "",
+        },
+    ),
+    Case(
+        name="Publish what is there already",
+        kind=Publish,
+        act=lambda seen: _publish(seen, OLD.version),
+        setting=CARRIED,
+        varies={"expects": ()},
+    ),
+    Case(
+        name="Publish into nothing",
+        kind=Publish,
+        act=lambda seen: replace(_publish(seen), versions=(("ClusterPolicy/gone", NEW.version),), expects=()),
+        setting=CARRIED,
+        varies={"versions": (("DaemonSet/driver", NEW.version),)},
+    ),
+    Case(
+        name="SetAutoUpgrade",
+        kind=SetAutoUpgrade,
+        act=_switch,
+        setting=Setting(policy=OLD.version),
+        varies={"resource": "ClusterPolicy/gone", "value": False, "expect": OUTDATED},
+    ),
+)
+
+
+# ── pools of machines ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _make_pool(seen: Snapshot) -> Action:
+    return MakePool(rollout=seen.rollout.name, name="act-canary")
+
+
+POOL_CASES: Final = (
+    Case(
+        name="MakePool",
+        kind=MakePool,
+        act=_make_pool,
+        setting=Setting(pools=("act-worker",)),
+        varies={"rollout": "autumn", "name": "act-other"},
+    ),
+    Case(
+        name="MakePool where there is one of this name",
+        kind=MakePool,
+        act=lambda seen: MakePool(rollout=seen.rollout.name, name="act-worker"),
+        setting=Setting(pools=("act-worker",)),
+        varies={"name": "act-other"},
+    ),
+    Case(
+        name="RemovePool",
+        kind=RemovePool,
+        act=lambda seen: RemovePool(rollout=seen.rollout.name, name="act-canary", expect=pool(seen, "act-canary")),
+        setting=Setting(pools=("act-worker",), before=(_make_pool,)),
+        varies={"name": "act-gone", "expect": OUTDATED},
+    ),
+    Case(
+        name="PausePool",
+        kind=PausePool,
+        act=lambda seen: PausePool(
+            rollout=seen.rollout.name, name="act-worker", value=True, expect=pool(seen, "act-worker")
+        ),
+        setting=Setting(pools=("act-worker", "act-other")),
+        varies={"rollout": "autumn", "name": "act-other", "value": False, "expect": OUTDATED},
+    ),
+    Case(
+        name="PausePool that is gone",
+        kind=PausePool,
+        act=lambda seen: PausePool(rollout=seen.rollout.name, name="act-gone", value=True, expect=OUTDATED),
+        setting=Setting(pools=("act-worker",)),
+        varies={
+            "name": lambda act, seen: replace(act, name="act-worker", expect=pool(seen, "act-worker")),
+        },
+    ),
+)
+
+
+# ── the repository ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _commit(seen: Snapshot) -> Publish:
+    versions = ((FILE, NEW.version),)
+    return Publish(rollout=seen.rollout.name, step=PublishStep.CANARY, versions=versions, via=Via.GIT)
+
+
+def _revert(seen: Snapshot) -> RevertCommits:
+    commit = seen.source.commit_of(PublishStep.CANARY) if seen.source is not None else ""
+    return RevertCommits(rollout=seen.rollout.name, commits=(commit,), why="gate nccl failed: 3 % slower")
+
+
+def _bad(seen: Snapshot) -> Action:
+    return MarkBad(rollout=seen.rollout.name, why="gate nccl failed: 3 % slower")
+
+
+def _promote(seen: Snapshot) -> Action:
+    return Promote(rollout=seen.rollout.name, date="2026-10-01", tag_base="v2026-10-stable")
+
+
+def _said_in_commit(opening: str) -> Callable[[Look, Any], Awaitable[object]]:
+    async def found(look: Look, _act: Any) -> object:
+        line = next((line for line in look.message().splitlines() if line.startswith(opening)), "")
+        return f"{line.partition('. ')[0].rstrip('.')}."
+
+    return found
+
+
+IN_GIT: Final = Setting(has_repository=True)
+WITH_CANARY: Final = Setting(has_repository=True, before=(_commit,))
+
+REPOSITORY_CASES: Final = (
+    Case(
+        name="Publish by a commit",
+        kind=Publish,
+        act=_commit,
+        setting=IN_GIT,
+        varies={"rollout": "nobody", "step": PublishStep.FLEET, "versions": ((FILE, "590.48.01"),), "via": Via.DIRECT},
+    ),
+    Case(
+        name="Publish by a commit what is there already",
+        kind=Publish,
+        act=lambda seen: replace(_commit(seen), versions=((FILE, OLD.version),)),
+        setting=IN_GIT,
+        varies={"versions": ((FILE, NEW.version),)},
+    ),
+    Case(
+        name="RevertCommits",
+        kind=RevertCommits,
+        act=_revert,
+        setting=WITH_CANARY,
+        varies={"rollout": "nobody", "commits": ("0" * 40,), "why": "somebody said so"},
+        lands={"why": Landing(says=lambda act: f"Taken back: {act.why}.", found=_said_in_commit("Taken back"))},
+    ),
+    Case(
+        name="MarkBad",
+        kind=MarkBad,
+        act=_bad,
+        setting=WITH_CANARY,
+        varies={"rollout": "nobody", "why": "somebody said so"},
+    ),
+    Case(
+        name="Promote",
+        kind=Promote,
+        act=_promote,
+        setting=WITH_CANARY,
+        varies={"rollout": "nobody", "date": "2026-11-02", "tag_base": "v2026-11-stable"},
+        lands={
+            "date": Landing(
+                says=lambda act: f"The last wave was over on {act.date}.", found=_said_in_commit("The last wave")
+            )
+        },
+    ),
+)
+
+
+CASES: Final = (
+    *NODE_CASES,
+    *POD_CASES,
+    *MAINTENANCE_CASES,
+    *ROLLOUT_CASES,
+    *VERSION_CASES,
+    *POOL_CASES,
+    *REPOSITORY_CASES,
+)
+
+_ID: Final = "it is part of the act's id, by which an act is found again, and of nothing else"
+_PLACE: Final = "the pods are named one by one; it says under whose name the act is told and counted"
+SILENT: Final[Mapping[tuple[str, str], str]] = {
+    ("AskCheckpoint", "attempt"): _ID,
+    ("EvictPods", "attempt"): _ID,
+    ("RestartPod", "attempt"): _ID,
+    ("RequestMaintenance", "attempt"): _ID,
+    ("ReleaseMaintenance", "attempt"): _ID,
+    ("EvictPods", "node"): _PLACE,
+    ("RestartPod", "node"): _PLACE,
+    ("ReleaseMaintenance", "node"): "the maintenance is named by namespace, name and uid",
+    ("ReleaseMaintenance", "requestor"): "who stays is named in `stay`; who leaves is told to people",
+    ("SetAutoUpgrade", "rollout"): _ID,
+    ("RemovePool", "rollout"): _ID,
+}
+"""Fields that change nothing, in World or in a cluster, and why that is right."""
