@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
+from seatrial.adapters.git.addresses import Permit, Permits
 from seatrial.adapters.http import webhook
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors, keys, models
@@ -364,7 +365,7 @@ async def opened(
         )
         keeper = Keeper(
             client,
-            GitSettings(folder=folder / f"{rollout}-clones"),
+            GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))])),
             current=observer.current_rollout,
             standing=lambda: _standing(observer),
             on_change=observer.poke,

@@ -114,7 +114,7 @@ def _without(*path: str) -> Callable[[Any], Any]:
     def forgets(patch: Any) -> Any:
         inner = patch
         for key in path[:-1]:
-            inner = inner[1]["value"] if key == "status" else inner[key]
+            inner = inner[key]
         del inner[path[-1]]
         return patch
 

@@ -42,7 +42,17 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase, Turn, Via
+from seatrial.core.campaign import (
+    CampaignRecord,
+    GitPlace,
+    Mode,
+    Places,
+    PublishStep,
+    RolloutPhase,
+    Turn,
+    Via,
+    Watched,
+)
 from seatrial.core.gates import Gate, GateResult, Verdict
 from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.selectors import Selector
@@ -214,6 +224,13 @@ def unsaid(value: object, place: str = "") -> list[str]:
 
 AT: Final = 1_790_000_000.125
 """To the millisecond, as we write times."""
+OFFER: Final = GpuOffer(
+    resources=(("nvidia.com/gpu", 8),),
+    mig_config="all-1g.10gb",
+    runtime_handlers=("nvidia",),
+    has_dra_plugin=True,
+    has_slices=True,
+)
 RECORD: Final = NodeRecord(
     phase=NodePhase.POD_DELETION_REQUIRED,
     attempt=2,
@@ -227,13 +244,7 @@ RECORD: Final = NodeRecord(
     is_requested=True,
     is_restart_only=True,
     is_saving=True,
-    before=GpuOffer(
-        resources=(("nvidia.com/gpu", 8),),
-        mig_config="all-1g.10gb",
-        runtime_handlers=("nvidia",),
-        has_dra_plugin=True,
-        has_slices=True,
-    ),
+    before=OFFER,
     paused=((CLIENT, "true"),),
 )
 """Every field says something."""
@@ -258,14 +269,46 @@ LEDGER: Final = RolloutRecord(
         mode=Mode.DELEGATED,
         canaries=(FIRST,),
         baseline=((POLICY, OLD.version),),
+        places=Places(
+            matrix=GitPlace(url="https://git.example/fleet", branch="main", path="matrix.yaml"),
+            published=GitPlace(url="https://git.example/fleet", branch="live", path="gpu.yaml"),
+        ),
         wave=2,
         settled_at=AT - 2,
+        pull_round=3,
+        unpulled_at=AT - 7,
         is_forgetting=True,
-        gates=(GateResult(gate="nccl", node=FIRST, round=2, verdict=Verdict.FAILED, detail="3 % slower", at=AT - 3),),
+        gates=(
+            GateResult(
+                gate="nccl",
+                node=FIRST,
+                round=2,
+                verdict=Verdict.FAILED,
+                detail="3 % slower",
+                at=AT - 3,
+                asked="0123456789ab",
+            ),
+        ),
         round=2,
         round_at=AT - 4,
         baked_seconds=7200.5,
         baked_until=AT - 5,
+        watched=(
+            Watched(
+                node=FIRST,
+                before=OFFER,
+                boot_id="boot-1",
+                ready_at=AT - 8,
+                driver="driver-1",
+                started_at=AT - 9,
+                loaded_at=AT - 10,
+                lack="validator-not-ready",
+            ),
+        ),
+        well_since=AT - 11,
+        unwell_since=AT - 12,
+        setback="act-1 was rebooted",
+        bake_asked_seconds=3600.5,
         tag_base="v2026-10-stable",
         date="2026-10-01",
         why="gate nccl failed",

@@ -32,9 +32,9 @@ from seatrial.sim.world import DELAYS, Delay, World
 
 # ── what is compared ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-DROPPED: Final = frozenset({"resource_version", "since"})
-"""Versions count differently on every server, and the source's `since` is when somebody looked. That a write moves the
-version is seen all the same: the same act again is refused on both stages."""
+DROPPED: Final = frozenset({"resource_version", "since", "seen_at", "every_seconds"})
+"""Versions count differently on every server, and a source says when it was looked at. That a write moves the version
+is seen all the same: the same act again is refused on both stages."""
 TOLD_BY_FACTS: Final = frozenset({keys.STATE_LABEL, keys.NVIDIA_STATE_LABEL, keys.CANARY_LABEL, keys.SKIP_LABEL})
 """Labels that are facts of their own; World keeps the facts, and not the labels they are read from."""
 NEW: Final = "a new one"
