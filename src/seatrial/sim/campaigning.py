@@ -132,7 +132,7 @@ def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) 
     passed = {
         (each.gate, each.node)
         for each in outside.measurements
-        if each.verdict is Verdict.PASSED and each.round == record.round
+        if each.verdict is Verdict.PASSED and each.round == _last_round(record, outside)
     }
     asked = [(gate.name, node) for gate in campaign.gates for node in record.canaries]
     missing = [f"{gate} on {node}" for gate, node in asked if (gate, node) not in passed]
@@ -141,6 +141,12 @@ def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) 
     if record.baked_seconds < campaign.bake.seconds:
         return f"the campaign is {record.phase} after {record.baked_seconds:g} s of bake"
     return None
+
+
+def _last_round(record: CampaignRecord, outside: Outside) -> int:
+    """The last round that anything is known of: after a pause a new one is asked before anybody else starts."""
+    ended = (each.round for each in outside.measurements if each.verdict is not Verdict.PENDING)
+    return max((number for number in ended if number <= record.round), default=record.round)
 
 
 def _why_twice(outside: Outside) -> str | None:
