@@ -119,6 +119,9 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     "version reverted": _happening("The old version is published again, and meant.", 0.004),
     "version reverted by mistake": _happening("The same, and the new one is published again.", 0.004, 20, 2000),
     "version published without us": _happening("The DaemonSets lose the target for a while.", 0.003, 20, 900),
+    "third version published": _happening(
+        "Somebody publishes what the rollout never wanted, for a while.", 0.003, 20, 900
+    ),
     "limits lowered": _happening("Half as many nodes at once.", 0.005),
     "paused": _happening("The rollout is paused, and goes on.", 0.008, 20, 3000),
     "paused for good": _happening("The rollout is paused.", 0.001),

@@ -56,6 +56,7 @@ STORY_MAX: Final = 80
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06", digest="same")
 NEW: Final = DriverRevision(hash="new", version="580.105.08", digest="same")
+THIRD: Final = DriverRevision(hash="third", version="590.44.01", digest="same")
 """A member whose running driver has the same digest needs a restart and no more."""
 RACK, CLIQUE = "rack", "nvidia.com/gpu.clique"
 
@@ -545,6 +546,8 @@ class Play:
                 return (lambda: self._want(OLD)), (lambda: self._want(NEW))
             case "version published without us":
                 return (lambda: world.publish(OLD)), (lambda: self._want(NEW))
+            case "third version published":
+                return (lambda: world.publish(THIRD)), (lambda: self._want(NEW))
             case "limits lowered":
                 return (lambda: judge.change(_lowered(world.intent))), None
             case "paused":

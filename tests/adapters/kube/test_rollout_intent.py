@@ -52,6 +52,7 @@ def test_a_rollouts_spec_is_the_intent() -> None:
         "driverTimeoutSeconds": 900,
         "validationTimeoutSeconds": 120,
         "paused": True,
+        "nodeSelector": {"zone": "east"},
     }
     assert read_intent(a_rollout(spec=spec), NO_OPERATOR, NOW) == Intent(
         rollout="spring",
@@ -78,6 +79,7 @@ def test_a_rollouts_spec_is_the_intent() -> None:
         restart_timeout_seconds=900,
         validation_timeout_seconds=120,
         is_paused=True,
+        selector={"zone": "east"},
     )
 
 
