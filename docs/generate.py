@@ -32,7 +32,7 @@ from seatrial.adapters.files import matrix_schema
 from seatrial.cli import demo
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
-from seatrial.core import decide, explain, intent, invariants, node, phases, policy, steps, troubles
+from seatrial.core import decide, edits, explain, intent, invariants, node, phases, policy, steps, troubles
 from seatrial.core.holds import HoldCode
 from seatrial.core.snapshot import NodePhase
 
@@ -60,6 +60,7 @@ def pages() -> dict[str, str]:
         "docs/reference/holds.md": holds(),
         "docs/reference/promises.md": promises(),
         "docs/reference/gpurollout.md": gpurollout(),
+        "docs/reference/edits.md": edits_page(),
         "docs/reference/commands.md": commands(),
         "docs/reference/exit-codes.md": exit_codes(),
         "docs/reference/rules.md": rules_page.text(),
@@ -330,6 +331,25 @@ def gpurollout() -> str:
         + _table(headings, _fields(schema["spec"], "spec"))
         + "\n## Status\n\nWritten by the controller only: as a whole, and bound to the version it was read at.\n\n"
         + _table(headings, _fields(schema["status"], "status"))
+    )
+
+
+def edits_page() -> str:
+    """What an edit of each field means while a rollout is under way."""
+    rows = [(f"`spec.{field}`", edit.effect.value, edit.means) for field, edit in edits.EDITS.items()]
+    return (
+        NOTE.format(source="core/edits.py")
+        + "# Edits of a rollout under way\n\n"
+        + "What it means to change a field of a [GPURollout](gpurollout.md) after it was made. No edit that the API\n"
+        + "server accepts breaks a [promise](promises.md).\n\n"
+        + "- **refused**: by the API server, once the rollout has a canary.\n"
+        + "- **refused once begun**: by the API server, once the campaign is past Proposed, paused or not, for good.\n"
+        + "- **at once**: with the next pass, for everybody who has not got past it.\n"
+        + "- **with what is next**: what is under way ends as it began; the next of its kind is as is said now.\n"
+        + "- **no effect once begun**: it was used when the campaign began, and written down.\n\n"
+        + "A whole block (`matrix`, `publish`, `maintenance`, `byHand`) cannot be taken away where its fields cannot\n"
+        + "change, nor `canary` ever: all nodes would go at once.\n\n"
+        + _table(("Field", "An edit is", "Meaning"), rows)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
 from seatrial.sim.behaviours import Kind, gate_fate_of, named
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import Fate, new_node
+from seatrial.sim.reactions import Fate, new_node, rebooted
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 
@@ -76,6 +76,8 @@ class Story:
     manual: tuple[Point, ...] = ()
     approved: tuple[Point, ...] = ()
     abort_at: float | None = None
+    reboots_at: tuple[float, ...] = ()
+    """When the first node falls silent for five minutes, and comes back from a reboot."""
     pod_count: int = 0
     seed: int = 0
 
@@ -105,10 +107,11 @@ stories = st.builds(
     manual=st.one_of(st.just(()), points),
     approved=points,
     abort_at=st.one_of(st.none(), st.none(), st.sampled_from([0.5, 30.0, 120.0, 400.0, 4000.0, 200_000.0])),
+    reboots_at=st.one_of(st.just(()), st.tuples(st.sampled_from([60.0, 900.0, 5000.0, 20_000.0, 100_000.0]))),
     pod_count=st.integers(0, 1),
     seed=st.integers(0, 99),
 )
-undisturbed = stories.map(lambda story: replace(story, abort_at=None, manual=(), broken=frozenset()))
+undisturbed = stories.map(lambda story: replace(story, abort_at=None, manual=(), broken=frozenset(), reboots_at=()))
 
 
 def a_world(story: Story) -> World:
@@ -146,7 +149,18 @@ def a_world(story: Story) -> World:
     )
     if story.abort_at is not None:
         world.at(story.abort_at, abort)
+    for at in story.reboots_at:
+        world.at(at, lambda world: world.change("n1", fall_silent(world.time)))
+        world.at(at + 300.0, lambda world: world.change("n1", reboot(world.time)))
     return world
+
+
+def fall_silent(at: float) -> Callable[[NodeSeen], NodeSeen]:
+    return lambda node: replace(node, facts=replace(node.facts, is_ready=False, ready_at=at))
+
+
+def reboot(at: float) -> Callable[[NodeSeen], NodeSeen]:
+    return lambda node: replace(node, facts=rebooted(node.facts, at))
 
 
 def abort(world: World) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from seatrial.core.campaign import Bake, Campaign, CampaignRecord, Growth, Point, RolloutPhase, Waves
+from seatrial.core.edits import EDITS, Effect
 from seatrial.core.gates import Gate, Verdict
 from seatrial.core.policy import Share
 from seatrial.core.snapshot import GpuOffer, NodeSeen
@@ -22,6 +23,7 @@ from seatrial.sim.outside import Outside
 from seatrial.sim.reactions import new_node, rebooted
 from seatrial.sim.world import World
 from tests.builders import OLD, an_intent
+from tests.edit_cases import BASES, CASES, WAVES_BY_SHARE, Case, intent_of
 
 HOUR = 3600.0
 MODES = pytest.mark.parametrize("is_delegated", [False, True], ids=["direct", "delegated"])
@@ -150,3 +152,28 @@ def test_a_quiet_bake_is_written_down_by_the_round_and_not_by_the_pass() -> None
     assert rounds >= 4
     # Each round is begun, asked and counted; the summary tells of it with the next of them.
     assert len(story.writes) - before <= 6 * rounds
+
+
+# ── edits on the way ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+EDITS_ALLOWED = [
+    case
+    for case in (*CASES, WAVES_BY_SHARE)
+    if case.base in ("plain", "direct")
+    and (case is WAVES_BY_SHARE or EDITS[case.field].effect not in (Effect.REFUSED, Effect.REFUSED_BEGUN))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", [RolloutPhase.CANARY, RolloutPhase.BAKING, RolloutPhase.WAVING])
+@pytest.mark.parametrize("case", EDITS_ALLOWED, ids=str)
+def test_a_rollout_that_is_edited_on_the_way_keeps_every_promise_to_its_end(case: Case, phase: RolloutPhase) -> None:
+    story = Story(is_delegated=False)
+    story.world.intent = intent_of(BASES["plain"], story.world.time)
+    story.play(lambda: story.record.phase is phase)
+    edited = {key: value for key, value in case.spec.items() if key != "matrix"}
+    story.world.intent = intent_of(edited, story.world.time)
+    story.play_until(story.world.time + 20 * HOUR)
+    is_at_rest = story.record.phase in (RolloutPhase.DONE, RolloutPhase.REVERTED)
+    summary = story.world.rollout.summary
+    assert is_at_rest or (summary is not None and summary.told), f"{story.record.phase} without a reason"

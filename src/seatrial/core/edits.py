@@ -1,0 +1,178 @@
+"""What an edit of a rollout means while it is under way: one row for every field of the spec. A table, no behaviour.
+
+    refused             the API server turns it down (the rules are in manifests/crd.yaml): what was begun one way
+                        cannot be undone another way
+    at once             with the next pass, for everybody who has not got past it
+    with what is next   the step under way ends as it began; the next one of its kind is taken as the rollout says now
+    no effect           what it says was used when the campaign began, and is written down
+
+Law of this file: no edit that the API server accepts leads to a breach of a promise (invariants.py). A field without a
+row fails the tests; docs/reference/edits.md is generated from here.
+
+Tests: tests/core/test_edits.py (every row is of a field, and the other way round; every edit in every phase),
+tests/e2e/test_edits.py (what is refused and what is not, by a real API server)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Effect(StrEnum):
+    """When an edit takes effect."""
+
+    REFUSED = "refused"
+    """Always, once the rollout has a canary."""
+    REFUSED_BEGUN = "refused once begun"
+    """Once the campaign is past Proposed, for good."""
+    AT_ONCE = "at once"
+    NEXT = "with what is next"
+    NONE_BEGUN = "no effect once begun"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What an edit of one field means."""
+
+    effect: Effect
+    means: str
+
+
+def _refused(means: str) -> Edit:
+    return Edit(effect=Effect.REFUSED, means=means)
+
+
+def _refused_begun(means: str) -> Edit:
+    return Edit(effect=Effect.REFUSED_BEGUN, means=means)
+
+
+def _at_once(means: str) -> Edit:
+    return Edit(effect=Effect.AT_ONCE, means=means)
+
+
+def _next(means: str) -> Edit:
+    return Edit(effect=Effect.NEXT, means=means)
+
+
+def _none_begun(means: str) -> Edit:
+    return Edit(effect=Effect.NONE_BEGUN, means=means)
+
+
+_MATRIX: Final = _refused_begun("The way back leads over the place the campaign began with: its commits and its mark.")
+_PUBLISHED: Final = _refused_begun("What was committed there is reverted there.")
+_LEAVING: Final = _at_once("Nodes that are being emptied take it as it is now; time counts from when they began.")
+_DRAINED: Final = _at_once("Nodes that are being drained take it as it is now; time counts from when they began.")
+_JOBS: Final = _at_once("Nodes that wait for jobs take it as it is now; time counts from when they began to wait.")
+_LIMIT: Final = _at_once(
+    "A higher one lets more nodes start; under a lower one whoever has not begun hands its turn back, the others end."
+)
+_DOMAIN: Final = _at_once("Who starts from now on is counted by it; who is under way ends.")
+_GATE: Final = _next(
+    "Asked as it is now from the next round on; waves do not open before it has passed. A round under way in which it "
+    "is another gate than before begins again. What has failed stays failed."
+)
+_WAVES: Final = _at_once(
+    "How far the current wave reaches is worked out anew. Who has started goes on, also when it would reach less far."
+)
+_WINDOW: Final = _at_once("Whoever has not started waits for a window as they are now; who is under way ends.")
+_POOLS: Final = _refused_begun("Pools that were made or paused would be left so.")
+_MAINTENANCE: Final = _refused_begun(
+    "What was asked for in one name would never be given back; refused as soon as the controller has seen the rollout. "
+    "To add maintenance where there was none is fine, for who starts from then on."
+)
+_TOLD: Final = _at_once("What happens from now on is told there.")
+
+EDITS: Final[Mapping[str, Edit]] = {
+    "target.driver": _refused("Abort the rollout and make another. Without a canary: at once, for who has not begun."),
+    "nodeSelector": _refused_begun("Nodes that left would be neither upgraded nor taken back, and keep our marks."),
+    "limits.maxParallelUpgrades": _LIMIT,
+    "limits.maxUnavailable": _LIMIT,
+    "limits.maxFailed": _at_once("With more failures than that nobody else starts; a higher one lets the rest go on."),
+    "waitForCompletion.podSelector": _JOBS,
+    "waitForCompletion.timeoutSeconds": _JOBS,
+    "podDeletion.force": _LEAVING,
+    "podDeletion.deleteEmptyDir": _LEAVING,
+    "podDeletion.timeoutSeconds": _LEAVING,
+    "drain.enable": _DRAINED,
+    "drain.force": _DRAINED,
+    "drain.deleteEmptyDir": _DRAINED,
+    "drain.podSelector": _DRAINED,
+    "drain.timeoutSeconds": _DRAINED,
+    "domains": _DOMAIN,
+    "domains[].label": _DOMAIN,
+    "domains[].maxUnavailable": _DOMAIN,
+    "domains[].unit": _DOMAIN,
+    "order": _at_once(
+        "Who is next is worked out anew, and so is who belongs to the current wave; who has started goes on."
+    ),
+    "retries.max": _at_once("Nodes that have failed are tried again as often as it says now."),
+    "retries.pauseSeconds": _at_once("The pause counts from when the node failed."),
+    "checkpoint.timeoutSeconds": _at_once("Counts from when the pods were asked."),
+    "checkpoint.webhook": _next("Pods that are asked from now on are asked there."),
+    "maintenance.requestorID": _MAINTENANCE,
+    "maintenance.namespace": _MAINTENANCE,
+    "maintenance.prefix": _MAINTENANCE,
+    "maintenance.timeoutSeconds": _at_once("Counts from when the maintenance operator was asked."),
+    "driverTimeoutSeconds": _at_once("Counts from when the driver began to start; shorter than that, the node fails."),
+    "validationTimeoutSeconds": _at_once("Counts from when the validation began; shorter than that, the node fails."),
+    "paused": _at_once(
+        "Everything stays as it is. Resumed, the gates are asked anew before evidence counts or the next node starts."
+    ),
+    "mode": _refused_begun("Who moves the nodes is written down; nodes half-way would have two movers, or none."),
+    "matrix.git.url": _MATRIX,
+    "matrix.git.branch": _MATRIX,
+    "matrix.git.path": _MATRIX,
+    "matrix.git.commit": _MATRIX,
+    "matrix.configMap.namespace": _MATRIX,
+    "matrix.configMap.name": _MATRIX,
+    "matrix.configMap.key": _MATRIX,
+    "matrix.entry": _MATRIX,
+    "publish.via": _refused("What was published one way cannot be taken back another way."),
+    "publish.git.path": _PUBLISHED,
+    "publish.git.url": _PUBLISHED,
+    "publish.git.branch": _PUBLISHED,
+    "publish.git.pullRequests": _next("Steps that are not proposed or committed yet go the way it says now."),
+    "canary.count": _none_begun("The canaries are chosen when the campaign begins."),
+    "canary.nodes": _none_begun("The canaries are chosen when the campaign begins."),
+    "canary.selector": _next("The canaries stay; one that leaves the cluster is replaced by a node with these labels."),
+    "canary.machineConfigPool": _POOLS,
+    "canary.pausePools": _POOLS,
+    "gates": _GATE,
+    "gates[].name": _GATE,
+    "gates[].image": _GATE,
+    "gates[].command": _GATE,
+    "gates[].gpus": _GATE,
+    "gates[].timeoutSeconds": _next("Tries that are begun from now on have as long."),
+    "bake.durationSeconds": _at_once(
+        "While the canary bakes. When the waves open, how much was asked for is written down, and later edits change "
+        "nothing."
+    ),
+    "bake.everySeconds": _at_once("Counts from the last round."),
+    "waves.growth": _WAVES,
+    "waves.first": _WAVES,
+    "waves.step": _WAVES,
+    "waves.factor": _WAVES,
+    "waves.percentages": _WAVES,
+    "waves.pauseSeconds": _at_once("Counts from when the wave was over."),
+    "windows.timeZone": _WINDOW,
+    "windows.open": _WINDOW,
+    "windows.open[].days": _WINDOW,
+    "windows.open[].start": _WINDOW,
+    "windows.open[].minutes": _WINDOW,
+    "approvals.manual": _next("A point that is not passed yet waits for a person, or does not any more."),
+    "approvals.approved": _next("A yes counts at its point; taken back after that, it changes nothing."),
+    "abort": _at_once("The rollout is undone. It cannot be withdrawn; another text changes nothing."),
+    "prepull": _at_once("For nodes that have not started."),
+    "byHand.component": _refused("People are half-way with it."),
+    "byHand.version": _refused("People are half-way with it."),
+    "byHand.before": _none_begun("The way back is written down when the campaign begins."),
+    "byHand.instructions": _at_once("It is shown as it is."),
+    "byHand.oneWay": _at_once("Whether people are asked to put it back, or whether it may stay."),
+    "after": _none_begun("It is asked for before the campaign begins."),
+    "notifications.webhook": _TOLD,
+    "notifications.format": _TOLD,
+}
+"""By field of the spec, without `spec.`; `[]` stands for every item of a list."""

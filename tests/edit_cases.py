@@ -1,0 +1,208 @@
+"""An edit of every field of a rollout's spec, from a spec in which the field is said: for core, the world and a server.
+
+Law of this file: the edits are those a person could make; whether they are accepted is said in core/edits.py.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from seatrial.adapters.kube import models
+from seatrial.adapters.kube.rollout_intent import read_intent
+from seatrial.core.intent import Intent
+from seatrial.core.snapshot import OperatorFacts
+from tests.builders import NEW, NOW, SMOKE
+
+GONE: Final = object()
+"""The field is taken away."""
+
+_GATE: Final = {"name": SMOKE.name, "image": SMOKE.image, "gpus": 1, "timeoutSeconds": 600}
+_NIGHT: Final = {"start": "00:00", "minutes": 1440}
+COMMON: Final[dict[str, Any]] = {
+    "target": {"driver": NEW.version},
+    "nodeSelector": {"nvidia.com/gpu.present": "true"},
+    "limits": {"maxParallelUpgrades": 2, "maxUnavailable": "50%", "maxFailed": 1},
+    "waitForCompletion": {"podSelector": "app=train", "timeoutSeconds": 600},
+    "podDeletion": {"force": False, "deleteEmptyDir": False, "timeoutSeconds": 300},
+    "drain": {"enable": True, "force": False, "deleteEmptyDir": False, "podSelector": "app=web", "timeoutSeconds": 300},
+    "domains": [{"label": "rack", "maxUnavailable": 2, "unit": False}],
+    "order": "name",
+    "retries": {"max": 1, "pauseSeconds": 60},
+    "checkpoint": {"timeoutSeconds": 600, "webhook": "https://save.example/ask"},
+    "driverTimeoutSeconds": 1800,
+    "validationTimeoutSeconds": 600,
+    "paused": False,
+    "mode": "direct",
+    "canary": {"count": 1, "selector": {}, "machineConfigPool": "", "pausePools": []},
+    "gates": [_GATE],
+    "bake": {"durationSeconds": 7200, "everySeconds": 3600},
+    "waves": {"growth": "fixed", "first": 1, "step": 1, "factor": 2, "pauseSeconds": 60},
+    "windows": {"timeZone": "UTC", "open": [_NIGHT]},
+    "approvals": {"manual": [], "approved": []},
+    "prepull": False,
+    "notifications": {"webhook": "https://chat.example/hook", "format": "plain"},
+}
+_GIT: Final = {"url": "https://git.example/gpu.git", "branch": "main", "path": "matrix.yaml", "commit": "0" * 40}
+BASES: Final[dict[str, dict[str, Any]]] = {
+    "git": COMMON
+    | {
+        "matrix": {"git": _GIT, "entry": "canary"},
+        "publish": {"via": "git", "git": {"path": "values.yaml", "pullRequests": False}},
+    },
+    "direct": COMMON
+    | {
+        "matrix": {"configMap": {"namespace": "gpu", "name": "matrix", "key": "matrix.yaml"}, "entry": "canary"},
+        "publish": {"via": "direct"},
+    },
+    "plain": COMMON | {"publish": {"via": "direct"}},
+    "maintained": COMMON
+    | {
+        "publish": {"via": "direct"},
+        "maintenance": {"requestorID": "us.dev", "namespace": "ops", "prefix": "p", "timeoutSeconds": 600},
+    },
+    "by hand": COMMON
+    | {
+        "mode": "auto",
+        "publish": {"via": "none"},
+        "byHand": {
+            "component": "firmware_cx7",
+            "version": "28.43.2026",
+            "instructions": "By the BMC.",
+            "oneWay": False,
+        },
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One edit."""
+
+    field: str
+    base: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.field}={'gone' if self.value is GONE else self.value}"
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec after the edit."""
+        after = copy.deepcopy(BASES[self.base])
+        *way, last = self.field.replace("[]", ".0").split(".")
+        place: Any = after
+        for step in way:
+            place = place[int(step)] if step == "0" else place.setdefault(step, {})
+        if self.value is GONE:
+            place.pop(last, None)
+        else:
+            place[last] = self.value
+        return after
+
+
+def _case(field: str, value: Any, base: str = "plain") -> Case:
+    return Case(field=field, base=base, value=value)
+
+
+_TRAIN: Final = _GATE | {"name": "train"}
+CASES: Final = (
+    _case("target.driver", "570.195.03"),
+    _case("nodeSelector", {"pool": "other"}),
+    _case("limits.maxParallelUpgrades", 1),
+    _case("limits.maxParallelUpgrades", 0),
+    _case("limits.maxUnavailable", 0),
+    _case("limits.maxUnavailable", "100%"),
+    _case("limits.maxFailed", 0),
+    _case("limits.maxFailed", 9),
+    _case("waitForCompletion.podSelector", "app in (a, b)"),
+    _case("waitForCompletion.timeoutSeconds", 0),
+    _case("podDeletion.force", True),
+    _case("podDeletion.deleteEmptyDir", True),
+    _case("podDeletion.timeoutSeconds", 1),
+    _case("drain.enable", False),
+    _case("drain.force", True),
+    _case("drain.deleteEmptyDir", True),
+    _case("drain.podSelector", "app=other"),
+    _case("drain.timeoutSeconds", 1),
+    _case("domains", []),
+    _case("domains", [{"label": "zone", "maxUnavailable": 1}]),
+    _case("domains[].label", "zone"),
+    _case("domains[].maxUnavailable", 1),
+    _case("domains[].unit", True),
+    _case("order", "priority"),
+    _case("order", "idle-first"),
+    _case("retries.max", 0),
+    _case("retries.pauseSeconds", 1),
+    _case("checkpoint.timeoutSeconds", 0),
+    _case("checkpoint.webhook", ""),
+    _case("maintenance.requestorID", "them.dev", "maintained"),
+    _case("maintenance.namespace", "else", "maintained"),
+    _case("maintenance.prefix", "q", "maintained"),
+    _case("maintenance.timeoutSeconds", 1, "maintained"),
+    _case("driverTimeoutSeconds", 1),
+    _case("validationTimeoutSeconds", 1),
+    _case("paused", True),
+    _case("mode", "delegated"),
+    _case("matrix.git.url", "https://git.example/other.git", "git"),
+    _case("matrix.git.branch", "other", "git"),
+    _case("matrix.git.path", "other.yaml", "git"),
+    _case("matrix.git.commit", "1" * 40, "git"),
+    _case("matrix.configMap.namespace", "other", "direct"),
+    _case("matrix.configMap.name", "other", "direct"),
+    _case("matrix.configMap.key", "other.yaml", "direct"),
+    _case("matrix.entry", "production", "git"),
+    _case("publish.via", "none"),
+    _case("publish.git.path", "other.yaml", "git"),
+    _case("publish.git.url", "https://git.example/other.git", "git"),
+    _case("publish.git.branch", "other", "git"),
+    _case("publish.git.pullRequests", True, "git"),
+    _case("canary.count", 2),
+    _case("canary.nodes", ["n3"]),
+    _case("canary.selector", {"pool": "spare"}),
+    _case("canary.machineConfigPool", "gpu-canary"),
+    _case("canary.pausePools", ["gpu"]),
+    _case("gates", [], "direct"),
+    _case("gates", [_GATE, _TRAIN], "direct"),
+    _case("gates[].name", "train", "direct"),
+    _case("gates[].image", "example.com/smoke:2", "direct"),
+    _case("gates[].command", ["true"], "direct"),
+    _case("gates[].gpus", 0, "direct"),
+    _case("gates[].timeoutSeconds", 1, "direct"),
+    _case("bake.durationSeconds", 0, "direct"),
+    _case("bake.durationSeconds", 360_000, "direct"),
+    _case("bake.everySeconds", 60, "direct"),
+    _case("waves.growth", "exponential"),
+    _case("waves.first", "100%"),
+    _case("waves.step", 2),
+    _case("waves.factor", 3),
+    _case("waves.pauseSeconds", 600),
+    _case("windows.timeZone", "Europe/Berlin"),
+    _case("windows.open", [{"start": "00:00", "minutes": 1, "days": ["Mon"]}]),
+    _case("windows.open[].days", ["Sat"]),
+    _case("windows.open[].start", "05:00"),
+    _case("windows.open[].minutes", 1),
+    _case("approvals.manual", ["canary", "waves", "promotion", "rollback"]),
+    _case("approvals.approved", ["canary", "waves", "promotion", "rollback"]),
+    _case("abort", "enough"),
+    _case("prepull", True),
+    _case("byHand.component", "cuda", "by hand"),
+    _case("byHand.version", "28.44.1036", "by hand"),
+    _case("byHand.before", "28.39.3004", "by hand"),
+    _case("byHand.instructions", "Ask first.", "by hand"),
+    _case("byHand.oneWay", True, "by hand"),
+    _case("after", "winter"),
+    _case("notifications.webhook", "https://chat.example/other"),
+    _case("notifications.format", "slack"),
+)
+WAVES_BY_SHARE: Final = Case(field="waves", base="plain", value={"growth": "percentages", "percentages": [50, 100]})
+"""The one field that cannot be edited alone."""
+
+
+def intent_of(spec: dict[str, Any], now: float = NOW) -> Intent:
+    """The intent that a spec is read as."""
+    rollout = msgspec.convert({"metadata": {"name": "spring"}, "spec": spec}, models.Rollout)
+    return read_intent(rollout, OperatorFacts(), now)
