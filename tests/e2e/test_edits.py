@@ -82,7 +82,8 @@ def bring_to(cluster: ControlPlane, stage: str) -> None:
     phase, paused_in = STAGES[stage]
     campaign = CampaignRecord(phase=phase, paused_in=paused_in, mode=Mode.DIRECT, canaries=("n1",))
     record = RolloutRecord(name="x", summary=Summary(state="waiting"), campaign=campaign)
-    status = rollout_records.rollout_patch(record)[1]["value"]
+    patch = rollout_records.rollout_patch(record)["status"]
+    status = {key: value for key, value in patch.items() if value is not None}
     items = [item | {"status": status} for item in found(cluster)]
     cluster.kubectl("replace", "--subresource=status", "-f", "-", stdin=as_list(items))
 
