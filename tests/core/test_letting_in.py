@@ -239,6 +239,16 @@ def test_a_rollout_that_goes_on_lets_in_again_who_was_closed_out() -> None:
     assert marked(look(waving(kept_out("n2"), at_work("n3"), admitted=("n2", "n3")))) == {"n2": False}
 
 
+def test_while_the_gates_are_asked_after_a_pause_nobody_is_let_in_and_who_waits_is_closed_out() -> None:
+    asking = {"round": 2, "round_at": 950.0, "baked_until": 900.0, "gates": ()}
+    first = look(waving(*OPEN_AND_BUSY, admitted=("n2", "n3"), record=asking))
+    written = next(act.record.campaign for act in first.actions if isinstance(act, WriteRolloutRecord))
+    assert written is not None
+    decision = look(waving(*OPEN_AND_BUSY, admitted=("n2", "n3"), record=asking | {"gates": written.gates}))
+    assert marked(decision) == {"n2": True}
+    assert told(decision)["spring"] is HoldCode.GATES_RUNNING
+
+
 def test_more_failures_than_tolerated_let_nobody_in_and_close_out_who_waits() -> None:
     decision = look(waving(failed("n2"), failed("n3"), let_in("n4"), kept_out("n5"), admitted=("n2", "n3", "n4")))
     assert marked(decision) == {"n4": True}

@@ -225,7 +225,8 @@ def _replace_canaries(view: View, gone: list[str]) -> Course:
 def _wave(view: View) -> Course:
     asked = step_round_in_waves(view)
     if asked is not None:
-        return asked
+        closing, _ = marks.close_out(view, frozenset())
+        return replace(asked, acts=(*closing, *asked.acts))
     record = view.record
     bounds, names = _wave_names(view)
     standing = {name: view.standing(name) for name in names}
