@@ -39,7 +39,7 @@ _INDIRECT: Final = frozenset({"yaml-alias", "yaml-anchor", "yaml-tag"})
 
 def set_driver_version(text: str, resource: str, version: str, file: str = "") -> str:
     """Give one resource another driver version; EditRefused where that cannot be done, or would not do what it says."""
-    page = _Page(text, file, resource)
+    page = Page(text, file, resource)
     if not _VERSION.fullmatch(version):
         raise page.refused(f"{version!r} is no version of a driver.", "Write it as the image's tag has it: 580.65.06.")
     found = page.find()
@@ -59,7 +59,7 @@ def set_driver_version(text: str, resource: str, version: str, file: str = "") -
 
 def driver_version(text: str, resource: str, file: str = "") -> str | None:
     """The driver version that one resource says; None where the file says none. EditRefused where nobody can tell."""
-    page = _Page(text, file, resource)
+    page = Page(text, file, resource)
     found = page.find()
     if found is None:
         return None
@@ -68,22 +68,22 @@ def driver_version(text: str, resource: str, file: str = "") -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
+class Document:
     layer: tree.Layer
     root: tree.MappingNode
     troubles: tuple[tree.Trouble, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class Found:
     """The pair that holds the version, and the mappings above it, outermost first."""
 
-    document: _Document
+    document: Document
     above: tuple[tree.MappingNode, ...]
     pair: tree.Pair
 
 
-class _Page:
+class Page:
     """One file, asked about one resource."""
 
     def __init__(self, text: str, file: str, resource: str) -> None:
@@ -100,19 +100,19 @@ class _Page:
 
     # ── finding it ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self) -> _Found | None:
+    def find(self) -> Found | None:
         """Where the version is written; None where the resource or the value is missing."""
         documents = list(self._documents())
         if len(documents) > 1:
             first, second = (each.layer.at(each.root.start) for each in documents[:2])
             raise self.refused(
-                f"{self._called()} is in this file twice, in line {self._line(first)} and here; which one is meant?",
+                f"{self.called()} is in this file twice, in line {self._line(first)} and here; which one is meant?",
                 "Keep one of the two.",
                 second,
             )
         return self._walk(documents[0]) if documents else None
 
-    def _documents(self) -> Iterator[_Document]:
+    def _documents(self) -> Iterator[Document]:
         for layer in self._layers():
             if self._kind != VALUES and not re.search(rf"\bkind[\"']?\s*:\s*[\"']?{self._kind}\b", layer.text):
                 continue  # another resource; it may be deeper than we read, or a template
@@ -121,7 +121,7 @@ class _Page:
             for trouble in serious:
                 raise self.refused(trouble.message, trouble.next_step, trouble.at)
             if isinstance(parsed.root, tree.MappingNode):
-                document = _Document(layer=layer, root=parsed.root, troubles=parsed.troubles)
+                document = Document(layer=layer, root=parsed.root, troubles=parsed.troubles)
                 if self._kind == VALUES or self._is_meant(document):
                     yield document
 
@@ -132,7 +132,7 @@ class _Page:
         for at, end in zip(cuts, [*cuts[1:], len(self._text)], strict=True):
             yield tree.Layer(text=self._text[at:end], file_starts=(at,))
 
-    def _is_meant(self, document: _Document) -> bool:
+    def _is_meant(self, document: Document) -> bool:
         metadata = _value(document.root, "metadata")
         return (
             _text(_value(document.root, "kind")) == self._kind
@@ -141,25 +141,25 @@ class _Page:
             and _text(_value(metadata, "name")) == self._name
         )
 
-    def _walk(self, document: _Document) -> _Found | None:
+    def _walk(self, document: Document) -> Found | None:
         above = [document.root]
-        self._refuse_indirection(document, document.root)
+        self.refuse_indirection(document, document.root)
         *folders, last = PATHS[self._kind]
         for name in folders:
-            pair = self._only(document, above[-1], name)
+            pair = self.only(document, above[-1], name)
             if pair is None:
                 return None
-            self._refuse_indirection(document, pair.value)
+            self.refuse_indirection(document, pair.value)
             if not isinstance(pair.value, tree.MappingNode):
                 return None
             above.append(pair.value)
-        pair = self._only(document, above[-1], last)
+        pair = self.only(document, above[-1], last)
         if pair is None:
             return None
-        self._refuse_indirection(document, pair.value)
-        return _Found(document=document, above=tuple(above), pair=pair)
+        self.refuse_indirection(document, pair.value)
+        return Found(document=document, above=tuple(above), pair=pair)
 
-    def _only(self, document: _Document, mapping: tree.MappingNode, name: str) -> tree.Pair | None:
+    def only(self, document: Document, mapping: tree.MappingNode, name: str) -> tree.Pair | None:
         pairs = [pair for pair in mapping.pairs if pair.key.text == name]
         if len(pairs) > 1:
             first, second = (document.layer.at(pair.key.start) for pair in pairs[:2])
@@ -174,7 +174,7 @@ class _Page:
 
     # ── refusing it ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def refuse_false_scope(self, found: _Found) -> None:
+    def refuse_false_scope(self, found: Found) -> None:
         """Refuse a version below `driver.nodeSelector`, which looks like a scope and is none."""
         if self._kind == "NVIDIADriver":  # it has a real one
             return
@@ -192,17 +192,17 @@ class _Page:
                     found.document.layer.at(pair.key.start),
                 )
 
-    def _refuse_indirection(self, document: _Document, node: tree.Node) -> None:
+    def refuse_indirection(self, document: Document, node: tree.Node) -> None:
         for trouble in document.troubles:
             if trouble.rule in _INDIRECT and trouble.at == document.layer.at(node.start):
                 raise self.refused(
-                    f"The version of {self._called()} is behind an anchor, an alias or a tag: an edit here could "
+                    f"The version of {self.called()} is behind an anchor, an alias or a tag: an edit here could "
                     "change another place, or none.",
                     "Write the value out in its own place.",
                     trouble.at,
                 )
 
-    def _refuse_merge(self, document: _Document, mapping: tree.MappingNode, name: str) -> None:
+    def _refuse_merge(self, document: Document, mapping: tree.MappingNode, name: str) -> None:
         for pair in mapping.pairs:
             if pair.key.text == "<<" and pair.key.style is tree.Style.PLAIN:
                 raise self.refused(
@@ -217,10 +217,10 @@ class _Page:
         documents = list(self._documents())
         if not documents and self._kind != VALUES:
             return self.refused(
-                f"{self._called()} is not in this file.", "Check the name and the file, and that it is no List."
+                f"{self.called()} is not in this file.", "Check the name and the file, and that it is no List."
             )
         at = documents[0].layer.at(documents[0].root.start) if documents else 0
-        return self.refused(f"{self._called()} says no {path}.", f"Write it there once by hand: {path}.", at)
+        return self.refused(f"{self.called()} says no {path}.", f"Write it there once by hand: {path}.", at)
 
     def refused(self, message: str, next_step: str, at: int = 0) -> EditRefused:
         places = tree.Places(self._file, self._text)
@@ -236,20 +236,20 @@ class _Page:
 
     # ── changing it ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def scalar(self, found: _Found) -> tree.ScalarNode:
+    def scalar(self, found: Found) -> tree.ScalarNode:
         """The value, which must be a text on one line."""
         node = found.pair.value
         layer = found.document.layer
         is_text = isinstance(node, tree.ScalarNode) and node.style not in (tree.Style.LITERAL, tree.Style.FOLDED)
         if not isinstance(node, tree.ScalarNode) or not is_text or tree.BREAK.search(layer.text, node.start, node.end):
             raise self.refused(
-                f"The version of {self._called()} is no text on one line.",
+                f"The version of {self.called()} is no text on one line.",
                 "Write it behind its key: version: 580.65.06.",
                 layer.at(found.pair.key.start),
             )
         return node
 
-    def splice(self, found: _Found, version: str) -> tuple[int, int, str]:
+    def splice(self, found: Found, version: str) -> tuple[int, int, str]:
         """What to replace, by which text, in offsets of the file."""
         node = self.scalar(found)
         layer = found.document.layer
@@ -258,7 +258,7 @@ class _Page:
             return at, at, f" {tree.quoted(version, tree.Style.DOUBLE)}"
         return layer.at(node.start), layer.at(node.end), tree.quoted(version, node.style)
 
-    def _called(self) -> str:
+    def called(self) -> str:
         return "The values file" if self._kind == VALUES else self._resource
 
     def _line(self, at: int) -> int:

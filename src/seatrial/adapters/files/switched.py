@@ -1,0 +1,156 @@
+"""What a driver manager is told, set by name in a file that Git holds for a deployer, beside the driver's version.
+
+    resource                    where its environment is written
+    ClusterPolicy/NAME          spec.driver.manager.env     a list of {name, value}
+    NVIDIADriver/NAME           spec.manager.env            likewise
+    values                      driver.manager.env          a Helm values file
+
+An entry that is there changes its value and nothing else; one that is not there is added behind the others. Comments,
+order and all other entries stay. What cannot be done so is refused with file and line; there is no way to take an entry
+away, because a commit is taken back as a whole. Tests: tests/adapters/files/test_switched.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from seatrial.adapters.files import yaml_tree as tree
+from seatrial.adapters.files.published import Found, Page
+
+_ADVICE = "Write the entry there once by hand, as name and value; nothing was changed."
+
+
+def set_switches(text: str, resource: str, switches: Mapping[str, str], file: str = "") -> str:
+    """Tell a resource's driver manager these values by name; EditRefused where that cannot be done."""
+    edited = text
+    for name, value in switches.items():
+        if manager_env(edited, resource, file).get(name) != value:
+            edited = _with(edited, resource, name, value, file)
+    found = manager_env(edited, resource, file)
+    if {**manager_env(text, resource, file), **switches} != found:
+        page = Page(text, file, resource)
+        raise page.refused(f"The driver manager's environment of {resource} cannot be set in its place.", _ADVICE)
+    return edited
+
+
+def manager_env(text: str, resource: str, file: str = "") -> dict[str, str]:
+    """What a resource's driver manager is told by name, as far as it is written out."""
+    page = Page(text, file, resource)
+    found = page.find()
+    env = _child(page, found, _child(page, found, found.above[-1], "manager"), "env") if found is not None else None
+    items = env.items if isinstance(env, tree.SequenceNode) else ()
+    said = {_text(item, "name"): _text(item, "value") for item in items if isinstance(item, tree.MappingNode)}
+    return {name: value for name, value in said.items() if name}
+
+
+def _with(text: str, resource: str, name: str, value: str, file: str) -> str:
+    """The text with one entry set."""
+    page = Page(text, file, resource)
+    found = page.find()
+    if found is None:
+        raise page.missing()
+    layer, driver = found.document.layer, found.above[-1]
+    manager = _pair(page, found, driver, "manager")
+    if manager is None:
+        return _below(text, found, driver, found.pair, "manager", _flow_env(name, value), _block_env(text, name, value))
+    if not isinstance(manager.value, tree.MappingNode) or not manager.value.pairs:
+        return _instead(page, text, found, manager, f"{{env: [{_flow(name, value)}]}}")
+    env = _pair(page, found, manager.value, "env")
+    if env is None:
+        last = manager.value.pairs[-1]
+        return _below(text, found, manager.value, last, "env", f"[{_flow(name, value)}]", _block(text, name, value))
+    if not isinstance(env.value, tree.SequenceNode) or not env.value.items:
+        return _instead(page, text, found, env, f"[{_flow(name, value)}]")
+    for item in env.value.items:
+        if isinstance(item, tree.MappingNode) and _text(item, "name") == name:
+            said = _pair(page, found, item, "value")
+            if said is None or not isinstance(said.value, tree.ScalarNode):
+                at = layer.at(item.start)
+                raise page.refused(f"{name} has no value of its own here.", "Write its value behind `value:`.", at)
+            return _scalar(text, found, said, value)
+    last_item = env.value.items[-1]
+    if env.value.is_flow:
+        at = layer.at(last_item.end)
+        return f"{text[:at]}, {_flow(name, value)}{text[at:]}"
+    dash = layer.text.rfind("-", 0, last_item.start)
+    indent = " " * tree.column_of(layer.text, dash)
+    at = tree.line_end(text, layer.at(tree.end_of(layer, last_item)))
+    lines = _block(text, name, value).replace(_break(text), _break(text) + indent)
+    return f"{text[:at]}{_break(text)}{indent}{lines}{text[at:]}"
+
+
+# ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _below(
+    text: str, found: Found, mapping: tree.MappingNode, after: tree.Pair, key: str, flow: str, block: str
+) -> str:
+    """A new key of a mapping, behind one that is there: on lines of its own, or between the brackets."""
+    layer = found.document.layer
+    end = layer.at(max(tree.end_of(layer, after.value), after.colon))
+    if mapping.is_flow:
+        return f"{text[:end]}, {key}: {flow}{text[end:]}"
+    indent, at = " " * tree.column_of(layer.text, after.key.start), tree.line_end(text, end)
+    lines = f"{key}:{_break(text)}{block}".replace(_break(text), f"{_break(text)}{indent}")
+    return f"{text[:at]}{_break(text)}{indent}{lines}{text[at:]}"
+
+
+def _instead(page: Page, text: str, found: Found, pair: tree.Pair, flow: str) -> str:
+    """A value in place of an empty one."""
+    layer, node = found.document.layer, pair.value
+    is_empty = isinstance(node, tree.ScalarNode) and node.kind == "null"
+    is_empty = is_empty or (isinstance(node, tree.MappingNode) and not node.pairs)
+    if not is_empty and not (isinstance(node, tree.SequenceNode) and not node.items):
+        raise page.refused(f"`{pair.key.text}` is not what it should be here.", _ADVICE, layer.at(pair.key.start))
+    if node.start == node.end:
+        at = layer.at(pair.colon)
+        return f"{text[:at]} {flow}{text[at:]}"
+    return f"{text[: layer.at(node.start)]}{flow}{text[layer.at(node.end) :]}"
+
+
+def _scalar(text: str, found: Found, pair: tree.Pair, value: str) -> str:
+    layer, node = found.document.layer, pair.value
+    if not isinstance(node, tree.ScalarNode) or node.start == node.end:
+        at = layer.at(pair.colon)
+        return f"{text[:at]} {tree.quoted(value, tree.Style.DOUBLE)}{text[at:]}"
+    return f"{text[: layer.at(node.start)]}{tree.quoted(value, node.style)}{text[layer.at(node.end) :]}"
+
+
+def _flow(name: str, value: str) -> str:
+    return f"{{name: {name}, value: {tree.quoted(value, tree.Style.DOUBLE)}}}"
+
+
+def _flow_env(name: str, value: str) -> str:
+    return f"{{env: [{_flow(name, value)}]}}"
+
+
+def _block(text: str, name: str, value: str) -> str:
+    return f"- name: {name}{_break(text)}  value: {tree.quoted(value, tree.Style.DOUBLE)}"
+
+
+def _block_env(text: str, name: str, value: str) -> str:
+    lines = f"env:{_break(text)}{_block(text, name, value)}"
+    return "  " + lines.replace(_break(text), f"{_break(text)}  ")
+
+
+def _break(text: str) -> str:
+    """The line break of a file."""
+    found = tree.BREAK.search(text)
+    return found.group() if found else "\n"
+
+
+def _pair(page: Page, found: Found, mapping: tree.MappingNode, name: str) -> tree.Pair | None:
+    pair = page.only(found.document, mapping, name) if name in {each.key.text for each in mapping.pairs} else None
+    if pair is not None:
+        page.refuse_indirection(found.document, pair.value)
+    return pair
+
+
+def _child(page: Page, found: Found, node: tree.Node | None, name: str) -> tree.Node | None:
+    pair = _pair(page, found, node, name) if isinstance(node, tree.MappingNode) else None
+    return pair.value if pair is not None else None
+
+
+def _text(mapping: tree.MappingNode, name: str) -> str:
+    value = next((pair.value for pair in mapping.pairs if pair.key.text == name), None)
+    return value.text if isinstance(value, tree.ScalarNode) else ""
