@@ -356,6 +356,9 @@ def written(
     """The write that opens a phase of a node now."""
     blank = NodeRecord(phase=phase, attempt=0, entered_at=NOW)
     fields: dict[str, Any] = {"phase": phase, "entered_at": NOW} | _pod_on_record(node.facts, phase)
+    is_ours = node.record is not None and node.record.is_cordon_ours
+    if phase is NodePhase.POD_RESTART_REQUIRED and node.facts.is_cordoned and not is_ours:
+        fields["is_cordon_theirs"] = True  # whose cordon it is goes on record with the pod
     record = replace(node.record or blank, **(fields | changes))
     return by(node=node.name, record=record, expect=node.facts.resource_version)
 

@@ -89,7 +89,10 @@ def test_only_where_there_are_canaries_may_the_operators_resources_be_written() 
         ]
 
     assert writing() == []
-    assert writing(has_campaigns=True) == [("seatrial-controller-campaign", "patch")]
+    assert writing(has_campaigns=True) == [
+        ("seatrial-controller-campaign", "get"),
+        ("seatrial-controller-campaign", "patch"),
+    ]
 
 
 def test_no_rule_has_a_wildcard() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.files import switched
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
 from seatrial.adapters.kube import config as configs
@@ -18,6 +19,8 @@ from seatrial.adapters.kube.client import Client
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at
+from seatrial.core import driver_manager
+from seatrial.core.actions import RevertCommits
 from seatrial.core.campaign import PublishStep, SourceFacts
 from seatrial.core.snapshot import Instant
 from seatrial.testbed.control_plane import ControlPlane
@@ -148,6 +151,24 @@ async def test_publishing_changes_one_value_in_one_commit(stage: tuple[Bare, Per
         f"Seatrial-Rollout: {ROLLOUT}\nSeatrial-Step: canary"
     )
     assert (await home.look(NOW)).steps == ((PublishStep.CANARY, remote.head()),)
+
+
+async def test_what_the_driver_manager_is_told_is_in_the_same_commit_and_goes_with_it(
+    stage: tuple[Bare, Person],
+) -> None:
+    remote, _ = stage
+    home = a_home(remote)
+    before, count = remote.text(PUBLISHED), remote.count()
+    quiet = tuple(each for resource, _ in CANARY.versions for each in driver_manager.off(resource))
+    await home.do(replace(CANARY, switches=quiet), STANDING)
+    assert remote.count() == count + 1
+    assert switched.manager_env(remote.text(PUBLISHED), CANARY.versions[0][0]) == dict.fromkeys(
+        driver_manager.SWITCHES, "false"
+    )
+    assert "so that the driver manager does not uncordon" in " ".join(remote.message().split())
+    commits = ((await home.look(NOW)).commit_of(PublishStep.CANARY),)
+    await home.do(RevertCommits(rollout=ROLLOUT, commits=commits, why="it failed"), STANDING)
+    assert remote.text(PUBLISHED) == before
 
 
 async def test_a_step_that_two_controllers_write_is_one_commit(stage: tuple[Bare, Person]) -> None:

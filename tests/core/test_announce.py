@@ -113,6 +113,14 @@ def test_a_new_attempt_in_the_same_state_is_told() -> None:
     assert told(a_node(NodePhase.UPGRADE_REQUIRED), action) == [label(NodePhase.UPGRADE_REQUIRED)]
 
 
+@pytest.mark.parametrize(("count", "times"), [(1, ""), (3, " (3 times by now)")])
+def test_a_node_that_is_closed_again_is_told_of(count: int, times: str) -> None:
+    before = a_node(NodePhase.POD_RESTART_REQUIRED)
+    again = opening(NodePhase.POD_RESTART_REQUIRED, Cordon, reopened_count=count)
+    text = f"Cordoned the node again: it was opened{times} before its new driver was proven"
+    assert told(before, again) == [("warning", text)]
+
+
 def test_each_answered_request_is_an_annotation_taken_away() -> None:
     action = replace(opening(NodePhase.UPGRADE_REQUIRED), answers=(Request.UPGRADE, Request.SAFE_LOAD))
     answers = [

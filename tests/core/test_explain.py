@@ -150,6 +150,8 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         replace(a_snapshot(waiting()), unreadable=(("spring", "spec.order: 'loudest' is none of name, priority."),)),
         careful(),
     ),
+    HoldCode.SANDBOXED: (a_snapshot(waiting(), operator=an_operator(is_sandboxed=True)), ALONE),
+    HoldCode.MANAGER_OPENS_NODES: (proposed(), careful(publish=Via.NOBODY)),
     HoldCode.OTHER_ROLLOUT: (proposed(others=("winter",)), CAREFUL),
     HoldCode.AFTER_PENDING: (replace(proposed(), predecessor=RolloutPhase.BAKING), careful(after="winter")),
     HoldCode.AFTER_UNDONE: (replace(proposed(), predecessor=RolloutPhase.REVERTED), careful(after="winter")),
@@ -360,6 +362,15 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         ALONE,
     ),
     HoldCode.EVICTING: (evicting(a_gpu_pod(is_terminating=True)), ALONE),
+    HoldCode.SLIPPED_IN: (
+        admitted(
+            NodePhase.VALIDATION_REQUIRED,
+            driver=a_new_driver(),
+            pods=(a_gpu_pod(is_terminating=True),),
+            record={"has_lost_driver": True, "reopened_count": 1},
+        ),
+        ALONE,
+    ),
     HoldCode.EVICTION_BLOCKED: (
         a_snapshot(*evicting(a_gpu_pod()).nodes.values(), admitted=a_ledger("n1"), rebuffs={"pod-0": BLOCKED}),
         ALONE,

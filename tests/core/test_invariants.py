@@ -34,6 +34,7 @@ from seatrial.core.invariants import PROMISES, Breach, broken
 from seatrial.core.matrix import Component
 from seatrial.core.policy import Limits, Policy, Share
 from seatrial.core.snapshot import Admission, DriverRevision, MachinePool, NodePhase, RolloutRecord, Snapshot
+from seatrial.core.steps import record_of
 from tests.builders import (
     NEW,
     NOW,
@@ -112,6 +113,11 @@ CORDONING = a_node("n1", NodePhase.CORDON_REQUIRED)
 EVICTING = a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(a_gpu_pod(),))
 RESTARTING = a_node("n1", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True)
 ENDING = a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
+SLIPPED = replace(ENDING.record, has_lost_driver=True, reopened_count=1)  # type: ignore[type-var]
+OPENED = a_node(
+    "n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, is_cordoned=False, record={"has_lost_driver": True}
+)
+CLOSED_AGAIN = replace(record_of(OPENED), reopened_count=1)
 UNRECORDED = a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordoned=True, pods=(a_gpu_pod(),))
 THIRD = DriverRevision(hash="third", version="590.44.01")
 N1 = a_ledger("n1")
@@ -404,6 +410,33 @@ CASES = [
         "a node marked skip on the way is brought to its end",
         a_snapshot(replace(RESTARTING, facts=replace(RESTARTING.facts, is_skipped=True)), admitted=N1),
         a_decision(RESTART),
+    ),
+    # closed
+    Case(
+        "a node that was opened before its driver is proven is closed again, although the ledger lost it",
+        a_snapshot(OPENED),
+        a_decision(Cordon(node="n1", record=CLOSED_AGAIN, expect="7")),
+    ),
+    Case(
+        "a node that was opened before its driver is proven is left open",
+        a_snapshot(OPENED),
+        held("n1"),
+        (Breach(promise="closed", subject="n1", detail=f"left open on an unproven driver, record {OPENED.record}"),),
+    ),
+    Case(
+        "a node is uncordoned over a pod that slipped in",
+        a_snapshot(replace(ENDING, facts=replace(ENDING.facts, pods=(a_gpu_pod(),)), record=SLIPPED), admitted=N1),
+        a_decision(
+            written(
+                replace(ENDING, record=SLIPPED),
+                NodePhase.UPGRADE_DONE,
+                Uncordon,
+                is_cordon_ours=False,
+                has_lost_driver=False,
+                reopened_count=0,
+            )
+        ),
+        (Breach(promise="proven", subject="n1", detail="uncordon over jobs/train-0, which slipped in"),),
     ),
     # no lost node
     Case("a node waits with a reason", a_snapshot(a_node("n1")), held("n1")),

@@ -413,7 +413,8 @@ def test_an_upgrade_asked_for_replaces_the_pod_that_ran_then() -> None:
 
 def test_an_upgrade_asked_for_is_through_once_another_pod_runs() -> None:
     node = restarting(driver=a_new_driver(uid="driver-n1-2"), record=ASKED)
-    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.VALIDATION_REQUIRED)
+    expected = opening(node, NodePhase.VALIDATION_REQUIRED, has_lost_driver=True)
+    assert step_node(node, some_orders(), NOW) == expected
 
 
 def test_an_upgrade_asked_for_that_somebody_else_did_meanwhile_is_let_go() -> None:

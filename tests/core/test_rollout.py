@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial import codec
+from seatrial.core import driver_manager
 from seatrial.core.actions import (
     MarkBad,
     MarkNode,
@@ -31,6 +32,7 @@ from seatrial.core.campaign import (
     Point,
     PublishStep,
     RolloutPhase,
+    Switch,
     Turn,
     Via,
     Waves,
@@ -159,6 +161,7 @@ def test_a_campaign_that_may_begin_writes_down_its_canaries_its_way_back_and_who
         RolloutPhase.CANARY,
         entered_at=NOW,
         history=(Turn(phase=RolloutPhase.PROPOSED, at=500.0), Turn(phase=RolloutPhase.CANARY, at=NOW)),
+        switches=tuple(Switch(resource=POLICY, name=name) for name in driver_manager.SWITCHES),
     )
     assert course.acts == ()
 

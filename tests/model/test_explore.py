@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import capacity
-from seatrial.core.actions import NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core import capacity, invariants
+from seatrial.core.actions import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision, decide
 from seatrial.core.intent import Domain, Intent, Requestor
@@ -487,3 +487,47 @@ def test_whoever_begins_begins_with_all_of_its_unit(ledger: tuple[str, ...], why
 def test_a_story_is_numbered_and_ends_with_what_was_broken() -> None:
     example = Counterexample(broken="the budget", story=("one thing", "another"))
     assert str(example) == "  1. one thing\n  2. another\n  => the budget"
+
+
+# ── a driver manager that opens nodes ────────────────────────────────────────────────────────────────────────────────
+
+LOUD = Fate(manager_env=(("ENABLE_GPU_POD_EVICTION", "true"),), is_work_waiting=True)
+QUIET = Fate(manager_env=(("ENABLE_GPU_POD_EVICTION", "false"), ("ENABLE_AUTO_DRAIN", "false")), is_work_waiting=True)
+
+
+def both(fate: Fate) -> dict[str, Fate]:
+    return {"n1": fate, "n2": fate}
+
+
+def test_two_nodes_that_their_driver_managers_open_before_they_are_proven() -> None:
+    found = explore(some_nodes(2), limits(2), fates=both(LOUD), restarts_max=0)
+    assert_all_is_well(found, states_min=9_000)
+
+
+def test_two_nodes_whose_driver_managers_are_switched_off() -> None:
+    found = explore(some_nodes(2), limits(2), fates=both(QUIET), restarts_max=0)
+    assert_all_is_well(found, states_min=3_000)
+
+
+def test_a_node_that_an_admin_cordoned_and_its_driver_manager_opened() -> None:
+    found = explore(some_nodes(2, cordoned="n1"), limits(2), fates={"n1": LOUD}, restarts_max=0)
+    assert_all_is_well(found, states_min=1_000)
+
+
+def test_a_node_that_fails_and_is_opened_again_stays_closed() -> None:
+    loud = replace(LOUD, driver_fails_on=NEW.version)
+    found = explore(some_nodes(2), limits(2, failed_max=2), fates={"n1": loud}, restarts_max=0)
+    assert_all_is_well(found, states_min=5_000)
+
+
+def test_a_cordon_that_is_not_put_back_is_found() -> None:
+    def lenient(seen: Snapshot, intent: Intent, now: float) -> Decision:
+        """Nobody closes a node again that somebody opened."""
+        decision = decide(seen, intent, now)
+        kept = tuple(act for act in decision.actions if not (isinstance(act, Cordon) and act.record.reopened_count))
+        return replace(decision, actions=kept)
+
+    fates, promises = {"n1": LOUD}, (invariants.closed,)
+    found = explore(some_nodes(1), limits(1), fates=fates, decider=lenient, promises=promises, restarts_max=0)
+    assert found.counterexample is not None
+    assert found.counterexample.broken.startswith("closed broken at n1: left open on an unproven driver")

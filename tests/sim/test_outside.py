@@ -326,6 +326,36 @@ def test_no_wave_starts_while_nobody_looks_at_the_matrix_and_all_goes_on_once_so
     assert world.time > 60 * hour
 
 
+@pytest.mark.parametrize("via", [Via.DIRECT, Via.GIT])
+def test_driver_managers_are_switched_off_with_the_version_and_on_again_on_the_way_back(via: Via) -> None:
+    """On the way forward no node is opened; what is restored re-arms them, and each opening is closed again."""
+    slow = GateFate(fails_on=NEW.version, from_round=2)
+    shipped = outer.cluster_policy(OLD.version)
+    told = (replace(shipped.carriers[0], switches=(("ENABLE_GPU_POD_EVICTION", "true"),)),)
+    plain = Outside(operator=replace(shipped, carriers=told))
+    world = a_world(
+        outer.with_repository(plain, NEW.version) if via is Via.GIT else plain, via, gate_fates={"smoke": slow}
+    )
+    opened: list[str] = []
+    switched: set[tuple[tuple[str, str], ...]] = set()
+
+    def watch(before: NodeSeen, after: NodeSeen) -> None:
+        switched.add(world.outside.operator.carriers[0].switches)
+        has_opened = before.facts.is_cordoned and not after.facts.is_cordoned
+        if has_opened and after.facts.driver is not None and not after.facts.driver.is_ready:
+            opened.append(after.facts.driver.version)
+
+    world.watchers.append(watch)
+    play(world)
+    off = (("ENABLE_GPU_POD_EVICTION", "false"), ("ENABLE_AUTO_DRAIN", "false"))
+    assert switched == {told[0].switches, off}
+    assert phases(world) == [*FORWARD, *BACK]
+    assert world.outside.operator.carriers[0].switches == told[0].switches, "what stood there is not there again"
+    assert opened == [OLD.version], "the canary is opened on its way back, and nobody else ever is"
+    assert not any(node.facts.is_cordoned for node in world.nodes.values())
+    assert drivers(world) == [OLD.version] * 4
+
+
 def test_a_canary_whose_module_does_not_load_is_taken_back_before_any_gate() -> None:
     world = a_world(POLICY, fates={"n2": Fate(driver_fails_on=NEW.version)})
     acts = play(world)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout_picture import HELD
-from seatrial.core import explain, prepulling, waves
+from seatrial.core import driver_manager, explain, prepulling, waves
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -226,10 +226,11 @@ def told(action: Action) -> tuple[str, str]:
                 _label("nvidia.com/gpu-driver-upgrade.skip", "true", skip),
             ]
             return f"node/{node}", ", ".join(mark for mark in marks if mark)
-        case Publish(step=step, versions=versions, via=via):
+        case Publish(step=step, versions=versions, via=via, switches=switches):
             carried = ", ".join(f"{name} driver version {version}" for name, version in versions)
             where = "git commit" if via is Via.GIT else ", ".join(name for name, _ in versions)
-            return where, f"{carried} (step {step})"
+            told = f", driver manager {driver_manager.told(switches)}: else it uncordons nodes before they are proven"
+            return where, f"{carried} (step {step}){told if switches else ''}"
         case Cordon(node=node, record=record):
             return f"node/{node}", f"cordon, state {record.phase.value}"
         case Uncordon(node=node, record=record):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, assert_never
 
-from seatrial.adapters.files import published
+from seatrial.adapters.files import published, switched
 from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
 from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
 from seatrial.controller import matrix_text
@@ -119,7 +119,7 @@ class GitHome:
         match act:
             case Publish():
                 path = self._published()
-                self._write(act, standing, seen, {path: partial(_carrying, act.versions, path)})
+                self._write(act, standing, seen, {path: partial(_carrying, act, path)})
             case Promote():
                 self._promote(act, standing, seen)
             case MarkBad():
@@ -199,11 +199,14 @@ def _ours(seen: Look) -> dict[PublishStep, str]:
     return found
 
 
-def _carrying(versions: tuple[tuple[str, str], ...], path: str, text: str | None) -> str:
-    """The published file with these versions in it."""
+def _carrying(act: Publish, path: str, text: str | None) -> str:
+    """The published file with these versions in it, and with what the driver managers beside them are told."""
     edited = text or ""
-    for resource, version in versions:
+    for resource, version in act.versions:
         edited = published.set_driver_version(edited, _named_in(edited, resource), version, file=path)
+    for resource in dict.fromkeys(each.resource for each in act.switches):
+        told = {each.name: each.value for each in act.switches if each.resource == resource and each.value is not None}
+        edited = switched.set_switches(edited, _named_in(edited, resource), told, file=path)
     return edited
 
 

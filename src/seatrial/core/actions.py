@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from seatrial.core.campaign import PublishStep, Via
+from seatrial.core.campaign import PublishStep, Switch, Via
 from seatrial.core.gates import Gate
 from seatrial.core.policy import Policy
 from seatrial.core.snapshot import NodeRecord, Pod, RolloutRecord
@@ -251,6 +251,8 @@ class Publish:
     """The resource version of each as it was seen; for a commit there is none."""
     note: str = ""
     """Left on each resource with the version, so that a write which comes too late finds it changed."""
+    switches: tuple[Switch, ...] = ()
+    """What the driver manager of these resources is told in the same write; its other settings stay."""
 
     @property
     def id(self) -> str:

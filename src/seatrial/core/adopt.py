@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core import pace_ways
+from seatrial.core import closing, pace_ways
 from seatrial.core.node import RESTARTS_MAX
 from seatrial.core.phases import RESUMING, is_under_way
 from seatrial.core.snapshot import Instant, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
@@ -245,6 +245,12 @@ class _Sight:
         return self.whose in (Whose.OURS, Whose.NVIDIAS)
 
     @property
+    def is_cordon_theirs(self) -> bool:
+        """Whether somebody's cordon is on a node whose driver is gone, so that it is put back when it is lost."""
+        is_reloading = self.driver in (_Driver.MISSING, _Driver.LEAVING, _Driver.STARTING, _Driver.CRASHING)
+        return is_reloading and self.whose is Whose.SOMEBODYS
+
+    @property
     def driver(self) -> _Driver:
         pod, facts = self.facts.driver, self.facts
         if pod is None:
@@ -345,6 +351,7 @@ class _Sight:
             attempt=max(before.attempt if before else 0, self.wish.admitted.get(self.node.name, 0)) + 1,
             entered_at=self.wish.now,
             is_cordon_ours=self.is_cordon_taken,
+            is_cordon_theirs=self.is_cordon_theirs,
             reason="",
             trouble="",
             is_restart_only=False,
@@ -387,7 +394,8 @@ def _under_way(sight: _Sight) -> Adoption:
     paused = {**dict(sight.paused), **dict(record.paused)} if record.phase not in RESUMING and found_paused else {}
     mended = replace(
         record,
-        is_cordon_ours=sight.is_cordon_taken,
+        is_cordon_ours=sight.is_cordon_taken or (closing.is_opened(node) and record.is_cordon_ours),
+        is_cordon_theirs=record.is_cordon_theirs or sight.is_cordon_theirs,
         paused=tuple(sorted(paused.items())) if paused else record.paused,
     )
     is_mended = mended != record or node.fault is RecordFault.EDITED

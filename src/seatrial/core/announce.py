@@ -20,6 +20,7 @@ from typing import Final, assert_never
 from seatrial.core import explain
 from seatrial.core.actions import (
     AskCheckpoint,
+    Cordon,
     EvictPods,
     NodeAct,
     Operand,
@@ -129,6 +130,10 @@ def _write(
 ) -> Iterator[Announcement]:
     if _opens_phase(before, action):
         yield Announcement(text=f"Successfully updated node state label to {action.record.phase}")
+    elif isinstance(action, Cordon) and action.record.reopened_count:
+        count = action.record.reopened_count
+        times = "" if count == 1 else f" ({count} times by now)"
+        yield _warning(f"Cordoned the node again: it was opened{times} before its new driver was proven")
     for request in action.answers:
         yield Announcement(text=f"Successfully updated node annotation to {annotations[request]}=null")
 

@@ -196,6 +196,16 @@ class Campaign:
     places: Places = NOWHERE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One value in the environment of a resource's driver manager."""
+
+    resource: str
+    name: str
+    value: str | None = None
+    """None where nothing is said."""
+
+
 # ── written down ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -241,6 +251,8 @@ class CampaignRecord:
     """What each resource that owns drivers carried before us: the way back. `*` stands for DaemonSets without one."""
     places: Places | None = None
     """Where it began to work in Git, and goes back whatever the spec says by then; None where it does not."""
+    switches: tuple[Switch, ...] = ()
+    """How the driver manager's switches stood in each resource that we write; empty where we leave them alone."""
     wave: int = 0
     settled_at: Instant = 0.0
     """When the wave was over; the next one begins after a pause."""

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from seatrial.core import phases
+from seatrial.core import closing, phases
 from seatrial.core.campaign import RolloutPhase
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -156,7 +156,8 @@ def place_of(facts: NodeFacts, intent: Intent) -> Place:
 
 def is_away(node: NodeSeen) -> bool:
     """Whether the users of a node have nothing of its GPUs: it takes no work, or has lost the driver it had."""
-    return node.facts.is_unavailable or (node.record is not None and node.facts.driver is None)
+    is_bare = node.record is not None and node.facts.driver is None
+    return node.facts.is_unavailable or is_bare or closing.has_lost_driver(node)  # opened, it is closed again
 
 
 def has_failed(record: NodeRecord | None) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from seatrial.core import closing
 from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
 from seatrial.core.consumers import GpuUse
 from seatrial.core.holds import HoldCode, hold
@@ -28,6 +29,8 @@ class Exit(NamedTuple):
     rules: Eviction
     deadline: Instant
     failure: FailureCode
+    is_pausing: bool = True
+    """Whether clients that were asked to leave once are kept away; with a driver there to be used they come back."""
 
 
 def users(facts: NodeFacts) -> tuple[Pod, ...]:
@@ -105,7 +108,7 @@ def step_draining(node: NodeSeen, orders: Orders, now: Instant) -> Step:
 def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, now: Instant) -> Step:
     """Ask pods to leave, or say what keeps them. Only for a node with pods to evict."""
     facts, record = node.facts, record_of(node)
-    rules, deadline, failure = leave
+    rules, deadline, failure, is_pausing = leave
     if not facts.is_cordoned:
         return wait(node, HoldCode.CORDON_LOST, deadline, failure, now)
     staying = [pod for pod in pods if not pod.is_terminating]
@@ -113,7 +116,7 @@ def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, no
         protected = _why_protected(pod, rules)
         if protected is not None:
             return wait(node, protected, deadline, failure, now, pod=pod.full_name)
-    pausing = step_pausing(node, staying)
+    pausing = step_pausing(node, staying) if is_pausing else None
     if pausing is not None and now < deadline:
         return pausing
     movable = [pod for pod in staying if pod.keeper is not Keeper.DAEMON_SET]  # their label is paused: they go
@@ -135,6 +138,18 @@ def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, no
         why=rebuff.detail,
         count=len(blocked),
     )
+
+
+def step_slipped(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
+    """Have those leave who came while the node was open; None where nobody did. They go before anything is proven."""
+    pods = closing.slipped_in(node)
+    if not pods:
+        return None
+    leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT, is_pausing=False)
+    step = evict(node, pods, leave, orders, now)
+    if step.hold is None or step.hold.code is not HoldCode.EVICTING:
+        return step
+    return Step(hold=replace(step.hold, code=HoldCode.SLIPPED_IN))
 
 
 def _why_protected(pod: Pod, rules: Eviction) -> HoldCode | None:

@@ -44,12 +44,17 @@ def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Messa
         case Publish(step=PublishStep.CANARY):
             return Message(
                 subject=f"Driver {target} for {_canaries(record)}",
-                body=_joined(_replaced(action, record), _what_follows(intent, record)),
+                body=_joined(_replaced(action, record), _what_follows(intent, record), _switched(action)),
             )
         case Publish():
             return Message(
                 subject=f"Driver {target} for the fleet",
-                body=_joined(_replaced(action, record), _evidence(record), "The others follow now, wave by wave."),
+                body=_joined(
+                    _replaced(action, record),
+                    _evidence(record),
+                    "The others follow now, wave by wave.",
+                    _switched(action),
+                ),
             )
         case Promote(date=date):
             return Message(
@@ -101,6 +106,14 @@ def _replaced(action: Publish, record: CampaignRecord) -> str:
     before = dict(record.baseline)
     versions = sorted({before[resource] for resource, _ in action.versions if resource in before})
     return f"It takes the place of {_listed(versions)}." if versions else ""
+
+
+def _switched(action: Publish) -> str:
+    """What the driver manager is told, and what for."""
+    if not action.switches:
+        return ""
+    names = _listed(dict.fromkeys(each.name for each in action.switches))
+    return f"{names} are false, so that the driver manager does not uncordon nodes before their new driver is proven."
 
 
 def _canaries(record: CampaignRecord) -> str:

@@ -26,6 +26,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.PAUSED,
         HoldCode.MODE_CONTRADICTION,
         HoldCode.NOBODY_MOVES,
+        HoldCode.SANDBOXED,
         HoldCode.TARGET_NOT_PUBLISHED,
         HoldCode.AFTER_UNDONE,
         HoldCode.ACCESS_DENIED,

@@ -18,7 +18,19 @@ from types import MappingProxyType
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import by_hand, capacity, explain, foreign, letting_in, losses, order, units, versions
+from seatrial.core import (
+    by_hand,
+    capacity,
+    closing,
+    driver_manager,
+    explain,
+    foreign,
+    letting_in,
+    losses,
+    order,
+    units,
+    versions,
+)
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.capacity import Admitted, Budget
@@ -57,12 +69,15 @@ STOPS: Final = (
     HoldCode.PAUSED,
     HoldCode.MODE_CONTRADICTION,
     HoldCode.NOBODY_MOVES,
+    HoldCode.SANDBOXED,
     HoldCode.STALE_VIEW,
     HoldCode.TARGET_NOT_PUBLISHED,
 )
 """Why a rollout as a whole does not disrupt anybody."""
-FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
+FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED})
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
+"""Stops under which the nodes are somebody else's to open and to close."""
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
 
 NO_VERSION: Final = "an image without a driver version in its tag"
@@ -128,7 +143,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     room = ACTIONS_MAX - len(course.acts if course is not None else ())
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], room)
     holds += [pass_full(action.subject, now) for action in left]
-    holds += course.holds if course is not None else ()
+    holds += course.holds if course is not None else _loud_managers(seen, intent)
     step = intent.campaign.by_hand if intent.campaign is not None else None
     summary = summarise(replace(seen, nodes=nodes), holds, stop, step)
     if course is not None:
@@ -149,6 +164,13 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
 def _unreadable(seen: Snapshot) -> list[Hold]:
     """That other rollouts cannot be read: each holds itself, and this one is none the less done for it."""
     return [hold(name, HoldCode.ROLLOUT_UNREADABLE, why=why) for name, why in seen.unreadable]
+
+
+def _loud_managers(seen: Snapshot, intent: Intent) -> tuple[Hold, ...]:
+    """That driver managers open nodes under us, told as long as somebody is to be moved. Nobody waits for it."""
+    if all(node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE for node in seen.nodes.values()):
+        return ()
+    return driver_manager.told_loud(seen.operator, seen.nodes.values(), intent.rollout)
 
 
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
@@ -181,14 +203,22 @@ def stop_of(
 def _contradiction(seen: Snapshot, owners: Container[str], intent: Intent) -> Hold | None:
     """Why who is to move the nodes is not who does."""
     other, record = _other_mover(seen.operator, owners), seen.rollout.campaign
+    # On the way back its controller is switched off for a moment, by us.
+    is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
+    if seen.operator.is_sandboxed and not is_free and not _is_ours_to_move(intent):
+        return hold(intent.rollout, HoldCode.SANDBOXED, owner=seen.operator.kind)
     asked = (record.mode if record is not None else None) or (intent.campaign.mode if intent.campaign else Mode.DIRECT)
     if asked is Mode.DIRECT and other:
         return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=other)
-    # On the way back its controller is switched off for a moment, by us.
-    is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
     if asked is Mode.DELEGATED and not other and not is_free:
         return hold(intent.rollout, HoldCode.NOBODY_MOVES, owner=seen.operator.kind or "no GPU Operator")
     return None
+
+
+def _is_ours_to_move(intent: Intent) -> bool:
+    """Whether somebody said outright that we move the nodes, or that people do."""
+    campaign = intent.campaign
+    return campaign is not None and (campaign.mode is Mode.DIRECT or campaign.by_hand is not None)
 
 
 def _other_mover(operator: OperatorFacts, owners: Container[str]) -> str:
@@ -232,10 +262,13 @@ def _step(
             return left_to_nvidia(node, orders, goal_of(node, seen, orders.intent), is_back=is_back)
         return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
+    if stop is not None and stop.code not in CONTRADICTED and _closes_again(node, step):
+        return step  # a node keeps its place in a pause, too; and the write is bound to the very node we saw open
     if stop is not None and is_kept_back(step, stop.code):
         return Step(hold=like(stop, node.name))
     goal = goal_of(node, seen, orders.intent)
-    return _misled(node, goal) if is_misled(node, goal) and not _only_repairs(node, step) else step
+    may_go_on = _only_repairs(node, step) or _closes_again(node, step)
+    return _misled(node, goal) if is_misled(node, goal) and not may_go_on else step
 
 
 def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
@@ -275,12 +308,17 @@ def _only_repairs(node: NodeSeen, step: Step) -> bool:
     return node.record is not None and action.record.phase is node.record.phase
 
 
+def _closes_again(node: NodeSeen, step: Step) -> bool:
+    return isinstance(step.action, acts.Cordon) and closing.is_opened(node)
+
+
 def may_move(node: NodeSeen, course: Course) -> bool:
     """Whether a campaign lets a node take a step of its own: its turn has come, or it is under way already."""
     if course.record.mode in (Mode.DELEGATED, Mode.BY_HAND):
         return False
     # Who has failed may be tried again by whoever says so; it gets no further than to ask for its turn.
-    return node.name in course.open or is_under_way(node.record) or capacity.has_failed(node.record)
+    is_begun = is_under_way(node.record) or capacity.has_failed(node.record) or closing.is_opened(node)
+    return node.name in course.open or is_begun
 
 
 def left_to_nvidia(node: NodeSeen, orders: Orders, goal: str, *, is_back: bool) -> Step:

@@ -49,6 +49,18 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "the rollout leaves the nodes to NVIDIA's own upgrade controller, and it is off ({owner})",
         "Set upgradePolicy.autoUpgrade to true there, or let seatrial move the nodes with spec.mode: direct.",
     ),
+    HoldCode.SANDBOXED: _says(
+        "{owner} has autoUpgrade: true and sandboxWorkloads enabled, and with these NVIDIA's own upgrade controller "
+        "moves nobody",
+        "To let seatrial move the nodes, say so with spec.mode: direct (it needs spec.canary), "
+        "or set upgradePolicy.autoUpgrade to false on {owner}.",
+    ),
+    HoldCode.MANAGER_OPENS_NODES: _says(
+        "NVIDIA's driver manager is told by {resource} to evict by itself, and uncordons each node before its new "
+        "driver is proven; the node is closed again each time, and who came meanwhile is moved away",
+        "Nothing waits for it. To keep nodes closed, write this with the version, since it is the same template: in "
+        '{path} the entries ENABLE_GPU_POD_EVICTION and ENABLE_AUTO_DRAIN, both with the value "false".',
+    ),
     HoldCode.TARGET_NOT_PUBLISHED: _says(
         "the rollout wants driver {target}, but the driver DaemonSet carries {found}",
         "Publish {target} (in the ClusterPolicy, the NVIDIADriver or the DaemonSet), or change the rollout's target; "
@@ -362,6 +374,13 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.EVICTING: _says(
         "pods still on their way out: {count}, first {pod}", "Nothing to do unless a pod hangs in Terminating."
     ),
+    HoldCode.SLIPPED_IN: _says(
+        "the node was opened while its driver was replaced, and pods came: {count}, first {pod}; "
+        "they leave before it is proven",
+        "Nothing to do unless a pod hangs in Terminating, or the node has failed: then delete the pods, or "
+        "`seatrial node retry {subject}`. NVIDIA's driver manager opens nodes unless ENABLE_GPU_POD_EVICTION and "
+        'ENABLE_AUTO_DRAIN are "false" in its env.',
+    ),
     HoldCode.EVICTION_BLOCKED: _says(
         "evictions turned down: {count}, first {pod}: {why}",
         "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is tried again by itself.",
@@ -511,7 +530,17 @@ def why(held: Hold) -> str:
     """Why it waits, as the middle of a sentence."""
     text = _fill(EXPLANATIONS[held.code].why, held)
     cause = _diagnosis(held)
-    return f"{text}; {cause[0]}" if cause else text
+    text = f"{text}; {cause[0]}" if cause else text
+    return f"{text}{_opened(held)}"
+
+
+def _opened(held: Hold) -> str:
+    """How often somebody opened the node since its driver was deleted, where they did and the hold does not say so."""
+    count = dict(held.params).get("reopened", "")
+    if not count or held.code is HoldCode.SLIPPED_IN:
+        return ""
+    times = "once" if count == "1" else f"{count} times"
+    return f"; the node was opened {times} since its old driver was deleted, and closed again"
 
 
 def next_step(held: Hold) -> str:

@@ -100,7 +100,9 @@ def _unpublish(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
     """Have every resource carry again what it carried before us, and the matrix say what it said."""
     if view.campaign.publish is Via.GIT:
         acts, holds = _take_back(view)
-        return (acts, holds) if acts or holds else publishing.await_carried(view, view.record.baseline)
+        return (
+            (acts, holds) if acts or holds else publishing.await_carried(view, PublishStep.REVERT, view.record.baseline)
+        )
     acts, holds = publishing.publish(view, PublishStep.REVERT, view.record.baseline)
     if acts or not _is_promoted(view.source):
         return acts, holds
@@ -118,7 +120,7 @@ def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
     if not commits or source.commit_of(PublishStep.REVERT):
         return (), ()
     if source.conflict:
-        is_back = not any(publishing.await_carried(view, view.record.baseline))
+        is_back = not any(publishing.await_carried(view, PublishStep.REVERT, view.record.baseline))
         if is_back and not _is_promoted(source):
             return (), ()  # somebody has put the old version there by hand
         return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)

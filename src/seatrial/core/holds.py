@@ -20,8 +20,10 @@ class HoldCode(StrEnum):
     STALE_VIEW = "stale-view"
     MODE_CONTRADICTION = "mode-contradiction"
     NOBODY_MOVES = "nobody-moves"
+    SANDBOXED = "sandboxed"
     TARGET_NOT_PUBLISHED = "target-not-published"
     ROLLOUT_UNREADABLE = "rollout-unreadable"
+    MANAGER_OPENS_NODES = "manager-opens-nodes"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
     AFTER_PENDING = "after-pending"
@@ -103,6 +105,7 @@ class HoldCode(StrEnum):
     JOBS_RUNNING = "jobs-running"
     CHECKPOINT_PENDING = "checkpoint-pending"
     EVICTING = "evicting"
+    SLIPPED_IN = "slipped-in"
     EVICTION_BLOCKED = "eviction-blocked"
     POD_WITHOUT_CONTROLLER = "pod-without-controller"
     POD_WITH_EMPTY_DIR = "pod-with-empty-dir"

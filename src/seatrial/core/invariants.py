@@ -15,6 +15,7 @@ A breach live stops the pass: nothing of it is executed, and the journal says wh
     held_off       no driver is taken from under a pod that uses it
     whole          nobody of a unit is let in while a member of it cannot start; on the way back each goes by itself
     aimed          nobody is disrupted for a driver that the rollout does not want, or that would not come
+    closed         a node seen open between the delete of its driver and its proof is closed
 
 Of a campaign, besides:
 
@@ -37,7 +38,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import baking, capacity, clearing, course, letting_in, units, windows
+from seatrial.core import baking, capacity, clearing, closing, course, letting_in, units, windows
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -58,8 +59,9 @@ from seatrial.core.actions import (
     is_disruptive,
 )
 from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase
-from seatrial.core.decide import ACTIONS_MAX, Decision, goal_of, is_misled
+from seatrial.core.decide import ACTIONS_MAX, CONTRADICTED, Decision, goal_of, is_misled
 from seatrial.core.gates import Verdict
+from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.node import is_abandoned
 from seatrial.core.phases import TRANSITIONS, is_under_way
@@ -88,7 +90,7 @@ _CLEARING: Final = frozenset(
 )
 ACTS_IN: Final = {
     AskCheckpoint: frozenset({NodePhase.POD_DELETION_REQUIRED}),
-    EvictPods: _CLEARING,
+    EvictPods: _CLEARING | {NodePhase.VALIDATION_REQUIRED},  # who slipped in while the node was open
     PauseClients: _CLEARING,
     RequestMaintenance: frozenset({NodePhase.NODE_MAINTENANCE_REQUIRED}),
     RestartPod: frozenset({NodePhase.POD_RESTART_REQUIRED}),
@@ -152,6 +154,8 @@ def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
         if not isinstance(action, NodeAct) or not (is_disruptive(action) or isinstance(action, AskCheckpoint)):
             continue
         record = seen.nodes[action.node].record
+        if _closes_again(seen, action):
+            continue  # what it takes away was taken before, on the record of the delete
         if record is None or record.phase not in ACTS_IN[type(action)]:
             yield _breach("recorded", action.node, f"{type(action).__name__} while the record seen is {record}")
         elif isinstance(action, RestartPod) and action.uid != record.old_pod:
@@ -166,7 +170,8 @@ def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
             continue
         starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
         admission = Admission(node=action.node, attempt=action.attempt)
-        if (starts or is_disruptive(action)) and admission not in ledger:
+        takes = is_disruptive(action) and not _closes_again(seen, action)
+        if (starts or takes) and admission not in ledger:
             detail = f"{type(action).__name__} of attempt {action.attempt} is not in the ledger"
             yield _breach("admitted", action.node, detail)
 
@@ -184,7 +189,7 @@ def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
         if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
             yield _breach("hands_off", action.node, "uncordon of a node that somebody else cordoned")
         starts = isinstance(action, Cordon) or (isinstance(action, WriteNodeRecord) and _starts(seen, action))
-        if node.facts.is_skipped and starts:
+        if node.facts.is_skipped and starts and not _closes_again(seen, action):
             yield _breach("hands_off", action.node, "start of a node marked skip")
 
 
@@ -236,6 +241,10 @@ def bounded(_seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
         yield _breach("bounded", intent.rollout, f"{len(moves)} acts in one pass, limit {ACTIONS_MAX}")
 
 
+_NOTES: Final = ("is_cordon_ours", "is_cordon_theirs", "paused", "old_pod", "has_lost_driver", "reopened_count")
+"""What a write may change of a record without opening a phase."""
+
+
 def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Every phase opened is one the table allows."""
     for action in decision.actions:
@@ -246,9 +255,7 @@ def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breac
         # A repair or a pause changes the notes of a phase, never the phase or when it was entered.
         kept = replace(
             action.record,
-            **{name: getattr(node.record, name) for name in ("is_cordon_ours", "paused", "old_pod")}
-            if node.record
-            else {},
+            **{name: getattr(node.record, name) for name in _NOTES} if node.record else {},
         )
         is_repair = kept == node.record
         if action.record.phase not in TRANSITIONS[before] and not is_repair:
@@ -264,6 +271,9 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
         lack = why_unproven(node.facts, node.record)
         if lack is not None:
             yield _breach("proven", action.subject, f"uncordon in spite of {lack.code}")
+        slipped = closing.slipped_in(node)
+        if slipped:
+            yield _breach("proven", action.subject, f"uncordon over {slipped[0].full_name}, which slipped in")
 
 
 def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
@@ -297,7 +307,7 @@ def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
 def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Nobody is disrupted for a driver that the rollout does not want, or that nobody would bring."""
     for action in decision.actions:
-        if not isinstance(action, NodeAct) or not is_disruptive(action):
+        if not isinstance(action, NodeAct) or not is_disruptive(action) or _closes_again(seen, action):
             continue
         node = seen.nodes[action.node]
         goal = goal_of(node, seen, intent)
@@ -305,6 +315,39 @@ def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
             yield _breach("aimed", action.node, f"{type(action).__name__}, and {goal} is not what is published")
         if is_abandoned(node):
             yield _breach("aimed", action.node, f"{type(action).__name__}, and no new driver would come")
+
+
+_WAITING_TO_WRITE: Final = frozenset(
+    {
+        HoldCode.WRITE_IN_FLIGHT,
+        HoldCode.WRITE_REFUSED,
+        HoldCode.PASS_FULL,
+        HoldCode.RECORD_UNREADABLE,
+        HoldCode.RECORD_EDITED,
+        *CONTRADICTED,
+    }
+)
+"""Why a node that is seen open is not closed in this pass, and may not be."""
+
+
+def closed(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A node seen open between the delete of its driver and its proof is closed, unless a write to it has to wait."""
+    record = seen.rollout.campaign
+    if record is not None and record.mode not in (None, Mode.DIRECT):
+        return
+    acted = {action.subject for action in decision.actions if isinstance(action, Cordon | MarkNode)}
+    waiting = {held.subject for held in decision.holds if held.code in _WAITING_TO_WRITE}
+    for name, node in seen.nodes.items():
+        if closing.is_opened(node) and name not in acted and name not in waiting:
+            yield _breach("closed", name, f"left open on an unproven driver, record {node.record}")
+
+
+def _closes_again(seen: Snapshot, action: CampaignAct | NodeAct) -> bool:
+    """Whether an act puts a cordon back that was there when the driver was deleted, and does nothing else."""
+    if not isinstance(action, Cordon):
+        return False
+    node = seen.nodes[action.node]
+    return node.record is not None and closing.is_opened(node) and action.record == closing.closed_again(node.record)
 
 
 # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -333,7 +376,7 @@ def _backwards(before: CampaignRecord | None, after: CampaignRecord) -> Iterator
     if before.phase is RolloutPhase.PAUSED and after.phase not in (RolloutPhase.PAUSED, before.paused_in):
         yield f"paused in {before.paused_in}, resumed in {after.phase}"
     is_begun = before.phase is not RolloutPhase.PROPOSED and before.paused_in is not RolloutPhase.PROPOSED
-    if is_begun and (after.mode, after.baseline) != (before.mode, before.baseline):
+    if is_begun and (after.mode, after.baseline, after.switches) != (before.mode, before.baseline, before.switches):
         yield "who moves the nodes, or the way back, is changed on the way"
     if after.round < before.round:
         yield f"round {before.round} → {after.round}: what was measured for it would be taken for new"
@@ -525,6 +568,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     held_off,
     whole,
     aimed,
+    closed,
     turn,
     record_first,
     bake,

@@ -8,7 +8,8 @@ docs/deviations.md.
     here          who starts, restarts, is proven, fails         clearing.py   jobs, checkpoints, eviction, drain
     readiness.py  what counts as proven                          steps.py      how a phase is opened
 
-A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays.
+A cordon is ours only as long as we see it in place: once somebody lifted it, the next one is theirs and stays. Between
+the delete of a driver and the proof of the next one it is put back instead: see closing.py.
 
 Tests: tests/core/test_node.py, tests/core/test_upstream_scenarios.py
 """
@@ -18,8 +19,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core import clearing
-from seatrial.core.actions import Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
+from seatrial.core import clearing, closing
+from seatrial.core.actions import Cordon, Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
 from seatrial.core.clearing import Exit
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.phases import FailureCode, is_under_way
@@ -43,6 +44,7 @@ from seatrial.core.steps import (
     new_attempt,
     open_phase,
     record_of,
+    reopened,
     retry_at,
     told,
     wait,
@@ -63,6 +65,10 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     rebuff = orders.rebuffs.get(node.name)
     if rebuff is not None and now < retry_at(rebuff):
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
+    if closing.is_opened(node):
+        # At once, and whatever else is due: the node takes work on a driver that nobody has proven.
+        record = closing.closed_again(record_of(node))
+        return Step(action=Cordon(node=node.name, record=record, expect=node.facts.resource_version))
     repaired = _repaired(node)
     if repaired is not None:
         return write_again(node, repaired)
@@ -122,7 +128,7 @@ def _repaired(node: NodeSeen) -> NodeRecord | None:
 def _is_well(node: NodeSeen) -> bool:
     """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (any more)."""
     # Most nodes that wait run the old driver: they need no proof of anything, and there are thousands of them.
-    is_running = is_running_wanted(node.facts) and not _is_still_asked_for(node)
+    is_running = is_running_wanted(node.facts) and not _is_still_asked_for(node) and not closing.slipped_in(node)
     return is_running and why_unproven(node.facts, node.record) is None
 
 
@@ -279,6 +285,9 @@ def _step_restarting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return _step_replacing(node, orders, deadline, now)
     if facts.awaits_safe_load:
         return write_again(node, record, Request.SAFE_LOAD)
+    slipped = clearing.step_slipped(node, orders, deadline, now)
+    if slipped is not None:
+        return slipped
     if driver.is_ready:
         return open_phase(node, NodePhase.VALIDATION_REQUIRED, now)
     if driver.restart_count > RESTARTS_MAX:
@@ -300,8 +309,10 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
     pausing = None if record.is_restart_only else clearing.step_pausing(node)
     if pausing is not None:
         return pausing
-    if record.old_pod != driver.uid:
-        return write_again(node, replace(record, old_pod=driver.uid))
+    # The last look before it is deleted: which pod, and whose cordon.
+    noted = replace(record, old_pod=driver.uid, is_cordon_theirs=not record.is_cordon_ours)
+    if noted != record:
+        return write_again(node, noted)
     return Step(
         action=RestartPod(
             node=node.name,
@@ -320,10 +331,13 @@ def _step_validating(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
     if facts.awaits_safe_load:
         return write_again(node, record, Request.SAFE_LOAD)
+    deadline = deadline_of(record, orders, orders.intent.validation_timeout_seconds)
+    slipped = clearing.step_slipped(node, orders, deadline, now)
+    if slipped is not None:
+        return slipped
     lack = why_unproven(facts, record)
     if lack is None:
         return open_phase(node, NodePhase.UNCORDON_REQUIRED, now)
-    deadline = deadline_of(record, orders, orders.intent.validation_timeout_seconds)
     if now < deadline:
         freshening = _step_freshening(node, lack.code, now)
         if freshening is not None:
@@ -368,6 +382,10 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     if _is_well(node):
         # Straight to done: the node has no admission any more, and giving capacity back needs none.
         return open_phase(node, NodePhase.UPGRADE_DONE, now)
+    slipped = closing.slipped_in(node)
+    if slipped and is_running_wanted(node.facts) and why_unproven(node.facts, record) is None:
+        params = {"pod": slipped[0].full_name, "count": len(slipped)} | reopened(record)
+        return Step(hold=hold(node.name, HoldCode.SLIPPED_IN, params, since=record.entered_at))
     retries = orders.intent.retries
     again_at = None
     failures = max(record.failures, 1)  # records of an earlier release do not count them
@@ -379,7 +397,7 @@ def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     # What was recognised then is kept in the record; its words are shown as long as the pod that said them is there.
     is_same_pod = node.facts.driver is not None and node.facts.driver.uid == record.old_pod
     said = told(node.facts) if is_same_pod and record.trouble else {}
-    params = {"diagnosis": record.trouble} | said | {"why": record.reason}
+    params = {"diagnosis": record.trouble} | said | {"why": record.reason} | reopened(record)
     return Step(hold=hold(node.name, HoldCode.FAILED, params, since=record.entered_at, until=again_at))
 
 

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from seatrial.core import driver_manager
 from seatrial.core.actions import CampaignAct, Publish
-from seatrial.core.campaign import Mode, PublishStep, Via
+from seatrial.core.campaign import Mode, PublishStep, Switch, Via
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.owners import GPU_PRESENT
 from seatrial.core.standing import ANY, carried, carrier_of, is_same, wants
@@ -35,6 +36,30 @@ def baseline(view: View) -> Versions:
         if text:
             found[resource] = text
     return tuple(found.items())
+
+
+def switches_before(view: View) -> tuple[Switch, ...]:
+    """How the driver manager's switches stand in the resources that we are going to write; none where we write none.
+
+    Where NVIDIA's controller moves the nodes, its driver manager leaves them alone by itself.
+    """
+    if view.mode is not Mode.DIRECT or view.campaign.publish is Via.NOBODY:
+        return ()
+    known = dict(baseline(view))
+    return tuple(
+        each for carrier in view.operator.carriers if carrier.name in known for each in driver_manager.standing(carrier)
+    )
+
+
+def _wanted_switches(view: View, step: PublishStep, resource: str) -> tuple[Switch, ...]:
+    """What the driver manager of a resource is to be told; nothing where nobody wrote down what it was told before."""
+    before = tuple(each for each in view.record.switches if each.resource == resource)
+    return before if step is PublishStep.REVERT or not before else driver_manager.off(resource)
+
+
+def _is_switched(view: View, step: PublishStep, resource: str) -> bool:
+    wanted = _wanted_switches(view, step, resource)
+    return not wanted or driver_manager.standing(carrier_of(resource, view.operator)) == wanted
 
 
 def _running(view: View, resource: str) -> str:
@@ -95,12 +120,12 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         (name, text)
         for name, text in wanted
         if name != ANY
-        and (not _is_carried(view, name, text) or (is_noted and carrier_of(name, view.operator).note != note))
+        and (not _is_whole(view, step, name, text) or (is_noted and carrier_of(name, view.operator).note != note))
     )
     if not missing or via is Via.NOBODY:
-        return await_carried(view, wanted)
+        return await_carried(view, step, wanted)
     if via is Via.GIT and view.source is not None and view.source.commit_of(step):
-        return await_carried(view, wanted)
+        return await_carried(view, step, wanted)
     if via is Via.GIT and (view.source is None or view.source.trouble):
         # Whether our commit is there cannot be told, and nothing is committed twice.
         return (), (view.unreachable(),)
@@ -111,16 +136,20 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         # Two that were proposed in the same moment; who goes back publishes only what was there before.
         return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
     other = writer_of(view, missing[0][0]) if via is Via.DIRECT else ""
-    if other and not _is_carried(view, *missing[0]):
+    if other and not _is_whole(view, step, *missing[0]):
         told = {"resource": missing[0][0], "version": missing[0][1], "writer": other}
         return (), (hold(view.name, HoldCode.WRITTEN_BY_ANOTHER, told),)
     if via is Via.DIRECT and step is not PublishStep.REVERT:
-        told = _taken_over(view, missing)
+        others = tuple(each for each in missing if not _is_carried(view, *each))
+        told = _taken_over(view, others) or _switched_back(view, missing)
         if told:
             return (), (hold(view.name, HoldCode.TAKEN_OVER, told, since=view.record.entered_at),)
     seen = ((name, carrier_of(name, view.operator).resource_version) for name, _ in missing)
     expects = tuple(seen) if via is Via.DIRECT else ()
-    act = Publish(rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note)
+    switches = tuple(each for name, _ in missing for each in _wanted_switches(view, step, name))
+    act = Publish(
+        rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note, switches=switches
+    )
     return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
 
 
@@ -149,16 +178,27 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
     return {}
 
 
+def _switched_back(view: View, missing: Versions) -> dict[str, str]:
+    """What somebody told the driver manager of a resource after we had switched it off; empty when nobody did."""
+    for resource, text in missing:
+        carrier = carrier_of(resource, view.operator)
+        if _is_carried(view, resource, text) and carrier.note.startswith(f"{view.name}/"):
+            wanted, found = driver_manager.off(resource), driver_manager.standing(carrier)
+            words = {"version": driver_manager.told(wanted), "found": driver_manager.told(found)}
+            return {"resource": resource, "writer": "somebody"} | words
+    return {}
+
+
 def _has_run(view: View, resource: str) -> bool:
     """Whether a node of this resource runs the target, and so was given it."""
     drivers = (node.facts.driver for name, node in view.nodes.items() if view.resource_of(name) == resource)
     return any(driver is not None and is_same(driver.version, view.target) for driver in drivers)
 
 
-def await_carried(view: View, wanted: Versions) -> Outcome:
+def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """Why these resources are not seen to carry these versions yet; nothing when they are, down to the DaemonSets."""
     for resource, text in wanted:
-        is_behind = not _is_carried(view, resource, text) or not _has_followed(view, resource, text)
+        is_behind = not _is_whole(view, step, resource, text) or not _has_followed(view, resource, text)
         if is_behind:
             told = {"resource": resource, "version": text, "via": view.campaign.publish}
             return (), (hold(view.name, HoldCode.PUBLISH_PENDING, told, since=view.record.entered_at),)
@@ -168,6 +208,11 @@ def await_carried(view: View, wanted: Versions) -> Outcome:
 def is_published(view: View, name: str) -> bool:
     """Whether the resource of a node carries the target."""
     return _is_carried(view, view.resource_of(name), view.target)
+
+
+def _is_whole(view: View, step: PublishStep, resource: str, text: str) -> bool:
+    """Whether a resource carries a version, and tells its driver manager what belongs to it."""
+    return _is_carried(view, resource, text) and _is_switched(view, step, resource)
 
 
 def _is_carried(view: View, resource: str, text: str) -> bool:

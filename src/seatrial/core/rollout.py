@@ -30,6 +30,7 @@ from seatrial.core import (
     by_hand,
     canary,
     capacity,
+    driver_manager,
     machine_pools,
     marks,
     order,
@@ -41,7 +42,7 @@ from seatrial.core import (
     waves,
 )
 from seatrial.core.actions import Promote
-from seatrial.core.campaign import NOWHERE, CampaignRecord, Mode, Places, Point, PublishStep, RolloutPhase, Turn
+from seatrial.core.campaign import NOWHERE, CampaignRecord, Mode, Places, Point, PublishStep, RolloutPhase, Turn, Via
 from seatrial.core.course import ENDED, WAY_FORWARD, Course, a_few, fail, remembered, turn_to
 from seatrial.core.errors import CoreBug
 from seatrial.core.gating import step_baking, step_gating, step_round_in_waves, why_failed
@@ -84,7 +85,9 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
     else:
         course = _step(view)
         course = replace(course, holds=_with_moved(view, course.holds))
-    course = replace(course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view)))
+    course = replace(
+        course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view), *_loud_managers(view))
+    )
     if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
         acts, holds = marks.prepare(view, _with_units(view, record.canaries))
         course = replace(course, acts=acts, holds=(*course.holds, *holds))
@@ -136,7 +139,8 @@ def _propose(view: View) -> Course:
     holds = preflight.why_not(view, chosen)
     if holds:
         return Course(record=view.record, holds=holds)
-    before = by_hand.before(view) if view.mode is Mode.BY_HAND else publishing.baseline(view)
+    is_by_hand = view.mode is Mode.BY_HAND
+    before = by_hand.before(view) if is_by_hand else publishing.baseline(view)
     return turn_to(
         view,
         RolloutPhase.CANARY,
@@ -144,6 +148,7 @@ def _propose(view: View) -> Course:
         canaries=chosen,
         watched=watching.begun(view, chosen),
         baseline=before,
+        switches=() if is_by_hand else publishing.switches_before(view),
         places=_places(view),
     )
 
@@ -363,6 +368,14 @@ def _resume(view: View) -> Course:
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _loud_managers(view: View) -> tuple[Hold, ...]:
+    """That driver managers open nodes under us where somebody else publishes; nobody waits for it."""
+    is_theirs = view.mode is Mode.DIRECT and view.campaign.publish is Via.NOBODY
+    if not is_theirs or view.record.phase in ENDED:
+        return ()
+    return driver_manager.told_loud(view.operator, view.nodes.values(), view.name)
 
 
 def _waits(view: View) -> Hold | None:

@@ -258,6 +258,8 @@ class NodeRecord:
     attempt: int
     entered_at: Instant
     is_cordon_ours: bool = False
+    is_cordon_theirs: bool = False
+    """Somebody else's cordon was on the node when its driver was taken away: put back or not, it stays at the end."""
     reason: str = ""
     """Why the node failed: a FailureCode's text; empty otherwise."""
     trouble: str = ""
@@ -277,6 +279,10 @@ class NodeRecord:
     """Somebody on the node offered to save their work, so evictions get that much longer."""
     before: GpuOffer | None = None
     """What the node offered when we cordoned it."""
+    has_lost_driver: bool = False
+    """The driver it ran was taken away, in this attempt or one that failed, and none is proven since."""
+    reopened_count: int = 0
+    """How often the node was found open since then, and was closed again."""
     paused: tuple[tuple[str, str], ...] = ()
     """Deploy labels we paused in this attempt, with the values to give back, and back again should it come to that."""
 
@@ -398,6 +404,8 @@ class Carrier:
     resource_version: str = ""
     note: str = ""
     """What a campaign of ours noted on it when it last wrote a version there."""
+    switches: tuple[tuple[str, str], ...] = ()
+    """What it says about the driver manager's two switches (driver_manager.py), by name; one not said is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,6 +415,8 @@ class OperatorFacts:
     kind: str = ""
     """The resource that owns the drivers, e.g. `ClusterPolicy/cluster-policy`; empty when there is none."""
     is_auto_upgrading: bool = False
+    is_sandboxed: bool = False
+    """Its controller is switched on, and moves nobody because sandbox workloads are enabled."""
     driver_version: str = ""
     state: str = ""
     policy: PolicyWish = field(default_factory=PolicyWish)

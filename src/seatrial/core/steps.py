@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from seatrial.core import troubles
+from seatrial.core import closing, troubles
 from seatrial.core.actions import Cordon, NodeAct, Request, Uncordon, WriteNodeRecord
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -81,6 +81,8 @@ def open_phase(
         raise CoreBug(f"{node.name}: {before} may not be followed by {phase}; see TRANSITIONS in core/phases.py.")
     was_ours = before is not None and before.is_cordon_ours
     is_done, has_failed = phase is NodePhase.UPGRADE_DONE, phase is NodePhase.UPGRADE_FAILED
+    is_ours = not is_done and (was_ours or (cordon and not facts.is_cordoned))
+    is_restarting = phase is NodePhase.POD_RESTART_REQUIRED
     # What an attempt has gathered is remembered until the node is done; what it offered before, until the next one, so
     # that a GPU lost after the proof is missed. Who accepts a loss has the node measured anew.
     offer = before.before if before is not None and not facts.is_loss_accepted else None
@@ -93,10 +95,12 @@ def open_phase(
         entered_at=now,
         # The resourceVersion we expect ties this answer to the very object we looked at: a cordon found there that is
         # not ours already is somebody else's, because ours is only ever set by this same write.
-        is_cordon_ours=not is_done and (was_ours or (cordon and not facts.is_cordoned)),
+        is_cordon_ours=is_ours,
+        is_cordon_theirs=not is_ours and (kept.is_cordon_theirs or (is_restarting and facts.is_cordoned)),
         reason=reason or "",
         trouble="",
         old_pod=_pod_to_replace(node, phase) or kept.old_pod,
+        has_lost_driver=not is_done and closing.has_lost_driver(node),
         **changes,  # type: ignore[arg-type]
     )
     if has_failed:
@@ -160,6 +164,7 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         before=None if facts.is_loss_accepted else kept.before,
         is_requested=is_requested or kept.is_requested,
         old_pod=facts.driver.uid if is_requested and facts.driver else kept.old_pod,
+        has_lost_driver=closing.has_lost_driver(node),
     )
     answers = (Request.UPGRADE,) if facts.is_requested else ()
     return Step(action=WriteNodeRecord(node=node.name, record=record, expect=facts.resource_version, answers=answers))
@@ -193,7 +198,13 @@ def wait(
     if deadline is not None and now >= deadline:
         return open_phase(node, NodePhase.UPGRADE_FAILED, now, reason=failure)
     until = min((instant for instant in (deadline, look_again_at) if instant is not None), default=None)
-    return Step(hold=hold(node.name, code, {**(params or {}), **more}, since=record_of(node).entered_at, until=until))
+    words = {**(params or {}), **more, **reopened(record_of(node))}
+    return Step(hold=hold(node.name, code, words, since=record_of(node).entered_at, until=until))
+
+
+def reopened(record: NodeRecord) -> dict[str, object]:
+    """How often a node was opened under us, as a parameter of its holds; nothing where it never was."""
+    return {"reopened": record.reopened_count} if record.reopened_count else {}
 
 
 def deadline_of(record: NodeRecord, orders: Orders, timeout_seconds: float) -> Instant:

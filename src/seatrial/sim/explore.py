@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeAlias, TypeVar, assert_never
 
-from seatrial.core import capacity, clearing, invariants, letting_in
+from seatrial.core import capacity, clearing, closing, invariants, letting_in
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -65,7 +65,7 @@ from seatrial.core.snapshot import (
 from seatrial.sim import campaigning, reactions, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, REACTIONS, Fate, NodeAct, Reaction, Refused, apply, mirrored
+from seatrial.sim.reactions import HEALTHY, MANAGED_NOTE, REACTIONS, Fate, NodeAct, Reaction, Refused, apply, mirrored
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
@@ -101,6 +101,8 @@ RESTING: Final = UNDECIDED | {
     HoldCode.NODE_NOT_READY,
     HoldCode.OWNER_UNCLEAR,
     HoldCode.DRIVER_ORPHANED,
+    HoldCode.SLIPPED_IN,
+    HoldCode.MANAGER_OPENS_NODES,
 }
 """What a node may wait for when nothing moves any more: somebody's decision. Waiting for us would be a deadlock."""
 
@@ -264,7 +266,9 @@ def why_exposed(node: NodeSeen) -> str | None:
     driver, facts = node.facts.driver, node.facts
     if driver is None:
         return None
-    if not facts.is_unavailable and (driver.is_terminating or not driver.is_ready):
+    # Its driver manager may open it; that it is closed again is for the promises to see.
+    is_opened = closing.has_lost_driver(node) and MANAGED_NOTE in facts.labels
+    if not facts.is_unavailable and not is_opened and (driver.is_terminating or not driver.is_ready):
         return f"{node.name} takes work while its driver is being replaced"
     phase = node.record.phase if node.record else None
     if not driver.is_terminating:
@@ -281,6 +285,11 @@ def _is_restart_harmless(node: NodeSeen) -> bool:
     """Whether a driver may be stopped under its users: nothing that is loaded changes, and nobody new comes."""
     is_meant = node.record is not None and node.record.is_restart_only
     return is_meant and node.facts.is_restart_enough and node.facts.is_cordoned
+
+
+def _is_still_theirs(node: NodeSeen) -> bool:
+    """Whether an admin's cordon stands, or is about to be put back."""
+    return node.facts.is_cordoned or closing.is_opened(node)
 
 
 def why_split(nodes: tuple[NodeSeen, ...], admitted: tuple[Admission, ...], intent: Intent) -> str | None:
@@ -322,6 +331,7 @@ def reloads(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
 
 _RELOADING: Final = (
     reactions.driver_pod_replaced,
+    reactions.driver_manager_acts,
     reactions.driver_gets_ready,
     reactions.driver_crash_loops,
     reactions.validator_restarts,
@@ -634,7 +644,7 @@ class _Model:
         # Where NVIDIA's controller moves the nodes, it answers for their users.
         ours = [node for node in nodes if not (self._has_operator and node.facts.nvidia_state)]
         exposed = next((why for why in map(why_exposed, ours) if why), None)
-        lifted = next((n.name for n in nodes if n.name in self._cordoned and not n.facts.is_cordoned), None)
+        lifted = next((n.name for n in nodes if n.name in self._cordoned and not _is_still_theirs(n)), None)
         taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
         split = why_split(nodes, record.admitted, intent)
         wrong = campaigning.why_wrong(nodes, record, outside, self._outside, intent)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
+from seatrial.core import driver_manager
 from seatrial.core.actions import (
     MakePool,
     MarkBad,
@@ -29,7 +30,7 @@ from seatrial.core.actions import (
     SetAutoUpgrade,
     StartProbe,
 )
-from seatrial.core.campaign import PublishStep, SourceFacts, Via
+from seatrial.core.campaign import PublishStep, SourceFacts, Switch, Via
 from seatrial.core.gates import Measurement, Verdict
 from seatrial.core.owners import DriverClaim
 from seatrial.core.policy import PolicyWish, Share
@@ -44,7 +45,7 @@ from seatrial.core.snapshot import (
     Pool,
     Snapshot,
 )
-from seatrial.core.standing import carried, resource_of
+from seatrial.core.standing import carried, carrier_of, resource_of
 from seatrial.sim.reactions import Refused, touched
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]
@@ -66,7 +67,9 @@ class Outside:
     source: SourceFacts | None = None
     files: Versions = ()
     """What the repository says each resource carries; empty where nobody syncs one."""
-    undo: tuple[tuple[str, Versions], ...] = ()
+    switches: tuple[Switch, ...] = ()
+    """What the repository tells each resource's driver manager."""
+    undo: tuple[tuple[str, Versions, tuple[Switch, ...]], ...] = ()
     """By commit: what the files said before it."""
     tags: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
@@ -134,7 +137,8 @@ def driver_pools(
 def with_repository(outside: Outside, target: str) -> Outside:
     """The same, with a repository whose matrix asks for the target and whose files say what is carried now."""
     files = tuple((carrier.name, carrier.version) for carrier in outside.operator.carriers)
-    return replace(outside, files=files, source=SourceFacts(head="c0", driver=target))
+    switches = tuple(each for carrier in outside.operator.carriers for each in driver_manager.standing(carrier))
+    return replace(outside, files=files, switches=switches, source=SourceFacts(head="c0", driver=target))
 
 
 def seen_with(seen: Snapshot, outside: Outside) -> Snapshot:
@@ -169,9 +173,10 @@ def mark(node: NodeSeen, act: MarkNode) -> NodeSeen | Refused:
 def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
     """The outside after one of our acts, or why it was turned down."""
     match act:
-        case Publish(via=Via.GIT, step=step, versions=versions):
-            is_there = outside.source is not None and set(versions) <= set(outside.files)
-            return outside if is_there else commit(outside, step, versions)
+        case Publish(via=Via.GIT, step=step, versions=versions, switches=switches):
+            is_said = set(versions) <= set(outside.files)
+            is_there = outside.source is not None and is_said and set(switches) <= set(outside.switches)
+            return outside if is_there else commit(outside, step, versions, switches)
         case Publish():
             return _write(outside, act)
         case RevertCommits(commits=commits):
@@ -194,14 +199,16 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             assert_never(act)
 
 
-def commit(outside: Outside, step: PublishStep, versions: Versions = ()) -> Outside:
+def commit(outside: Outside, step: PublishStep, versions: Versions = (), switches: tuple[Switch, ...] = ()) -> Outside:
     """The repository with one more commit of ours, unless the step is there already."""
     if outside.source is None:
         outside = replace(outside, source=SourceFacts(head="c0"))
-    return outside if _has(outside, step) else commit_anyway(outside, step, versions)
+    return outside if _has(outside, step) else commit_anyway(outside, step, versions, switches)
 
 
-def commit_anyway(outside: Outside, step: PublishStep, versions: Versions = ()) -> Outside:
+def commit_anyway(
+    outside: Outside, step: PublishStep, versions: Versions = (), switches: tuple[Switch, ...] = ()
+) -> Outside:
     """The repository with one more commit of ours, whatever is there."""
     source = outside.source or SourceFacts()
     name = f"c{len(source.steps) + 1}"
@@ -210,8 +217,15 @@ def commit_anyway(outside: Outside, step: PublishStep, versions: Versions = ()) 
         outside,
         source=replace(source, head=name, steps=(*source.steps, (step, name))),
         files=tuple((before | dict(versions)).items()),
-        undo=(*outside.undo, (name, outside.files)),
+        switches=_switched(outside.switches, switches),
+        undo=(*outside.undo, (name, outside.files, outside.switches)),
     )
+
+
+def _switched(before: tuple[Switch, ...], new: tuple[Switch, ...]) -> tuple[Switch, ...]:
+    """Switches, each as it was last said."""
+    said = {(each.resource, each.name): each for each in (*before, *new)}
+    return tuple(said.values())
 
 
 def _has(outside: Outside, step: PublishStep) -> bool:
@@ -235,7 +249,7 @@ def _write(outside: Outside, act: Publish) -> Outside | Refused:
         # Who wrote the same version before us still stands behind it, and is the one who would write it again.
         writer = US if before is None or before.version != version else before.writer
         note = act.note or (before.note if before is not None else "")
-        written = _carrying(outside.operator, ((name, version),), writer)
+        written = _carrying(outside.operator, ((name, version),), writer, act.switches)
         outside = replace(outside, operator=_noted(written, outside.operator, name, note))
     return outside
 
@@ -281,10 +295,10 @@ def _revert(outside: Outside, commits: Iterable[str]) -> Outside:
     if _has(outside, PublishStep.REVERT):
         return outside
     # Each commit named the files as it found them; the oldest of these knew them before us.
-    before = {name: files for name, files in outside.undo if name in set(commits)}
+    before = [(files, switches) for name, files, switches in outside.undo if name in set(commits)]
     if not before:
         return _noted_revert(outside)
-    return commit(outside, PublishStep.REVERT, next(iter(before.values())))
+    return commit(outside, PublishStep.REVERT, *before[0])
 
 
 def _noted_revert(outside: Outside) -> Outside:
@@ -356,11 +370,15 @@ def _pause_pool(outside: Outside, act: PausePool) -> Outside | Refused:
     return replace(outside, machine_pools=pools)
 
 
-def _carrying(operator: OperatorFacts, versions: Versions, writer: str) -> OperatorFacts:
-    """The operator's resources with these versions in them."""
+def _carrying(
+    operator: OperatorFacts, versions: Versions, writer: str, switches: tuple[Switch, ...] = ()
+) -> OperatorFacts:
+    """The operator's resources with these versions in them, and with what their driver managers are told."""
     new = dict(versions)
     carriers = tuple(
-        replace(carrier, version=new[carrier.name], writer=writer) if carrier.name in new else carrier
+        replace(carrier, version=new[carrier.name], writer=writer, switches=_said(carrier, switches))
+        if carrier.name in new
+        else carrier
         for carrier in operator.carriers
     )
     pools = tuple(
@@ -369,6 +387,29 @@ def _carrying(operator: OperatorFacts, versions: Versions, writer: str) -> Opera
     )
     version = new.get(operator.kind, operator.driver_version)
     return replace(operator, carriers=carriers, pools=pools, driver_version=version)
+
+
+def _said(carrier: Carrier, switches: tuple[Switch, ...]) -> tuple[tuple[str, str], ...]:
+    """What a resource says about the switches of its driver manager, once these were written into it."""
+    said = _switched(
+        driver_manager.standing(carrier), tuple(each for each in switches if each.resource == carrier.name)
+    )
+    return tuple((each.name, each.value) for each in said if each.value is not None)
+
+
+def manager_env_of(facts: NodeFacts, outside: Outside) -> tuple[tuple[str, str], ...] | None:
+    """What the driver manager of a node's driver pod is told; None where there is none, or upgrades are NVIDIA's.
+
+    A pod of another version than the resource carries is of a template from before, which nobody had switched off.
+    """
+    operator, driver = outside.operator, facts.driver
+    resource = resource_of(facts, operator)
+    carrier = next((each for each in operator.carriers if each.name == resource), None)
+    pool = next((each for each in operator.pools if each.name == facts.owner), None)
+    is_superseded = pool.is_auto_upgrading if pool is not None else operator.is_auto_upgrading
+    if carrier is None or driver is None or is_superseded:
+        return None
+    return carrier.switches if driver.version == carrier.version else ()
 
 
 # ── what the world does by itself ────────────────────────────────────────────────────────────────────────────────────
@@ -380,10 +421,15 @@ PROBED: Final = "probe ends"
 
 def is_synced(outside: Outside) -> Outside | None:
     """The cluster is made to carry what the repository says; None where it does already."""
-    behind = tuple((name, text) for name, text in outside.files if carried(name, outside.operator) != text)
+    behind = tuple((name, text) for name, text in outside.files if not _is_as_in_files(outside, name, text))
     if not behind:
         return None
-    return replace(outside, operator=_carrying(outside.operator, behind, DEPLOYER))
+    return replace(outside, operator=_carrying(outside.operator, behind, DEPLOYER, outside.switches))
+
+
+def _is_as_in_files(outside: Outside, name: str, text: str) -> bool:
+    carrier = carrier_of(name, outside.operator)
+    return carrier.version == text and carrier.switches == _said(carrier, outside.switches)
 
 
 def behind_of(facts: NodeFacts, outside: Outside) -> str:

@@ -49,6 +49,8 @@ from seatrial.core.snapshot import (
 )
 from seatrial.core.steps import PAUSED
 from seatrial.core.troubles import Symptom
+from seatrial.sim import neighbours
+from seatrial.sim.neighbours import Deed, Start
 
 __all__ = [
     "HEALTHY",
@@ -70,6 +72,10 @@ JOB_LABEL: Final = "batch.kubernetes.io/job-name"
 """A pod that has it finishes by itself."""
 CORDON_NOTE: Final = "simulated.seatrial.dev/cordoned-for-maintenance"
 """The maintenance operator's note that the cordon is its own, so that it takes nobody else's away."""
+
+
+MANAGED_NOTE: Final = "simulated.seatrial.dev/driver-managed"
+"""Which start of a driver pod its driver manager has dealt with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +106,10 @@ class Fate:
     """A new driver waits for somebody to say that the node is safe to load on."""
     is_maintenance_stuck: bool = False
     """The maintenance operator never gets the node empty."""
+    manager_env: tuple[tuple[str, str], ...] | None = None
+    """What the driver manager in its driver pods is told by name; None where there is no driver manager."""
+    is_work_waiting: bool = False
+    """A job waits for GPUs, and is placed here the moment the node is open."""
 
 
 HEALTHY: Final = Fate()
@@ -327,7 +337,8 @@ def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
     )
     after = replace(facts, driver=pod)
     if before.digest and before.digest == wanted.digest:
-        return after  # what is loaded stays loaded, and on offer
+        # What is loaded stays loaded, and on offer; a driver manager finds nothing to do.
+        return touched(after, {MANAGED_NOTE: _start_of(pod)}) if fate.manager_env is not None else after
     if facts.offer.resources or fate.is_load_guarded:
         after = replace(
             touched(after),
@@ -337,11 +348,64 @@ def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
     return after
 
 
+def driver_manager_acts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """The driver manager in a driver pod that starts cordons, evicts and uncordons, as its rows have it."""
+    deeds = manager_deeds(facts, fate)
+    if facts.driver is None or not deeds:
+        return None
+    after = touched(facts, {MANAGED_NOTE: _start_of(facts.driver)})
+    for deed in deeds:
+        match deed:
+            case Deed.CORDON:
+                after = replace(after, is_cordoned=True)
+            case Deed.EVICT:
+                after = replace(after, pods=tuple(_evicted(pod, fate) for pod in after.pods))
+            case Deed.UNCORDON:
+                after = replace(after, is_cordoned=False)
+            case _:
+                assert_never(deed)
+    return after
+
+
+def manager_deeds(facts: NodeFacts, fate: Fate) -> tuple[Deed, ...]:
+    """What the driver manager of the node's driver pod is still to do; nothing once it has dealt with this start."""
+    driver = facts.driver
+    if fate.manager_env is None or driver is None or driver.is_ready or driver.is_terminating:
+        return ()
+    if facts.labels.get(MANAGED_NOTE) == _start_of(driver):
+        return ()
+    # A reboot starts the pod's containers anew; a driver that keeps failing has been tried more often than that.
+    is_failing = driver.restart_count > RESTARTS_MAX
+    start = Start.FAILED if is_failing else Start.BARE if driver.started_at is not None else Start.LOADED
+    return neighbours.deeds_of(start, fate.manager_env)
+
+
+def _start_of(driver: DriverPod) -> str:
+    """Which start of which driver pod it is."""
+    return f"{driver.uid}/{driver.restart_count}"
+
+
+def _evicted(pod: Pod, fate: Fate) -> Pod:
+    is_asked = pod.gpu is not None and pod.keeper is not Keeper.DAEMON_SET and not fate.is_eviction_blocked
+    return replace(pod, is_terminating=pod.is_terminating or is_asked)
+
+
+def work_is_placed(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
+    """A job that waits for GPUs is placed on a node that is open although its driver is not there yet."""
+    driver = facts.driver
+    if not fate.is_work_waiting or facts.is_unavailable or driver is None or driver.is_ready or driver.is_terminating:
+        return None
+    pod = Pod(namespace="jobs", name=f"late-{facts.name}", uid=f"late-{driver.uid}", gpu=GpuUse.RESOURCE)
+    return None if pod.uid in {each.uid for each in facts.pods} else replace(facts, pods=(*facts.pods, pod))
+
+
 def driver_gets_ready(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
     """The module loads."""
     driver = facts.driver
     if driver is None or driver.is_ready or driver.is_terminating or facts.awaits_safe_load:
         return None
+    if manager_deeds(facts, fate):
+        return None  # its init container runs first
     if _is_of(driver, fate.driver_fails_on) or _is_of(driver, fate.image_missing_for):
         return None
     return replace(facts, driver=replace(driver, is_ready=True, ready_since=at, trouble="", symptoms=()))
@@ -372,7 +436,7 @@ def driver_crash_loops(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFac
     driver = facts.driver
     if driver is None or driver.is_ready or driver.is_terminating or not _is_of(driver, fate.driver_fails_on):
         return None
-    if driver.restart_count > RESTARTS_MAX or facts.awaits_safe_load:
+    if driver.restart_count > RESTARTS_MAX or facts.awaits_safe_load or manager_deeds(facts, fate):
         return None
     crashed = replace(
         driver, restart_count=driver.restart_count + 11, trouble="CrashLoopBackOff", symptoms=(UNLOADABLE,)
@@ -486,6 +550,8 @@ REACTIONS: Final[Mapping[str, Reaction]] = {
     "paused clients leave": paused_clients_leave,
     "clients come back": clients_come_back,
     "driver pod replaced": driver_pod_replaced,
+    "driver manager acts": driver_manager_acts,
+    "work is placed": work_is_placed,
     "driver gets ready": driver_gets_ready,
     "image pull fails": image_pull_fails,
     "driver crash loops": driver_crash_loops,

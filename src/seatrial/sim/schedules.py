@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from seatrial.core import actions as acts
-from seatrial.core import clearing
+from seatrial.core import clearing, closing, driver_manager
 from seatrial.core.actions import Action, Cordon, NodeAct, RequestMaintenance, WriteNodeRecord
 from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import Decision
@@ -37,7 +37,7 @@ from seatrial.ports import Outcome, Ports, Result
 from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, named
 from seatrial.sim.explore import told, why_exposed, why_overspent
 from seatrial.sim.faults import Listing, Seat, Stream, View, Weather
-from seatrial.sim.reactions import CORDON_NOTE, HEALTHY, JOB_LABEL, Fate, new_node, rebooted
+from seatrial.sim.reactions import CORDON_NOTE, HEALTHY, JOB_LABEL, MANAGED_NOTE, Fate, new_node, rebooted
 from seatrial.sim.world import World
 
 NODE_COUNT: Final = 30
@@ -170,6 +170,17 @@ def _draw_policy(chance: random.Random, parallel_max: int, unavailable: list[int
     )
 
 
+def draw_manager(seed: int) -> Fate:
+    """What all driver managers of a fleet are told: there are none, they are as shipped, or both switches are off.
+
+    By a chance of its own, so that the schedules that were played before there were any stay as they are.
+    """
+    chance = random.Random(f"driver manager {seed}")  # noqa: S311  a simulation, not a secret
+    off = tuple((name, driver_manager.OFF) for name in driver_manager.SWITCHES)
+    env = chance.choice([None, (), (), off])
+    return Fate(manager_env=env, is_work_waiting=env is not None and chance.random() < 0.5)
+
+
 def draw_fleet(chance: random.Random, node_count: int, badness: float) -> tuple[list[NodeSeen], dict[str, list[str]]]:
     """Nodes, and the names of what is in store for each."""
     has_dra, has_features, gpu_count = chance.random() < 0.3, chance.random() < 0.5, chance.choice([0, 8])
@@ -238,6 +249,17 @@ class Judge:
             # Later, a driver that stops on a lost node may outlive the phase it was stopped in.
             self.find(None if _is_given_up(after) else why_exposed(after))
         if name in self.theirs and not after.facts.is_cordoned:
+            self._on_opened(before, after)
+
+    def _on_opened(self, before: NodeSeen, after: NodeSeen) -> None:
+        """A cordon of an admin is gone. While a driver is replaced it is put back; else a driver manager may do so."""
+        name = after.name
+        is_managed = before.facts.labels.get(MANAGED_NOTE) != after.facts.labels.get(MANAGED_NOTE)
+        if closing.has_lost_driver(after):
+            return
+        if is_managed:
+            self.theirs.discard(name)
+        else:
             self.find(f"{name} was cordoned by an admin, and the cordon is gone")
 
     def on_landing(self, action: Action, before: NodeSeen | None, outcome: Outcome) -> None:
@@ -247,7 +269,8 @@ class Judge:
         starts = isinstance(action, WriteNodeRecord) and is_under_way(action.record) and not is_under_way(before.record)
         if starts and Admission(node=action.node, attempt=action.attempt) not in self.world.rollout.admitted:
             self.find(f"{action.node} starts attempt {action.attempt} without an admission")
-        takes = isinstance(action, Cordon | RequestMaintenance) and not before.facts.is_unavailable
+        is_gone = before.facts.is_unavailable or closing.has_lost_driver(before)  # the second is closed again
+        takes = isinstance(action, Cordon | RequestMaintenance) and not is_gone
         if starts or takes:
             self.find(self._why_overspent(action.node, is_taking=takes))
 
@@ -354,7 +377,7 @@ class Play:
         nodes, fates = draw_fleet(chance, node_count, self._badness)
         intent = draw_intent(chance)
         made = {name: _merged(fate_of(what, NEW.version) for what in whats) for name, whats in fates.items()}
-        return World(nodes, intent, fates=made, seed=self._seed), fates
+        return World(nodes, intent, fates=made, everybody=draw_manager(self._seed), seed=self._seed), fates
 
     def _judge(self) -> Judge:
         theirs = {node.name for node in self.world.nodes.values() if node.facts.is_cordoned}
@@ -580,7 +603,8 @@ class Play:
         self._touch(name, is_cordoned=True)
 
     def _admin_uncordons(self, name: str) -> None:
-        self.judge.theirs.discard(name)
+        if not closing.has_lost_driver(self.world.nodes[name]):  # there it is put back, and stays theirs
+            self.judge.theirs.discard(name)
         self.judge.shaken[name] = self.world.time
         self._touch(name, is_cordoned=False)
 

@@ -50,6 +50,8 @@ DELAYS: Final[Mapping[str, Delay]] = {
     "paused clients leave": Delay(seconds=5, jitter_seconds=5),
     "clients come back": Delay(seconds=5, jitter_seconds=5),
     "driver pod replaced": Delay(seconds=2, jitter_seconds=1),
+    "driver manager acts": Delay(seconds=20, jitter_seconds=20),
+    "work is placed": Delay(seconds=1, jitter_seconds=1),
     "driver gets ready": Delay(seconds=180, jitter_seconds=60),
     "image pull fails": Delay(seconds=20, jitter_seconds=20),
     "driver crash loops": Delay(seconds=600, jitter_seconds=60),
@@ -85,6 +87,7 @@ class World:
         intent: Intent,
         *,
         fates: Mapping[str, Fate] | None = None,
+        everybody: Fate = HEALTHY,
         outside: Outside | None = None,
         gate_fates: Mapping[str, GateFate] | None = None,
         revisions: Iterable[DriverRevision] = (),
@@ -98,6 +101,7 @@ class World:
         self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
         self.time = started_at
         self._fates = dict(fates or {})
+        self._everybody = everybody
         self._gate_fates = dict(gate_fates or {})
         # What a version stands for that nobody runs yet, where more is to be known of it than its name.
         self._revisions = {**outer.revisions_of(self.nodes.values()), **{each.version: each for each in revisions}}
@@ -208,7 +212,8 @@ class World:
         node = self.nodes.get(action.node)
         if node is None:
             return Outcome(action=action, result=Result.STALE, detail="no such node")
-        answer = outer.mark(node, action) if isinstance(action, MarkNode) else apply(node, action, self._fate(action))
+        fate = self._fate_of_act(action) if isinstance(action, NodeAct) else HEALTHY
+        answer = outer.mark(node, action) if isinstance(action, MarkNode) else apply(node, action, fate)
         if isinstance(answer, Refused):
             return _turned_down(action, answer)
         if isinstance(action, WriteNodeRecord) and not upgrade_controller.is_there(self.outside):
@@ -216,14 +221,24 @@ class World:
         self._set(answer)
         return Outcome(action=action, result=Result.DONE)
 
-    def _fate(self, action: NodeAct) -> Fate:
+    def _fate_of_act(self, action: NodeAct) -> Fate:
         """What is in store for the node of an act; whoever asks a webhook hears of it only when the work is saved."""
-        fate = self._fates.get(action.node, HEALTHY)
+        fate = self._fate(action.node)
         if not isinstance(action, AskCheckpoint) or not action.webhook:
             return fate
         if action.token not in self._saved_at:
             self._saved_at[action.token] = self.time + self._drawn("work is saved")
         return replace(fate, is_work_unsaved=fate.is_work_unsaved or self.time < self._saved_at[action.token])
+
+    def _fate(self, name: str) -> Fate:
+        """What is in store for a node; what its driver manager is told stands in the resource that owns its driver."""
+        fate, everybody = self._fates.get(name, HEALTHY), self._everybody
+        env = fate.manager_env if fate.manager_env is not None else everybody.manager_env
+        return replace(
+            fate,
+            manager_env=env if env is not None else outer.manager_env_of(self.nodes[name].facts, self.outside),
+            is_work_waiting=fate.is_work_waiting or everybody.is_work_waiting,
+        )
 
     def _write_rollout(self, action: WriteRolloutRecord) -> Outcome:
         if action.record.name != self.rollout.name:
@@ -300,7 +315,7 @@ class World:
 
     def _schedule_reactions(self, name: str) -> None:
         node = self.nodes[name]
-        fate = self._fates.get(name, HEALTHY)
+        fate = self._fate(name)
         for what, reaction in REACTIONS.items():
             if not node.facts.is_ready and what not in OPERATORS_OWN:
                 continue  # its kubelet is silent; whatever is due happens once it is back
@@ -317,7 +332,7 @@ class World:
             return  # meant for a driver pod that is gone: its successor takes its own time
         if not node.facts.is_ready and what not in OPERATORS_OWN:
             return  # a silent kubelet does nothing; when it is back, its reactions are due anew
-        facts = REACTIONS[what](node.facts, self._fates.get(name, HEALTHY), self.time)
+        facts = REACTIONS[what](node.facts, self._fate(name), self.time)
         self._set(replace(node, facts=facts) if facts is not None else node)
 
     def _push(self, instant: Instant, happening: Callable[[], None]) -> None:

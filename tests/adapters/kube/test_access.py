@@ -37,7 +37,7 @@ def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> s
 @pytest.mark.parametrize(
     ("campaign", "mode", "more"),
     [
-        (Campaign(), Mode.DIRECT, MOVING | WRITING),
+        (Campaign(), Mode.DIRECT, MOVING | WRITING | {"get clusterpolicies.nvidia.com"}),
         (Campaign(publish=Via.GIT), Mode.DIRECT, MOVING),
         (Campaign(publish=Via.NOBODY), Mode.DELEGATED, WRITING),
         (Campaign(), Mode.DELEGATED, WRITING),
@@ -114,6 +114,8 @@ async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
             "create jobs.batch in namespace seatrial",
             "create machineconfigpools.machineconfiguration.openshift.io",
             "delete machineconfigpools.machineconfiguration.openshift.io",
+            "get clusterpolicies.nvidia.com",
+            "get nvidiadrivers.nvidia.com",
             "patch clusterpolicies.nvidia.com",
             "patch machineconfigpools.machineconfiguration.openshift.io",
             "patch nvidiadrivers.nvidia.com",

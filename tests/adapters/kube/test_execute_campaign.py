@@ -15,7 +15,7 @@ from seatrial.adapters.kube import errors, keys, models, operator_items, probes
 from seatrial.adapters.kube.campaign_models import Job
 from seatrial.adapters.kube.client import Client, PatchKind
 from seatrial.adapters.kube.execute import KubeExecutor, Outer, Outside
-from seatrial.core import prepulling
+from seatrial.core import driver_manager, prepulling
 from seatrial.core.actions import (
     Action,
     MakePool,
@@ -29,7 +29,7 @@ from seatrial.core.actions import (
     SetAutoUpgrade,
     StartProbe,
 )
-from seatrial.core.campaign import PublishStep, Via
+from seatrial.core.campaign import PublishStep, Switch, Via
 from seatrial.core.gates import Gate, Measurement, Verdict
 from seatrial.ports import Outcome, Result
 from seatrial.testbed import control_plane, controller_process, machine_pools, operator_drivers
@@ -222,6 +222,43 @@ async def test_a_version_is_written_and_nothing_else(owners: ControlPlane, clien
     assert (policy["driver"]["version"], driver["version"]) == (NEW, NEW)
     policy["driver"]["version"] = driver["version"] = OLD
     assert [policy, driver] == before
+
+
+async def test_a_driver_manager_is_told_by_name_with_the_version_and_all_else_stays(
+    owners: ControlPlane, client: Client
+) -> None:
+    policy, driver = f"ClusterPolicy/{POLICY}", f"NVIDIADriver/{DRIVER}"
+    kept = [{"name": "DRAIN_USE_FORCE", "value": "true"}, {"name": "ENABLE_GPU_POD_EVICTION", "value": "true"}]
+    env = {"spec": {"driver": {"manager": {"env": kept}}}}
+    owners.kubectl("patch", "clusterpolicy", POLICY, "--type=merge", "-p", json.dumps(env))
+    before = [owners.get("clusterpolicy", POLICY)["spec"], owners.get("nvidiadriver", DRIVER)["spec"]]
+    off = (*driver_manager.off(policy), *driver_manager.off(driver))
+    act = replace(PUBLISH, switches=off)
+    assert await try_out(client, act) == Outcome(action=act, result=Result.DONE)
+
+    async def seen() -> list[tuple[tuple[str, str], ...]]:
+        found = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", models.ClusterPolicy)
+        other = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", models.NvidiaDriver)
+        facts = operator_items.operator_facts([found], [other], has_owned_nodes=False, on_fault=pytest.fail)
+        return [carrier.switches for carrier in facts.carriers]
+
+    assert await seen() == [tuple((name, "false") for name in driver_manager.SWITCHES)] * 2
+    stored = owners.get("clusterpolicy", POLICY)["spec"]["driver"]["manager"]["env"]
+    assert [each["name"] for each in stored] == [
+        "DRAIN_USE_FORCE",
+        "ENABLE_GPU_POD_EVICTION",
+        "ENABLE_AUTO_DRAIN",
+    ]
+
+    back = Switch(resource=policy, name=driver_manager.EVICTION, value="true")
+    absent = [Switch(resource=name, name=each) for name in (policy, driver) for each in driver_manager.SWITCHES]
+    told = (back, *(each for each in absent if (each.resource, each.name) != (policy, driver_manager.EVICTION)))
+    versions = tuple((name, OLD) for name, _ in PUBLISH.versions)
+    revert = replace(PUBLISH, step=PublishStep.REVERT, versions=versions, switches=told)
+    assert (await try_out(client, revert)).result is Result.DONE
+    after = [owners.get("clusterpolicy", POLICY)["spec"], owners.get("nvidiadriver", DRIVER)["spec"]]
+    after[1].pop("manager", None)
+    assert after == before
 
 
 async def test_who_wrote_the_version_last_is_seen_and_a_manager_of_other_fields_is_not(

@@ -1042,6 +1042,8 @@ def test_a_cluster_policy_upgrades_only_when_told_to(driver: dict[str, Any]) -> 
 def test_sandbox_workloads_switch_a_cluster_policys_upgrades_off() -> None:
     policy = objects.a_cluster_policy(driver=ON, sandboxWorkloads={"enabled": True})
     assert not operator([policy]).is_auto_upgrading
+    assert operator([policy]).is_sandboxed
+    assert not operator([objects.a_cluster_policy(driver=OFF, sandboxWorkloads={"enabled": True})]).is_sandboxed
 
 
 def test_the_oldest_cluster_policy_counts() -> None:
@@ -1093,6 +1095,20 @@ def test_the_writer_of_a_version_is_who_owns_it_and_we_ourselves_only_alone(
     policy = objects.a_cluster_policy(driver={"version": objects.NEW})
     policy["metadata"]["managedFields"] = fields
     assert [carrier.writer for carrier in operator([policy]).carriers] == [writer]
+
+
+def test_what_a_driver_manager_is_told_is_seen_by_name_and_nothing_else_of_its_environment() -> None:
+    env = [
+        {"name": "DRAIN_USE_FORCE", "value": "true"},
+        {"name": "ENABLE_AUTO_DRAIN", "value": "false"},
+        {"name": "ENABLE_GPU_POD_EVICTION"},
+    ]
+    policy = objects.a_cluster_policy(driver={"version": objects.NEW, "manager": {"env": env}})
+    pool = a_driver_resource("pool", manager={"env": env[:2]})
+    assert [carrier.switches for carrier in operator([policy], [pool]).carriers] == [
+        (("ENABLE_GPU_POD_EVICTION", ""), ("ENABLE_AUTO_DRAIN", "false")),
+        (("ENABLE_AUTO_DRAIN", "false"),),
+    ]
 
 
 def test_where_nvidia_drivers_own_the_drivers_they_carry_the_versions() -> None:

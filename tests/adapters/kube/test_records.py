@@ -50,6 +50,8 @@ RECORDS = st.builds(
     is_requested=st.booleans(),
     is_restart_only=st.booleans(),
     before=st.none() | OFFERS,
+    has_lost_driver=st.booleans(),
+    reopened_count=st.integers(0, 100),
     paused=st.dictionaries(st.text(), st.text()).map(lambda some: tuple(some.items())),
 )
 

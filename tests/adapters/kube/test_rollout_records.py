@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from seatrial.adapters.kube import models, rollout_records
 from seatrial.adapters.kube.records import text_of
 from seatrial.core import foreign
-from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Turn, Watched
+from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, GpuOffer, Rebuff, RolloutRecord, Summary, Told
 
@@ -64,6 +64,7 @@ CAMPAIGNS = st.builds(
     canaries=st.lists(st.text()).map(tuple),
     baseline=st.lists(st.tuples(st.text(), LINE)).map(tuple),
     places=st.none() | st.builds(Places, matrix=st.none() | PLACE, published=st.none() | PLACE),
+    switches=st.lists(st.builds(Switch, resource=st.text(), name=st.text(), value=st.none() | st.text())).map(tuple),
     wave=st.integers(0, 10**6),
     settled_at=INSTANTS,
     pull_round=st.integers(0, 10**6),
@@ -205,6 +206,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         mode=Mode.DELEGATED,
         canaries=("gpu-01",),
         baseline=(("*", "570.124.06"),),
+        switches=(Switch(resource="*", name="A", value="true"), Switch(resource="*", name="B")),
         wave=2,
         settled_at=AT,
         pull_round=1,
@@ -248,6 +250,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         "mode": "delegated",
         "canaries": ["gpu-01"],
         "baseline": [{"resource": "*", "version": "570.124.06"}],
+        "switches": [{"resource": "*", "name": "A", "value": "true"}, {"resource": "*", "name": "B"}],
         "wave": 2,
         "settledAt": AT_TEXT,
         "pullRound": 1,

@@ -54,17 +54,22 @@ def rights_of(campaign: Campaign, mode: Mode, operator: OperatorFacts, *, home: 
         # Switching NVIDIA's controller off and on again, on the way back, is a write of the same resources.
         kinds = {carrier.name.partition("/")[0] for carrier in operator.carriers}
         kinds.add(operator.kind.partition("/")[0])
+        # The driver manager's switches stand in a list: it is read before it is written.
+        verbs = ("get", "patch") if mode is Mode.DIRECT else ("patch",)
         needed |= {
-            Right(verb="patch", resource=_PLURALS[kind], group="nvidia.com") for kind in kinds if kind in _PLURALS
+            Right(verb=verb, resource=_PLURALS[kind], group="nvidia.com")
+            for kind in kinds
+            if kind in _PLURALS
+            for verb in verbs
         }
     if mode is Mode.DIRECT:
         needed.add(Right(verb="create", resource="pods", subresource="eviction"))
         needed.add(Right(verb="delete", resource="pods", namespace=namespace))
     if campaign.gates:
         needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
-    verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
+    pool_verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
     group = "machineconfiguration.openshift.io"
-    needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in verbs}
+    needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in pool_verbs}
     return needed
 
 

@@ -28,6 +28,7 @@ from seatrial.adapters.kube import (
 )
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.client import Client, PatchKind, api_path
+from seatrial.core import driver_manager
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -287,12 +288,22 @@ class KubeExecutor:
             target = publishing.target_of(resource)
             if target is None:
                 return _failed(action, f"{resource} carries no driver version that could be written")
-            body = target.version_patch(version, expect=dict(action.expects).get(resource, ""), note=action.note)
-            stored = publishing.version_of(
-                await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
-            )
+            expect = dict(action.expects).get(resource, "")
+            switches = tuple(each for each in action.switches if each.resource == resource)
+            env = None
+            if switches:
+                found = await self._client.get(target.path, target.model)
+                # The list is written as a whole, so it has to be the one that was looked at.
+                expect = expect or found.metadata.resource_version
+                env = publishing.env_with(found, switches)
+            body = target.version_patch(version, expect=expect, note=action.note, env=env)
+            written = await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
+            stored = publishing.version_of(written)
             if stored != version:
                 return _failed(action, f"{resource} was to carry {version}, and the server stored {stored or 'none'}")
+            if publishing.env_with(written, switches) is not None:
+                wanted = driver_manager.told(switches)
+                return _failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")
         return Outcome(action=action, result=Result.DONE)
 
     async def _set_auto_upgrade(self, action: SetAutoUpgrade) -> Outcome:

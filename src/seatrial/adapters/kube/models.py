@@ -552,6 +552,12 @@ class PlacesEntry(Model, frozen=True, omit_defaults=True):
     published: PlaceEntry | None = None
 
 
+class SwitchEntry(Model, frozen=True, omit_defaults=True):
+    resource: str
+    name: str
+    value: str | None = None
+
+
 class GateEntry(Model, frozen=True, omit_defaults=True):
     gate: str
     node: str
@@ -579,6 +585,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     canaries: tuple[str, ...] = ()
     baseline: tuple[BaselineEntry, ...] = ()
     places: PlacesEntry | None = None
+    switches: tuple[SwitchEntry, ...] = ()
     wave: int = 0
     settled_at: str = ""
     pull_round: int = 0
@@ -660,9 +667,15 @@ class UpgradePolicy(Model, frozen=True):
     drain: Drain | None = None
 
 
+class DriverManager(Model, frozen=True):
+    env: tuple[dict[str, Any], ...] | None = None
+    """As it is: what else stands in an entry goes back as it came."""
+
+
 class PolicyDriver(Model, frozen=True):
     enabled: bool | None = None
     version: str = ""
+    manager: DriverManager | None = None
     use_nvidia_driver_crd: bool | None = msgspec.field(default=None, name="useNvidiaDriverCRD")
     upgrade_policy: UpgradePolicy | None = None
 
@@ -697,6 +710,7 @@ class NvidiaDriverSpec(Model, frozen=True):
     node_selector: dict[str, str] | None = None
     default: bool = False
     version: str = ""
+    manager: DriverManager | None = None
     upgrade_policy: UpgradePolicy | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.client import FIELD_MANAGER
-from seatrial.core import foreign, owners
+from seatrial.core import driver_manager, foreign, owners
 from seatrial.core.policy import PolicyWish, Share
 from seatrial.core.publishing import GITOPS
 from seatrial.core.snapshot import Carrier, OperatorFacts, Pool
@@ -58,6 +58,7 @@ def operator_facts(
     return OperatorFacts(
         kind=kind,
         is_auto_upgrading=is_on and not is_sandboxed,
+        is_sandboxed=is_on and is_sandboxed,
         driver_version=foreign.line(policy.spec.driver.version),
         state=foreign.line(policy.status.state),
         policy=policy_wish(policy.spec.driver.upgrade_policy, kind, on_fault),
@@ -74,6 +75,7 @@ def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.Nvid
             writer=_writer(item.metadata, DRIVER_VERSION),
             resource_version=item.metadata.resource_version,
             note=foreign.line(item.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
+            switches=switches_of(item.spec.manager),
         )
         for item in drivers
     ]
@@ -86,9 +88,16 @@ def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.Nvid
             writer="" if is_silent else _writer(policy.metadata, POLICY_VERSION),
             resource_version=policy.metadata.resource_version,
             note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
+            switches=switches_of(policy.spec.driver.manager),
         )
         found.insert(0, carrier)
     return tuple(found)
+
+
+def switches_of(manager: models.DriverManager | None) -> tuple[tuple[str, str], ...]:
+    """What is said about the driver manager's two switches; of two entries with one name the last counts."""
+    said = {str(each.get("name")): str(each.get("value", "")) for each in (manager.env if manager else None) or ()}
+    return tuple((name, said[name]) for name in driver_manager.SWITCHES if name in said)
 
 
 def _writer(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:

@@ -33,6 +33,10 @@ from seatrial.core.snapshot import (
 SCHEMA: Final = 2
 READ_SCHEMAS: Final = (1, 2)
 
+OURS: Final = "ours"
+THEIRS: Final = "theirs"
+"""Whose cordon it is, where that is known."""
+
 RETRIED: Final = frozenset({NodePhase.UPGRADE_FAILED, NodePhase.UPGRADE_DONE})
 """Phases after which the label upgrade-required, set by hand, asks for another attempt."""
 
@@ -60,6 +64,8 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     restart_only: bool = False
     saving: bool = False
     before: models.Offer | None = None
+    lost_driver: bool = False
+    reopened: int = 0
     paused: dict[str, str] = {}
 
 
@@ -98,7 +104,8 @@ def _read_record(annotation: str) -> NodeRecord:
         phase=read.phase,
         attempt=read.attempt,
         entered_at=instant_of(read.entered_at),
-        is_cordon_ours=read.cordon == "ours",
+        is_cordon_ours=read.cordon == OURS,
+        is_cordon_theirs=read.cordon == THEIRS,
         reason=foreign.line(read.reason),
         trouble=foreign.line(read.trouble),
         failed_revision=read.failed_revision,
@@ -108,6 +115,8 @@ def _read_record(annotation: str) -> NodeRecord:
         is_restart_only=read.restart_only,
         is_saving=read.saving,
         before=read_offer(read.before) if read.before is not None else None,
+        has_lost_driver=read.lost_driver,
+        reopened_count=read.reopened,
         paused=tuple(read.paused.items()),
     )
 
@@ -129,7 +138,7 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         phase=record.phase,
         attempt=record.attempt,
         entered_at=text_of(record.entered_at),
-        cordon="ours" if record.is_cordon_ours else "",
+        cordon=OURS if record.is_cordon_ours else THEIRS if record.is_cordon_theirs else "",
         reason=record.reason,
         trouble=record.trouble,
         failed_revision=record.failed_revision,
@@ -139,6 +148,8 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         restart_only=record.is_restart_only,
         saving=record.is_saving,
         before=offer_of(record.before) if record.before is not None else None,
+        lost_driver=record.has_lost_driver,
+        reopened=record.reopened_count,
         paused=dict(record.paused),
     )
     return msgspec.json.encode(_unknown(before) | msgspec.to_builtins(written)).decode()

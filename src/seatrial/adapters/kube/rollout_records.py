@@ -21,7 +21,7 @@ from seatrial.adapters.kube import models
 from seatrial.adapters.kube.records import instant_of, offer_of, read_offer, text_of
 from seatrial.adapters.kube.rollout_intent import URL_MAX
 from seatrial.core import conditions, foreign
-from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Turn, Watched
+from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
 
@@ -166,6 +166,9 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         canaries=record.canaries,
         baseline=tuple(models.BaselineEntry(resource=name, version=text) for name, text in record.baseline),
         places=_written_places(record.places) if record.places is not None else None,
+        switches=tuple(
+            models.SwitchEntry(resource=each.resource, name=each.name, value=each.value) for each in record.switches
+        ),
         wave=record.wave,
         settled_at=_text_or_nothing(record.settled_at),
         pull_round=record.pull_round,
@@ -242,6 +245,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         canaries=read.canaries,
         baseline=tuple((entry.resource, foreign.line(entry.version)) for entry in read.baseline),
         places=read_places(read.places) if read.places is not None else None,
+        switches=tuple(Switch(resource=entry.resource, name=entry.name, value=entry.value) for entry in read.switches),
         wave=read.wave,
         settled_at=_instant(read.settled_at, f"{place}.settledAt"),
         pull_round=read.pull_round,

@@ -1,0 +1,173 @@
+"""The neighbours' rows, and that World plays them: a row taken away makes a story here fail."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core.actions import Action, Cordon
+from seatrial.core.driver_manager import DRAIN, EVICTION
+from seatrial.core.intent import Intent
+from seatrial.core.invariants import broken
+from seatrial.core.policy import Eviction, Limits, Policy, Share
+from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.versions import DriverVersion
+from seatrial.run.loop import Report, run_forever
+from seatrial.run.memory import Memory
+from seatrial.sim import neighbours, reactions
+from seatrial.sim.behaviours import BEHAVIOURS
+from seatrial.sim.neighbours import DRIVER_MANAGER, PARTS, Deed, Neighbour, Start, deeds_of
+from seatrial.sim.reactions import Fate, driver_manager_acts, new_node, rebooted
+from seatrial.sim.world import World
+from tests.builders import NEW, OLD
+
+ON, OFF = ((EVICTION, "true"), (DRAIN, "false")), ((EVICTION, "false"), (DRAIN, "false"))
+INTENT = Intent(
+    rollout="spring",
+    target=DriverVersion.parse(NEW.version),
+    policy=Policy(limits=Limits(parallel_max=1, unavailable_max=Share(amount=1)), eviction=Eviction()),
+)
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("start", "env", "deeds"),
+    [
+        (Start.LOADED, (), (Deed.CORDON, Deed.EVICT, Deed.UNCORDON)),
+        (Start.LOADED, ON, (Deed.CORDON, Deed.EVICT, Deed.UNCORDON)),
+        (Start.BARE, ON, (Deed.UNCORDON,)),
+        (Start.FAILED, ON, (Deed.UNCORDON,)),
+        (Start.LOADED, ((EVICTION, "false"), (DRAIN, "true")), (Deed.UNCORDON,)),
+        *((start, OFF, ()) for start in Start),
+    ],
+)
+def test_a_driver_manager_does(start: Start, env: tuple[tuple[str, str], ...], deeds: tuple[Deed, ...]) -> None:
+    assert deeds_of(start, env) == deeds
+    assert deeds_of(start, env, is_superseded=True) == ()
+
+
+def test_every_part_of_a_neighbour_is_played_by_world() -> None:
+    assert {part.reaction for part in PARTS} <= BEHAVIOURS.keys()
+    assert {part.who for part in PARTS} == set(Neighbour)
+
+
+# ── World plays it ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def a_starting_node(**changes: Any) -> NodeSeen:
+    """A node whose old driver was deleted and whose new one starts, cordoned."""
+    node = new_node("n1", running=OLD, wanted=NEW, is_cordoned=True)
+    assert node.facts.driver is not None
+    driver = replace(node.facts.driver, uid="driver-n1-1", is_ready=False, ready_since=None, **changes)
+    return replace(node, facts=replace(node.facts, driver=driver))
+
+
+def test_world_uncordons_before_the_new_driver_loads_and_once_for_each_start() -> None:
+    fate, facts = Fate(manager_env=ON), a_starting_node().facts
+    assert reactions.driver_gets_ready(facts, fate, 5.0) is None
+    after = driver_manager_acts(facts, fate, 5.0)
+    assert after is not None
+    assert not after.is_cordoned
+    assert driver_manager_acts(after, fate, 6.0) is None
+    assert reactions.driver_gets_ready(after, fate, 6.0) is not None
+    again = driver_manager_acts(replace(rebooted(after, 7.0), is_cordoned=True), fate, 7.0)
+    assert again is not None
+    assert not again.is_cordoned
+
+
+def test_world_leaves_a_node_alone_whose_driver_manager_is_switched_off() -> None:
+    assert driver_manager_acts(a_starting_node().facts, Fate(manager_env=OFF), 5.0) is None
+    assert driver_manager_acts(a_starting_node().facts, Fate(), 5.0) is None
+
+
+class Story:
+    """A world of one node, played to its end by the real loop; what happened to it is kept."""
+
+    def __init__(self, node: NodeSeen, fate: Fate) -> None:
+        self.world = World([node], INTENT, fates={"n1": fate})
+        self.acts: list[Action] = []
+        self.open_seconds = 0.0
+        self._open_since: float | None = None
+        self.slipped: set[str] = set()
+        self.world.watchers.append(self._on_change)
+
+    def _on_change(self, _before: NodeSeen, after: NodeSeen) -> None:
+        driver = after.facts.driver
+        is_bare = driver is None or not driver.is_ready
+        is_open = is_bare and not after.facts.is_cordoned
+        if is_open and self._open_since is None:
+            self._open_since = self.world.time
+        elif not is_open and self._open_since is not None:
+            self.open_seconds += self.world.time - self._open_since
+            self._open_since = None
+        if after.facts.is_cordoned is False and driver is not None and driver.is_ready:
+            self.slipped |= {pod.uid for pod in after.facts.pods if pod.uid.startswith("late-")}
+
+    def play(self) -> NodeSeen:
+        def note(report: Report) -> None:
+            assert (
+                report.sight is None
+                or report.decision is None
+                or not broken(report.sight.seen, report.sight.intent, report.decision)
+            )
+            self.acts += report.decision.actions if report.decision is not None else ()
+
+        ports = self.world.ports(_Silent())
+        asyncio.run(run_forever(ports, Memory(0.0), on_report=note, is_over=lambda _: False))
+        return self.world.nodes["n1"]
+
+    @property
+    def closings(self) -> list[Cordon]:
+        return [act for act in self.acts if isinstance(act, Cordon) and act.record.reopened_count]
+
+
+class _Silent:
+    def append(self, at: float, kind: str, fields: object) -> None:
+        """Forget."""
+
+
+def a_node(**changes: Any) -> NodeSeen:
+    return new_node("n1", running=OLD, wanted=NEW, gpu_pod_count=1, **changes)
+
+
+def test_a_node_opened_by_its_driver_manager_is_closed_again_and_who_slipped_in_leaves_first() -> None:
+    story = Story(a_node(), Fate(manager_env=ON, is_work_waiting=True))
+    end = story.play()
+    assert end.record is not None
+    assert (end.record.phase, end.facts.is_cordoned, end.facts.pods) == (NodePhase.UPGRADE_DONE, False, ())
+    assert len(story.closings) == 1
+    assert story.slipped == set(), "the node was given back with a pod on it that came before the proof"
+
+
+def test_with_the_two_values_false_nobody_opens_the_node() -> None:
+    story = Story(a_node(), Fate(manager_env=OFF, is_work_waiting=True))
+    assert story.play().record is not None
+    assert (story.closings, story.open_seconds) == ([], 0.0)
+
+
+def test_a_failed_node_stays_closed() -> None:
+    story = Story(a_node(), Fate(manager_env=ON, driver_fails_on=NEW.version))
+    end = story.play()
+    assert end.record is not None
+    assert (end.record.phase, end.facts.is_cordoned) == (NodePhase.UPGRADE_FAILED, True)
+    assert [act.record.reopened_count for act in story.closings] == [1, 2], "at its start, and when it failed"
+
+
+def test_an_admins_cordon_stands_at_the_end() -> None:
+    story = Story(a_node(is_cordoned=True), Fate(manager_env=ON))
+    end = story.play()
+    assert end.record is not None
+    assert (end.record.phase, end.facts.is_cordoned) == (NodePhase.UPGRADE_DONE, True)
+    assert len(story.closings) == 1
+
+
+def test_a_row_taken_from_the_table_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours.deeds_of, "__defaults__", ((),))
+    story = Story(a_node(), Fate(manager_env=ON))
+    story.play()
+    assert story.closings == [], "without its rows nobody would know that nodes are opened"
+    assert DRIVER_MANAGER
