@@ -153,14 +153,17 @@ class Fleet:
 
     # --- changing what should run ---
 
-    def set_driver_version(self, version: str) -> None:
-        """Put another driver into the DaemonSet's template; no pod moves by that."""
+    def set_driver_version(self, version: str, *, manager_env: Mapping[str, str] | None = None) -> None:
+        """Put another driver, and what its manager is told, into the DaemonSet's template; no pod moves by that."""
         image = {
             "op": "replace",
             "path": "/spec/template/spec/containers/0/image",
             "value": manifests.driver_image(version),
         }
-        self._kubectl("patch", "daemonset", self.driver_daemon_set, "--type=json", "-p", json.dumps([image]))
+        told = [{"name": name, "value": value} for name, value in (manager_env or {}).items()]
+        env = {"op": "add", "path": "/spec/template/spec/initContainers/0/env", "value": told}
+        changes = [image, env] if manager_env is not None else [image]
+        self._kubectl("patch", "daemonset", self.driver_daemon_set, "--type=json", "-p", json.dumps(changes))
 
     def delete_driver_pod(self, node: str) -> None:
         """Delete the driver pod of a node and return when the API server has taken note."""

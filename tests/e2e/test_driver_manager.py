@@ -1,0 +1,111 @@
+"""k8s-driver-manager beside us on a real control plane: it opens nodes before they are proven, and they are closed.
+
+kwok runs no init container, so the testbed plays what it does, by the rows that World plays too. One node, eight GPUs,
+and a service that wants all of them: whenever the node is open, the scheduler puts it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from seatrial.core.driver_manager import DRAIN, EVICTION
+from seatrial.sim.neighbours import Deed, Start
+from seatrial.testbed import waiting
+from seatrial.testbed.control_plane import ControlPlane
+from seatrial.testbed.driver_manager import DriverManager
+from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
+
+pytestmark = pytest.mark.cluster
+
+PREFIX = "opener"
+ON, OFF = {EVICTION: "true", DRAIN: "false"}, {EVICTION: "false", DRAIN: "false"}
+UNPROVEN = ("pod-restart-required", "validation-required", "uncordon-required")
+AGAIN = "Cordoned the node again: it was opened"
+
+
+@pytest.fixture(scope="module")
+def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
+    """One node; its driver takes long enough for a driver manager and for a scheduler."""
+    made = make_fleet(cluster, FleetSpec(prefix=PREFIX, node_count=1, driver_version=DRIVERS[0], reload_seconds=4.0))
+    yield made
+    made.remove()
+
+
+def opened(stage: Stage, node: str) -> list[str]:
+    """The states in which the node was seen open before it was proven."""
+    moments = [each for each in stage.history.nodes() if each.name == node and each.state in UNPROVEN]
+    return [each.state for each in moments if not each.is_cordoned]
+
+
+def pods_seen(stage: Stage, name: str) -> list[str]:
+    """The pods of a workload that were ever on the node, in order."""
+    return list(dict.fromkeys(each.uid for each in stage.history.pods(name)))
+
+
+def test_with_the_two_values_false_nothing_is_placed_before_the_proof(play: Play) -> None:
+    with play("quiet") as stage, DriverManager(stage.cluster, PREFIX) as manager:
+        (node,) = stage.fleet.nodes
+        service = stage.fleet.add_workload("quiet", replicas=1, gpus_per_pod=8)
+        stage.fleet.set_driver_version(stage.target, manager_env=OFF)
+        stage.wait_upgraded()
+        stage.wait(lambda: len(pods_seen(stage, "quiet")) == 2, "the service to be placed again")
+        assert manager.deeds == []
+        assert opened(stage, node) == []
+        assert len(stage.evictions()) == 1, "somebody was placed before the node was proven"
+        stage.remove(service)
+
+
+def test_with_them_true_whoever_slipped_in_is_named_and_leaves_first(play: Play) -> None:
+    with play("loud") as stage, DriverManager(stage.cluster, PREFIX) as manager:
+        (node,) = stage.fleet.nodes
+        service = stage.fleet.add_workload("loud", replicas=1, gpus_per_pod=8, termination_seconds=3.0)
+        stage.fleet.set_driver_version(stage.target, manager_env=ON)
+        said = stage.wait_told(node, "the node was opened while its driver was replaced, and pods came: 1, first")
+        assert f"{service.namespace}/loud" in said
+        stage.wait_upgraded()
+        assert manager.deeds[:3] == [(node, Start.LOADED, deed) for deed in Deed]
+        assert opened(stage, node), "the driver manager opened the node too late to be seen"
+        first, slipped = pods_seen(stage, "loud")[:2]
+        gone = [each.uid for each in stage.history.pods("loud") if each.is_gone]
+        assert [first, slipped] == gone[:2], "a pod that slipped in stayed"
+        assert any(name == node and text.startswith(AGAIN) for name, _, text in stage.events())
+        waiting.wait_for(
+            lambda: not stage.history.latest()[node].is_cordoned,
+            what="the node to take work again",
+            timeout_seconds=TIMEOUT_SECONDS,
+        )
+        stage.remove(service)
+
+
+def test_a_failed_node_stays_closed_however_often_it_is_opened(play: Play) -> None:
+    with play("broken") as stage, DriverManager(stage.cluster, PREFIX) as manager:
+        (node,) = stage.fleet.nodes
+        stage.fleet.break_driver(node, "module-load", restart_count=9)
+        stage.fleet.set_driver_version(stage.target, manager_env=ON)
+        stage.wait_state(node, "upgrade-failed")
+        failures = [deed for _, start, deed in manager.deeds if start is Start.FAILED]
+        stage.wait(
+            lambda: stage.record(node).get("reopened", 0) > 2 and stage.history.latest()[node].is_cordoned,
+            "the failed node to be closed again",
+        )
+        assert set(failures) <= {Deed.UNCORDON}
+        assert "closed again" in stage.why(node)
+        stage.fleet.mend(node)
+        stage.wait(lambda: stage.state(node) == "upgrade-done", "the mended node to be given back")
+        stage.wait(lambda: not stage.history.latest()[node].is_cordoned, "the mended node to be open")
+
+
+def test_an_admins_cordon_stands_at_the_end(play: Play) -> None:
+    with play("admin") as stage, DriverManager(stage.cluster, PREFIX) as manager:
+        (node,) = stage.fleet.nodes
+        stage.wait_state(node, "upgrade-done")
+        stage.fleet.cordon(node)
+        stage.fleet.set_driver_version(stage.target, manager_env=ON)
+        stage.wait_upgraded()
+        assert [deed for _, _, deed in manager.deeds] == list(Deed)
+        stage.wait(lambda: stage.history.latest()[node].is_cordoned, "the admin's cordon to stand")
+        assert opened(stage, node), "the driver manager never took the admin's cordon away"
+        stage.fleet.uncordon(node)
