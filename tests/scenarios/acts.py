@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
 from seatrial.adapters.kube import keys
+from seatrial.core import driver_manager
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -49,6 +50,7 @@ from seatrial.core.campaign import (
     Places,
     PublishStep,
     RolloutPhase,
+    Switch,
     Turn,
     Via,
     Watched,
@@ -236,6 +238,9 @@ RECORD: Final = NodeRecord(
     attempt=2,
     entered_at=AT,
     is_cordon_ours=True,
+    is_cordon_theirs=True,
+    has_lost_driver=True,
+    reopened_count=2,
     reason="eviction-timeout",
     trouble="module-in-use",
     failed_revision="abc",
@@ -268,6 +273,7 @@ LEDGER: Final = RolloutRecord(
         paused_in=RolloutPhase.WAVING,
         mode=Mode.DELEGATED,
         canaries=(FIRST,),
+        switches=(Switch(resource=POLICY, name="ENABLE_AUTO_DRAIN", value="true"),),
         baseline=((POLICY, OLD.version),),
         places=Places(
             matrix=GitPlace(url="https://git.example/fleet", branch="main", path="matrix.yaml"),
@@ -782,6 +788,7 @@ VERSION_CASES: Final = (
             "versions": ((POLICY, NEW.version), (DRIVER, NEW.version)),
             "expects": ((POLICY, OUTDATED),),
             "note": "",
+            "switches": driver_manager.off(POLICY),
         },
     ),
     Case(

@@ -42,6 +42,7 @@ RECORDS = st.builds(
     # To the millisecond, which is how they are written.
     entered_at=st.integers(0, 4_000_000_000_000).map(lambda count: count / 1000),
     is_cordon_ours=st.booleans(),
+    is_cordon_theirs=st.booleans(),
     reason=CLEAN,
     trouble=CLEAN,
     failed_revision=st.text(),

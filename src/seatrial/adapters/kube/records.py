@@ -33,10 +33,6 @@ from seatrial.core.snapshot import (
 SCHEMA: Final = 2
 READ_SCHEMAS: Final = (1, 2)
 
-OURS: Final = "ours"
-THEIRS: Final = "theirs"
-"""Whose cordon it is, where that is known."""
-
 RETRIED: Final = frozenset({NodePhase.UPGRADE_FAILED, NodePhase.UPGRADE_DONE})
 """Phases after which the label upgrade-required, set by hand, asks for another attempt."""
 
@@ -54,6 +50,7 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     attempt: int
     entered_at: str
     cordon: str = ""
+    others_cordon: bool = False
     reason: str = ""
     trouble: str = ""
     failed_revision: str = ""
@@ -104,8 +101,8 @@ def _read_record(annotation: str) -> NodeRecord:
         phase=read.phase,
         attempt=read.attempt,
         entered_at=instant_of(read.entered_at),
-        is_cordon_ours=read.cordon == OURS,
-        is_cordon_theirs=read.cordon == THEIRS,
+        is_cordon_ours=read.cordon == "ours",
+        is_cordon_theirs=read.others_cordon,
         reason=foreign.line(read.reason),
         trouble=foreign.line(read.trouble),
         failed_revision=read.failed_revision,
@@ -138,7 +135,8 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         phase=record.phase,
         attempt=record.attempt,
         entered_at=text_of(record.entered_at),
-        cordon=OURS if record.is_cordon_ours else THEIRS if record.is_cordon_theirs else "",
+        cordon="ours" if record.is_cordon_ours else "",
+        others_cordon=record.is_cordon_theirs,
         reason=record.reason,
         trouble=record.trouble,
         failed_revision=record.failed_revision,
