@@ -18,6 +18,7 @@ from seatrial.core.actions import (
     EvictPods,
     Operand,
     PauseClients,
+    ReleaseRollout,
     RestartPod,
     WriteNodeRecord,
     WriteRolloutRecord,
@@ -180,3 +181,23 @@ async def test_a_pass_that_executed_nothing_is_not_remembered(listener: Listener
 async def test_a_failure_without_a_word_still_is_one(listener: Listener) -> None:
     listener.do(RESTART, Result.FAILED, left=NodePhase.POD_RESTART_REQUIRED)
     assert messages(await listener.heard()) == ["Failed to restart driver pod no reason was given"]
+
+
+@pytest.mark.parametrize(
+    ("left", "type_", "text"),
+    [
+        ((), "Normal", "Deleted; nothing of it stays in the cluster"),
+        (
+            ("n1 stays cordoned", "two nodes run 580"),
+            "Warning",
+            "Deleted; this stays: n1 stays cordoned; two nodes run 580",
+        ),
+    ],
+)
+async def test_what_stays_of_a_rollout_is_sent_before_it_goes(
+    listener: Listener, left: tuple[str, ...], type_: str, text: str
+) -> None:
+    await listener.teller.farewell(ReleaseRollout(rollout="spring", expect="40", left=left))
+    (event,) = await listener.heard()
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("GPURollout", "spring")
+    assert (event["type"], event["message"]) == (type_, text)

@@ -95,3 +95,10 @@ def test_one_that_was_done_and_is_to_be_undone_has_work_again() -> None:
 def test_among_those_that_ended_late_nodes_belong_to_the_last_that_moved_a_driver() -> None:
     by_hand = RolloutRecord(name="summer", campaign=CampaignRecord(phase=RolloutPhase.DONE, mode=Mode.BY_HAND))
     assert choosing.whose_turn([campaign(SPRING, RolloutPhase.DONE), (SUMMER[0], by_hand)]) == "spring"
+
+
+def test_one_that_was_deleted_and_is_not_under_way_is_let_go_first() -> None:
+    records = [campaign(SPRING, RolloutPhase.WAVING), campaign(SUMMER, RolloutPhase.DONE)]
+    assert choosing.whose_turn(records, deleted={"summer"}) == "summer"
+    assert choosing.whose_turn(records, deleted={"spring"}) == "spring"
+    assert choosing.whose_turn([records[0], campaign(SUMMER, RolloutPhase.PROPOSED)], deleted={"summer"}) == "summer"

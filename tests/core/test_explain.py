@@ -145,6 +145,8 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         a_snapshot(waiting(wanted=DriverRevision(hash="x", version="550.54.15"))),
         ALONE,
     ),
+    HoldCode.UNGUARDED: (replace(a_snapshot(waiting()), is_guarded=False), ALONE),
+    HoldCode.LEAVING: (replace(a_snapshot(waiting()), is_deleting=True), ALONE),
     HoldCode.NOBODY_MOVES: (a_snapshot(waiting(), operator=an_operator()), careful(mode=Mode.DELEGATED)),
     HoldCode.ROLLOUT_UNREADABLE: (
         replace(a_snapshot(waiting()), unreadable=(("spring", "spec.order: 'loudest' is none of name, priority."),)),

@@ -244,6 +244,7 @@ class ActStage:
 
     async def _status(self, status: dict[str, Any]) -> None:
         path, body = f"{keys.ROLLOUTS}/{self.rollout}", [{"op": "add", "path": "/status", "value": status}]
+        await self.client.patch(path, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
         written = await self.client.patch(path, body, Named, kind=PatchKind.JSON, subresource="status")
         self.placed[path] = written.metadata.resource_version
 
@@ -388,7 +389,9 @@ async def opened(
                 await stage.settled(_has_source, "the repository to be seen")
             yield stage
             await stage.clear()
-        await client.delete(f"{keys.ROLLOUTS}/{rollout}")
+        path = f"{keys.ROLLOUTS}/{rollout}"
+        await client.patch(path, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
+        await client.delete(path)
 
 
 def _has_source(sight: Sight) -> bool:

@@ -69,8 +69,8 @@ def make_rollout(cluster: ControlPlane) -> Iterator[RolloutMaker]:
         )
 
     yield make
-    for name in made:
-        cluster.kubectl("delete", "gpurollout", name, "--ignore-not-found")
+    if made:
+        controller_process.remove_rollouts(cluster, *made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

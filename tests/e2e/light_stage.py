@@ -61,8 +61,8 @@ class LightStage(Ground):
 
     def open(self) -> None:
         """Begin a story: nothing of the one before is left."""
-        for name in self.made:
-            self.plane.kubectl("delete", "gpurollout", name, "--ignore-not-found")
+        if self.made:
+            controller_process.remove_rollouts(self.plane, *self.made)
         self.made.clear()
         self.plane.kubectl("delete", "clusterpolicy", POLICY, "--ignore-not-found")
         versions = set(self.fleet.driver_versions().values())
@@ -339,6 +339,6 @@ def light_stage(plane: ControlPlane, folder: Path, prefix: str, *, node_count: i
             )
             yield made
     finally:
-        plane.kubectl("delete", "gpurollout", "--all")
+        controller_process.remove_rollouts(plane)
         plane.kubectl("delete", "clusterpolicy", POLICY, "--ignore-not-found")
         fleet.remove()

@@ -251,7 +251,7 @@ def left(cluster: ControlPlane) -> Iterator[Left]:
         yield Left(made)
     finally:
         for rollout in cluster.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"]:
-            cluster.kubectl("delete", "gpurollout", rollout["metadata"]["name"])
+            controller_process.remove_rollouts(cluster, rollout["metadata"]["name"])
         made.remove()
 
 
@@ -430,7 +430,7 @@ def test_a_version_is_published_when_asked_and_nothing_is_adopted_while_nvidias_
 ) -> None:
     plane = left.fleet.plane
     for rollout in plane.get("gpurollouts", "-l", keys.ADOPTION_LABEL)["items"]:
-        plane.kubectl("delete", "gpurollout", rollout["metadata"]["name"])
+        controller_process.remove_rollouts(plane, rollout["metadata"]["name"])
 
     plan = left.adopt("--to", NEWER, "--publish", "direct", "-y", "--name", "publishing")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.testbed import errors, gate_runs, manifests, waiting
+from seatrial.testbed import controller_process, errors, gate_runs, manifests, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage, light_stage
 
@@ -295,7 +295,7 @@ def lenient(shared: LightStage) -> Iterator[None]:
         lambda: _is_taken(shared, bad), what="the rules to be gone", timeout_seconds=30.0, pause_seconds=0.2
     )
     yield
-    shared.plane.kubectl("delete", "gpurollout", "--all")
+    controller_process.remove_rollouts(shared.plane)
     _replace(shared, strict)
     waiting.wait_for(
         lambda: not _is_taken(shared, bad), what="the rules to be back", timeout_seconds=30.0, pause_seconds=0.2

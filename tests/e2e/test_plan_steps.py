@@ -119,7 +119,7 @@ def stage(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
         )
         (folder / "plan.json").write_text(planned.stdout, encoding="utf-8")
         yield made
-    cluster.kubectl("delete", "gpurollouts", DRIVER, FIRMWARE, "--ignore-not-found")
+    controller_process.remove_rollouts(cluster, DRIVER, FIRMWARE)
     fleet.remove()
 
 
@@ -132,7 +132,7 @@ def test_the_chain_is_shown_first_and_a_start_cut_short_is_completed(stage: Stag
 
     assert stage.start("-y", "--paused").returncode == 0
     assert stage.names() == [DRIVER, FIRMWARE]
-    stage.plane.kubectl("delete", "gpurollout", FIRMWARE)
+    controller_process.remove_rollouts(stage.plane, FIRMWARE)
     again = stage.start("-y", "--paused")
     assert again.returncode == 0, again.stderr
     assert stage.names() == [DRIVER, FIRMWARE]

@@ -23,6 +23,7 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    GuardRollout,
     MakePool,
     MarkBad,
     MarkNode,
@@ -32,6 +33,7 @@ from seatrial.core.actions import (
     Promote,
     Publish,
     ReleaseMaintenance,
+    ReleaseRollout,
     RemovePool,
     Request,
     RequestMaintenance,
@@ -415,9 +417,14 @@ def marking(name: str, *, is_set: bool | None, setting: Setting, **varies: Other
             canary=is_set,
             skip=is_set,
             is_retry=is_set is not True,
+            is_handed_over=False,
         )
 
     return Case(name=name, kind=MarkNode, act=act, setting=setting, varies=varies)
+
+
+def _hand_over(seen: Snapshot) -> MarkNode:
+    return MarkNode(node=FIRST, rollout=seen.rollout.name, expect=version(seen), is_handed_over=True)
 
 
 FAILED: Final = {keys.NVIDIA_STATE_LABEL: "upgrade-failed"}
@@ -438,6 +445,13 @@ NODE_CASES: Final = (
         canary=None,
         skip=None,
         is_retry=True,
+    ),
+    Case(
+        name="MarkNode hands its skip label over",
+        kind=MarkNode,
+        act=_hand_over,
+        setting=Setting(labels={keys.SKIP_LABEL: "true"}, annotations={keys.SKIPPED_BY_ANNOTATION: "spring"}),
+        varies={"expect": OUTDATED, "is_handed_over": False},
     ),
     marking(
         "MarkNode takes away, and asks for another try",
@@ -721,7 +735,28 @@ def _measuring(act: StartProbe) -> object:
     }
 
 
+def _guard(seen: Snapshot) -> GuardRollout:
+    return GuardRollout(rollout=seen.rollout.name, expect=seen.rollout.resource_version)
+
+
+def _let_leave(seen: Snapshot) -> ReleaseRollout:
+    return ReleaseRollout(rollout=seen.rollout.name, expect=seen.rollout.resource_version)
+
+
 ROLLOUT_CASES: Final = (
+    Case(
+        name="GuardRollout",
+        kind=GuardRollout,
+        act=_guard,
+        varies={"rollout": "nobody", "expect": OUTDATED},
+    ),
+    Case(
+        name="ReleaseRollout",
+        kind=ReleaseRollout,
+        act=_let_leave,
+        setting=Setting(before=(_guard,)),
+        varies={"rollout": "nobody", "expect": OUTDATED},
+    ),
     Case(
         name="WriteRolloutRecord",
         kind=WriteRolloutRecord,
@@ -966,5 +1001,6 @@ SILENT: Final[Mapping[tuple[str, str], str]] = {
     ("ReleaseMaintenance", "requestor"): "who stays is named in `stay`; who leaves is told to people",
     ("SetAutoUpgrade", "rollout"): _ID,
     ("RemovePool", "rollout"): _ID,
+    ("ReleaseRollout", "left"): "it is told to people before the rollout goes, and written nowhere else",
 }
 """Fields that change nothing, in World or in a cluster, and why that is right."""

@@ -58,6 +58,7 @@ class View:
     blocked: frozenset[str]
     nodes: Mapping[str, NodeSeen]
     rollout: RolloutRecord
+    is_guarded: bool
     operator: OperatorFacts
     measurements: tuple[Measurement, ...]
     machine_pools: tuple[MachinePool, ...]
@@ -72,6 +73,7 @@ def view_of(seen: Snapshot, outcome: Outcome | None, repository: Repository) -> 
         blocked=frozenset(uid for uid, _ in outcome.blocked) if outcome is not None else frozenset(),
         nodes=seen.nodes,
         rollout=seen.rollout,
+        is_guarded=seen.is_guarded,
         operator=seen.operator,
         measurements=seen.measurements,
         machine_pools=tuple(sorted(seen.machine_pools, key=lambda pool: pool.name)),
@@ -271,7 +273,9 @@ def world_of(start: Sight, repository: Repository, fates: Mapping[str, Fate]) ->
     )
     # Whoever is asked through a webhook answers at once, as the stage's own does.
     delays = {**DELAYS, "work is saved": Delay(seconds=0)}
-    world = World(seen.nodes.values(), start.intent, outside=outside, fates=fates, delays=delays)
+    world = World(
+        seen.nodes.values(), start.intent, outside=outside, fates=fates, delays=delays, is_guarded=seen.is_guarded
+    )
     world.rollout = seen.rollout
     return world
 

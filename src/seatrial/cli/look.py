@@ -101,7 +101,8 @@ async def _rollouts(client: Client) -> tuple[rollout_pick.Rollout, ...]:
 def _remembering(sight: Sight) -> Sight:
     """The sight with what the controller wrote down of its own memory, so that we decide as it does."""
     record = sight.seen.rollout
-    seen = replace(sight.seen, rebuffs=dict(record.rebuffs), attentive_since=record.attentive_since)
+    # That its finalizer is put there first does not matter to who looks; should that fail, the status says so.
+    seen = replace(sight.seen, rebuffs=dict(record.rebuffs), attentive_since=record.attentive_since, is_guarded=True)
     return Sight(seen=_as_the_controller(seen, sight), intent=sight.intent)
 
 

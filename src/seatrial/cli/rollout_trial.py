@@ -20,12 +20,14 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    GuardRollout,
     MakePool,
     MarkBad,
     MarkNode,
     PausePool,
     Promote,
     Publish,
+    ReleaseRollout,
     RemovePool,
     RestartPod,
     RevertCommits,
@@ -257,6 +259,10 @@ def told(action: Action) -> tuple[str, str]:
             return f"machineconfigpool/{name}", f"paused {str(value).lower()}"
         case RemovePool(name=name):
             return f"machineconfigpool/{name}", "delete"
+        case GuardRollout(rollout=rollout):
+            return f"gpurollout/{rollout}", "our finalizer, so that who deletes it is waited for"
+        case ReleaseRollout(rollout=rollout):
+            return f"gpurollout/{rollout}", "without our finalizer"
         case RevertCommits() | MarkBad() | Promote():
             return "git commit", type(action).__name__
         case _:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from seatrial.core import explain
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
@@ -60,6 +60,8 @@ class Log:
         for action in report.decision.actions:
             if not isinstance(action, WriteRolloutRecord):
                 self.say("act", id=action.id, kind=type(action).__name__)
+            for left in action.left if isinstance(action, ReleaseRollout) else ():
+                self.say("left behind", rollout=action.subject, what=left)
         self._holds(report.decision.waits)
 
     def outcomes(self, outcomes: Iterable[Outcome]) -> None:

@@ -175,6 +175,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
             on_outcome=teller.tell,
             post=webhook.post,
             outer=keeper.do,
+            farewell=teller.farewell,
             home=settings.lease_namespace,
         )
         # Whatever ends us: the acts under way are waited for before the lease is given up.

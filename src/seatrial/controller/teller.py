@@ -20,11 +20,12 @@ from seatrial.core.actions import (
     EvictPods,
     NodeAct,
     PauseClients,
+    ReleaseRollout,
     RestartPod,
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase
+from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_left, announce_phase
 from seatrial.core.campaign import CampaignRecord
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.snapshot import NodePhase, NodeSeen
@@ -34,6 +35,8 @@ from seatrial.run.loop import Report
 REASON: Final = "GPUDriverUpgrade"
 """The reason NVIDIA's controller uses, so that dashboards and habits keep working."""
 UNREADABLE: Final = "RolloutUnreadable"
+FAREWELL_SECONDS: Final = 10.0
+"""So long a rollout waits for its last Event to be sent."""
 TYPES: Final = {Tone.NORMAL: EventType.NORMAL, Tone.WARNING: EventType.WARNING}
 MOVING: Final = frozenset({NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED})
 
@@ -92,6 +95,14 @@ class Teller:
         subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=held.subject)
         text = f"{explain.why(held)}. {explain.next_step(held)}"
         self._recorder.record(subject, reason=UNREADABLE, message=text, type=EventType.WARNING)
+
+    async def farewell(self, action: ReleaseRollout) -> None:
+        """Tell what stays of a rollout, and see it sent before the rollout goes."""
+        said, rollout = announce_left(action.left), self._rollout()
+        uid = rollout.metadata.uid if rollout is not None and rollout.metadata.name == action.rollout else ""
+        subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=action.rollout, uid=uid)
+        self._recorder.record(subject, reason=PHASE_REASON, message=said.text, type=TYPES[said.tone])
+        await self._recorder.drain(FAREWELL_SECONDS)
 
     def _tell_phase(self, action: WriteRolloutRecord) -> None:
         """Tell of a turn that a campaign took, as an Event and to whoever wants to be notified."""

@@ -15,6 +15,9 @@ act.
     ReleaseMaintenance  tell it that the node is no longer needed
     WriteRolloutRecord  the ledger, the campaign and the summary, by compare-and-set
 
+    GuardRollout        put our finalizer on the rollout, before anything else is written for it
+    ReleaseRollout      take it away again: the rollout was deleted, and nothing of ours is left that is not told
+
     MarkNode            set or take away a campaign's marks on a node: the canary's label, our skip label
     Publish             have resources carry a version, by a commit or by writing them
     RevertCommits       take our commits back, and nobody else's
@@ -217,6 +220,40 @@ class WriteRolloutRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuardRollout:
+    """Put our finalizer on the rollout, if it still is as it was seen."""
+
+    rollout: str
+    expect: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/guard@{self.expect}"
+
+    @property
+    def subject(self) -> str:
+        return guard_subject(self.rollout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRollout:
+    """Take our finalizer from a rollout that was deleted, if it still is as it was seen; what stays is told before."""
+
+    rollout: str
+    expect: str
+    left: tuple[str, ...] = ()
+    """What of the rollout stays in the cluster, one sentence each."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/release@{self.expect}"
+
+    @property
+    def subject(self) -> str:
+        return guard_subject(self.rollout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarkNode:
     """Set or take away the marks of a campaign on one node, in one PATCH: its canary label, our skip label."""
 
@@ -228,6 +265,8 @@ class MarkNode:
     skip: bool | None = None
     is_retry: bool = False
     """Whether NVIDIA's controller is asked to try a failed node again: the one value of its label that is ours too."""
+    is_handed_over: bool = False
+    """Our skip label stays and our name on it goes: from then on it is a person's."""
 
     @property
     def id(self) -> str:
@@ -431,12 +470,19 @@ HomeAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote
 OuterAct: TypeAlias = HomeAct | StartProbe | SetAutoUpgrade | MakePool | RemovePool | PausePool
 """What a campaign does outside of the nodes."""
 CampaignAct: TypeAlias = MarkNode | OuterAct
-Action: TypeAlias = NodeAct | CampaignAct | WriteRolloutRecord
+Keeping: TypeAlias = GuardRollout | ReleaseRollout
+"""What is done to the rollout itself, so that it does not go unnoticed."""
+Action: TypeAlias = NodeAct | CampaignAct | WriteRolloutRecord | Keeping
 
 
 def rollout_subject(name: str) -> str:
     """The subject of writes to a rollout; a node's name cannot contain a slash, so the two never meet."""
     return f"rollout/{name}"
+
+
+def guard_subject(name: str) -> str:
+    """The subject of our finalizer on a rollout: where it is refused, the ledger is written all the same."""
+    return f"{rollout_subject(name)}/guard"
 
 
 def is_disruptive(action: Action) -> bool:

@@ -122,6 +122,13 @@ def _is_setback(turn: Turn, is_resumed: bool) -> bool:
     return not is_resumed and (is_undone or (turn.phase is RolloutPhase.CANARY and bool(turn.why)))
 
 
+def announce_left(left: tuple[str, ...]) -> Announcement:
+    """What is told of a rollout that was deleted, before it goes."""
+    if not left:
+        return Announcement(text="Deleted; nothing of it stays in the cluster")
+    return Announcement(text=f"Deleted; this stays: {'; '.join(left)}", tone=Tone.WARNING)
+
+
 # ── done ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

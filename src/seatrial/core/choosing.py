@@ -1,5 +1,6 @@
 """Which of several rollouts is worked on, and which others are under way. One at a time: they share the nodes.
 
+    deleted, and not under way ─▶ it is let go at once, so that nobody waits for it in vain
     under way ─▶ the oldest of them       none under way ─▶ the oldest not begun      all ended ─▶ the youngest
 
 One that was Done and is to be undone has work again. Of those not begun, who comes after a rollout that is not Done
@@ -23,12 +24,17 @@ def whose_turn(
     records: Iterable[tuple[str, RolloutRecord]],
     after: Mapping[str, str] | None = None,
     undone: Collection[str] = (),
+    deleted: Collection[str] = (),
 ) -> str:
     """The name of the rollout to work on, among records with when each was made; empty when there is none.
 
-    `after` says which rollout comes after which other one; `undone` are those that somebody wants undone.
+    `after` says which rollout comes after which other one; `undone` are those that somebody wants undone, and `deleted`
+    those that somebody has deleted and that wait for us.
     """
     found = [(made, record.name, record) for made, record in records]
+    leaving = [each for each in found if each[1] in deleted and (_has_ended(each[2]) or not _has_begun(each[2]))]
+    if leaving:
+        return min(leaving, key=lambda each: each[:2])[1]
     going = [each for each in found if not _has_ended(each[2]) or _goes_back(each[2], undone)]
     done = {record.name for _, _, record in found if phase_of(record) is RolloutPhase.DONE}
     waiting = {name for name, other in (after or {}).items() if other and other not in done}

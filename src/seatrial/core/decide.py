@@ -25,6 +25,7 @@ from seatrial.core import (
     driver_manager,
     explain,
     foreign,
+    leaving,
     letting_in,
     losses,
     order,
@@ -72,9 +73,18 @@ STOPS: Final = (
     HoldCode.SANDBOXED,
     HoldCode.STALE_VIEW,
     HoldCode.TARGET_NOT_PUBLISHED,
+    HoldCode.UNGUARDED,
 )
 """Why a rollout as a whole does not disrupt anybody."""
-FREEZING: Final = frozenset({HoldCode.PAUSED, HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES, HoldCode.SANDBOXED})
+FREEZING: Final = frozenset(
+    {
+        HoldCode.PAUSED,
+        HoldCode.MODE_CONTRADICTION,
+        HoldCode.NOBODY_MOVES,
+        HoldCode.SANDBOXED,
+        HoldCode.UNGUARDED,
+    }
+)
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
 CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
 """Stops under which the nodes are somebody else's to open and to close."""
@@ -113,12 +123,21 @@ class Decision:
 
 def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     """What to do next, why the rest waits, and when to ask again."""
+    if seen.is_deleting:
+        intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
+    is_leaving = leaving.is_leaving(seen, intent)
     stop = why_stopped(seen, intent, now)
-    course = step_rollout(seen, intent, now, stop) if intent.campaign is not None else None
+    if is_leaving:
+        stop = None if stop is not None and stop.code in leaving.NO_MATTER else stop
+        course = leaving.course_of(seen, intent, now, stop)
+    else:
+        course = step_rollout(seen, intent, now, stop) if intent.campaign is not None else None
     # A list not read to its end shows nodes as gone that are not, and their admissions must not go with them.
+    # One that leaves takes nobody in again either: who is under way may be another rollout's.
     is_blind = why_blind(seen, intent, now) is not None
-    nodes = letting_in.recorded(seen, intent)
-    ledger = seen.rollout.admitted if is_blind else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
+    nodes = seen.nodes if is_leaving else letting_in.recorded(seen, intent)
+    is_kept = is_blind or is_leaving
+    ledger = seen.rollout.admitted if is_kept else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
     is_back = capacity.is_going_back(seen.rollout)
     budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
     lame = {} if is_back else units.unfit(nodes, budget.unit_of)
@@ -132,9 +151,10 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     )
     marked = {act.subject for act in course.acts} if course is not None else frozenset()
     steps = {
-        name: NOTHING if name in marked else _step(node, orders, seen, stop, course, now)
+        name: NOTHING if name in marked else _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
         for name, node in sorted(nodes.items())
     }
+    keeping, kept = leaving.keep(seen, intent, steps, course, stop, now)
     admitted = let_in(steps, nodes, ledger, budget, intent, marked, lame)
     new = {admission.node for admission in set(admitted.ledger) - set(ledger)}
     holds = [step.hold for step in steps.values() if step.hold is not None]
@@ -143,17 +163,20 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     room = ACTIONS_MAX - len(course.acts if course is not None else ())
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], room)
     holds += [pass_full(action.subject, now) for action in left]
-    holds += course.holds if course is not None else _loud_managers(seen, intent)
+    holds += (*(course.holds if course is not None else _loud_managers(seen, intent)), *kept)
     step = intent.campaign.by_hand if intent.campaign is not None else None
     summary = summarise(replace(seen, nodes=nodes), holds, stop, step)
     if course is not None:
         state = state_of(course.record, stop, is_moving=summary.state == "progressing")
-        summary = replace(summary, state=state, told=told_of(course.holds if stop is None else (stop,)))
+        told = (*course.holds, *kept) if stop is None else (stop,)
+        summary = replace(summary, state=state, told=told_of(told))
     writing, ask_again_at = write_rollout(
         seen, admitted.ledger, summary, now, course.record if course is not None else None
     )
+    if keeping or (is_leaving and not seen.is_guarded):
+        writing = ()  # both are bound to the same version of the rollout, and one that goes is not written to
     return Decision(
-        actions=(*writing, *(course.acts if course is not None else ()), *moves),
+        actions=(*keeping, *writing, *(course.acts if course is not None else ()), *moves),
         holds=tuple(sorted((*holds, *_unreadable(seen)), key=attrgetter("subject", "code"))),
         wake_at=_next_look([*(held.until for held in holds), ask_again_at, course.wake_at if course else None], now),
         stop=stop,
@@ -188,6 +211,9 @@ def stop_of(
     """The same, from who owns the members' drivers and which versions their DaemonSets carry; looks at no node."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
+    unguarded = leaving.why_unguarded(seen, intent)
+    if unguarded is not None:
+        return unguarded
     contradiction = _contradiction(seen, owners, intent)
     if contradiction is not None:
         return contradiction
@@ -251,9 +277,19 @@ def _is_target(text: str, intent: Intent) -> bool:
 
 
 def _step(
-    node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, course: Course | None, now: Instant
+    node: NodeSeen,
+    orders: Orders,
+    seen: Snapshot,
+    stop: Hold | None,
+    course: Course | None,
+    now: Instant,
+    *,
+    is_leaving: bool,
 ) -> Step:
     """The node's own step, unless the rollout as a whole is stopped, or its turn has not come."""
+    if is_leaving:
+        step = _busy(node, seen.busy) or leaving.step(node, orders, seen.rollout, now)
+        return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop.code) else step
     # Who came back without its record hands its admission back whatever the campaign is at: others wait for the slot.
     is_freed = has_returned(node, orders) and course is not None and course.record.mode is Mode.DIRECT
     if course is not None and not may_move(node, course) and not is_freed:
@@ -375,9 +411,13 @@ def _was_let_in(node: NodeSeen, record: CampaignRecord) -> bool:
 
 def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None], now: Instant) -> Step:
     """What the node would do by itself, unless an answer is still awaited."""
-    if node.name in busy:
-        return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name]))
-    return step_node(node, orders, now)
+    return _busy(node, busy) or step_node(node, orders, now)
+
+
+def _busy(node: NodeSeen, busy: Mapping[str, Instant | None]) -> Step | None:
+    if node.name not in busy:
+        return None
+    return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name]))
 
 
 def is_kept_back(step: Step, stop: HoldCode) -> bool:

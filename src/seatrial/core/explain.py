@@ -71,6 +71,16 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
         "Mend the field with `kubectl edit gpurollout {subject}`; or, if a later release of seatrial wrote it, use "
         "that one. It holds no other rollout, except that none with a canary begins while its own is under way.",
     ),
+    HoldCode.UNGUARDED: _says(
+        "the rollout does not carry our finalizer yet ({why}), and nothing is written for it before it does: who "
+        "deletes it would leave our marks behind",
+        "It is written by itself. If it stays so: may the controller patch gpurollouts.seatrial.dev? "
+        "`seatrial manifests rbac` has the rule.",
+    ),
+    HoldCode.LEAVING: _says(
+        "the rollout was deleted: {why}",
+        "It goes by itself when nothing of it is under way any more. `seatrial why NODE` says what a node waits for.",
+    ),
     HoldCode.OTHER_ROLLOUT: _says(
         "rollout {other} is under way, and two at once could not be told apart",
         "It begins when {other} has ended; see `seatrial rollout status {other}`, "

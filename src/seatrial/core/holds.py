@@ -24,6 +24,8 @@ class HoldCode(StrEnum):
     TARGET_NOT_PUBLISHED = "target-not-published"
     ROLLOUT_UNREADABLE = "rollout-unreadable"
     MANAGER_OPENS_NODES = "manager-opens-nodes"
+    UNGUARDED = "unguarded"
+    LEAVING = "leaving"
     # the campaign, before it begins
     OTHER_ROLLOUT = "other-rollout"
     AFTER_PENDING = "after-pending"

@@ -44,6 +44,15 @@ class Order(StrEnum):
     """By the number in the node's label seatrial.dev/upgrade-priority, highest first."""
 
 
+class OnDelete(StrEnum):
+    """What becomes of a campaign whose rollout is deleted in the middle."""
+
+    REVERT = "revert"
+    """Everything is taken back first, as with an abort."""
+    LEAVE = "leave"
+    """What was published stays, and so do the nodes that follow it; our marks go, and what stays is told."""
+
+
 PRIORITY_LABEL = "seatrial.dev/upgrade-priority"
 
 
@@ -96,6 +105,7 @@ class Intent:
     is_paused: bool = False
     selector: Mapping[str, str] = field(default_factory=dict)
     """The labels of its members: what tells whether a pool that has no node now is one of its own."""
+    on_delete: OnDelete = OnDelete.LEAVE
     campaign: Campaign | None = None
     """How carefully: canary, gates, bake, waves. None moves the members, once somebody has published the target."""
 

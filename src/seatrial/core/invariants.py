@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import baking, capacity, clearing, closing, course, letting_in, units, windows
+from seatrial.core import baking, capacity, clearing, closing, course, leaving, letting_in, units, windows
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -65,7 +65,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Intent
 from seatrial.core.node import is_abandoned
 from seatrial.core.phases import TRANSITIONS, is_under_way
-from seatrial.core.readiness import why_unproven
+from seatrial.core.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.snapshot import Admission, NodePhase, Snapshot
 from seatrial.core.standing import is_same, resource_of
 from seatrial.core.views import LATE_SECONDS
@@ -200,6 +200,8 @@ def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
         yield _breach("hands_off", action.node, f"a skip label of {facts.skipped_by or 'a person'} is taken away")
     if action.skip and facts.is_skipped:
         yield _breach("hands_off", action.node, "a skip label that is there already is made ours")
+    if action.is_handed_over and facts.skipped_by != action.rollout:
+        yield _breach("hands_off", action.node, "a skip label that is not ours is given away")
     if action.canary is not None and facts.canary_of not in ("", action.rollout):
         yield _breach("hands_off", action.node, f"the mark of {facts.canary_of} is changed")
 
@@ -268,7 +270,9 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
         if not isinstance(action, Uncordon):
             continue
         node = seen.nodes[action.node]
-        lack = why_unproven(node.facts, node.record)
+        # Whose rollout leaves is given back with the driver it has, whatever its DaemonSet wants by now.
+        why = why_unproven_as_it_runs if seen.is_deleting else why_unproven
+        lack = why(node.facts, node.record)
         if lack is not None:
             yield _breach("proven", action.subject, f"uncordon in spite of {lack.code}")
         slipped = closing.slipped_in(node)
@@ -502,7 +506,8 @@ def _unit_of(seen: Snapshot, intent: Intent, name: str) -> str:
 
 def on_time(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Nobody starts outside a window or while paused, whoever moves the nodes; a way back waits for no window."""
-    why = "paused" if intent.is_paused else "outside of every window" if _is_shut(seen, intent, decision) else ""
+    is_paused = intent.is_paused and not seen.is_deleting  # who deletes a rollout does not wait for its pause to end
+    why = "paused" if is_paused else "outside of every window" if _is_shut(seen, intent, decision) else ""
     for action in decision.actions:
         starts = isinstance(action, WriteNodeRecord) and _starts(seen, action)
         if why and (starts or (isinstance(action, MarkNode) and _lets_in(seen, intent, action))):
@@ -522,6 +527,8 @@ def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
     node, record = seen.nodes[action.node], seen.rollout.campaign
     if record is None or record.mode is not Mode.DELEGATED:
         return False
+    if leaving.is_leaving(seen, intent):  # nothing more is published, so only what is published now can move it
+        return action.is_retry or (action.skip is False and leaving.would_begin(node.facts))
     version = letting_in.version_for(node.facts, record, seen.operator, intent)
     return action.is_retry or (action.skip is False and letting_in.may_be_started(node, version))
 

@@ -62,8 +62,9 @@ def let_go(view: View) -> Outcome:
     return (), ()
 
 
-def clear(view: View) -> Outcome:
-    """What is due so that nothing of ours is left, but a pause that keeps what was taken back from the fleet."""
+def clear(view: View, *, is_leaving: bool = False) -> Outcome:
+    """What is due so that nothing of ours is left, but a pause that keeps from the fleet what was taken back, or what
+    nobody has proved when the rollout leaves."""
     for pool in view.seen.machine_pools:
         if pool.is_ours and pool.machine_count:
             state = f"still has {pool.machine_count} nodes, and is removed when the last one has left it"
@@ -71,7 +72,8 @@ def clear(view: View) -> Outcome:
         if pool.is_ours:
             act = RemovePool(rollout=view.name, name=pool.name, expect=pool.resource_version)
             return view.act(act, HoldCode.POOL_PENDING, pool=pool.name, state="is to be removed")
-    return ((), ()) if _is_kept(view) else let_go(view)
+    is_unproven = is_leaving and (view.record.paused_in or view.record.phase) in UNPROVEN
+    return ((), ()) if _is_kept(view) or is_unproven else let_go(view)
 
 
 def told(view: View) -> tuple[Hold, ...]:

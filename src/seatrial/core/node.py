@@ -435,6 +435,12 @@ def _step_under_maintenance(node: NodeSeen, orders: Orders, now: Instant) -> Ste
     return wait(node, HoldCode.MAINTENANCE_PENDING, deadline, FailureCode.MAINTENANCE_TIMEOUT, now, name=name)
 
 
+def release_maintenance(node: NodeSeen, orders: Orders) -> Step | None:
+    """The step that tells the maintenance operator that we are through; None where it was not asked for anything."""
+    ours = _our_maintenance(node, orders)
+    return _release(node, orders, ours) if ours is not None and not ours.is_deleting else None
+
+
 def _our_maintenance(node: NodeSeen, orders: Orders) -> Maintenance | None:
     requestor, found = orders.intent.requestor, node.facts.maintenance
     return found if requestor is not None and found is not None and found.is_wanted_by(requestor.id) else None

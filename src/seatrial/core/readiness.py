@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.phases import RESUMING
-from seatrial.core.snapshot import ApiInstant, GpuOffer, NodeFacts, NodeRecord
+from seatrial.core.snapshot import ApiInstant, DriverRevision, GpuOffer, NodeFacts, NodeRecord
 
 
 class Lack(NamedTuple):
@@ -62,6 +62,14 @@ def why_unproven(facts: NodeFacts, record: NodeRecord | None, before: GpuOffer |
     before = record.before if record else before
     ours = dict(record.paused) if record and record.phase not in RESUMING else {}
     return next(_lacks(facts, before, [label for label in facts.paused_labels if label not in ours]), None)
+
+
+def why_unproven_as_it_runs(facts: NodeFacts, record: NodeRecord | None) -> Lack | None:
+    """The same about the driver that a node runs, whatever its DaemonSet wants by now."""
+    if facts.driver is None:
+        return why_unproven(facts, record)
+    running = DriverRevision(hash=facts.driver.revision, version=facts.driver.version, digest=facts.driver.digest)
+    return why_unproven(replace(facts, wanted=running), record)
 
 
 def is_running_wanted(facts: NodeFacts) -> bool:

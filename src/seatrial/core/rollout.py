@@ -31,6 +31,7 @@ from seatrial.core import (
     canary,
     capacity,
     driver_manager,
+    leaving,
     machine_pools,
     marks,
     order,
@@ -76,9 +77,10 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
         return _resume(view)
     if stop is not None:
         return Course(record=record)  # nothing is decided on a view that is not to be trusted; decide says why
-    if campaign.abort and record.phase not in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+    undone = leaving.why_undone(seen, intent)
+    if undone and record.phase not in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
         to = RolloutPhase.REVERTED if record.phase is RolloutPhase.PROPOSED else RolloutPhase.REVERTING
-        course = turn_to(view, to, why=campaign.abort)
+        course = turn_to(view, to, why=undone)
     elif record.places is None and record.canaries and record.phase not in ENDED and _places(view) is not None:
         # Written by a release that did not keep them: what the spec says now is the best that is known.
         course = Course(record=replace(record, places=_places(view)))

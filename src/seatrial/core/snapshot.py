@@ -472,6 +472,10 @@ class Snapshot:
     """What we would have to do and may not, by the API server's own word; None while it was not asked yet."""
     machine_pools: tuple[MachinePool, ...] = ()
     """MachineConfigPools; none outside of OpenShift."""
+    is_guarded: bool = True
+    """Whether the rollout carries our finalizer, so that it cannot go before we have tidied up after it."""
+    is_deleting: bool = False
+    """Somebody has deleted the rollout, and it goes as soon as nobody's finalizer is on it any more."""
     predecessor: RolloutPhase | None = None
     """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""
     unreadable: tuple[tuple[str, str], ...] = ()

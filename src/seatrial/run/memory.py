@@ -16,6 +16,7 @@ from seatrial.core import foreign
 from seatrial.core.actions import (
     AskCheckpoint,
     EvictPods,
+    Keeping,
     MakePool,
     MarkBad,
     MarkNode,
@@ -149,6 +150,8 @@ class Memory:
 def _looks_untouched(outcome: Outcome, seen: Snapshot) -> bool:
     """Whether the view still shows the world as it was before the act, so that deciding on it would repeat the act."""
     action = outcome.action
+    if isinstance(action, Keeping):
+        return seen.rollout.resource_version == action.expect
     if isinstance(action, WriteRolloutRecord):
         return seen.rollout.resource_version == action.record.resource_version
     if isinstance(action, MarkNode):

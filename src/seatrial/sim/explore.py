@@ -26,7 +26,9 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    GuardRollout,
     HomeAct,
+    Keeping,
     MakePool,
     MarkBad,
     MarkNode,
@@ -36,6 +38,7 @@ from seatrial.core.actions import (
     Promote,
     Publish,
     ReleaseMaintenance,
+    ReleaseRollout,
     RemovePool,
     RequestMaintenance,
     RestartPod,
@@ -589,7 +592,7 @@ class _Model:
         )
 
     def _place(self, action: Action) -> int:
-        if isinstance(action, WriteLedger):
+        if isinstance(action, WriteLedger | Keeping):
             return self._size
         return self._size + 1 if isinstance(action, OuterAct) else self._names.index(action.node)
 
@@ -613,6 +616,8 @@ class _Model:
         if isinstance(action, OuterAct):
             changed = self._outer_answerer(self._outsides.values[number], action)
             return number if isinstance(changed, Refused) else self._outsides.of(changed)
+        if isinstance(action, Keeping):
+            return number  # rollouts of this model are guarded when they begin, and nobody deletes them
         node = self._nodes.values[number]
         if isinstance(action, MarkNode):
             answer = outer.mark(node, action)
@@ -700,6 +705,10 @@ def told(action: Action) -> str:
             return f"the pool {name} is {'paused' if value else 'resumed'}"
         case RemovePool(name=name):
             return f"the pool {name} is removed"
+        case GuardRollout(rollout=name):
+            return f"{name} gets our finalizer"
+        case ReleaseRollout(rollout=name):
+            return f"{name} loses our finalizer"
         case _:
             assert_never(action)
 

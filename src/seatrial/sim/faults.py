@@ -23,9 +23,11 @@ from typing import Final
 from seatrial.core.actions import (
     Action,
     EvictPods,
+    GuardRollout,
     MarkNode,
     NodeAct,
     ReleaseMaintenance,
+    ReleaseRollout,
     RequestMaintenance,
     WriteNodeRecord,
     WriteRolloutRecord,
@@ -42,7 +44,15 @@ LATENCY_SECONDS: Final = 0.3
 """What an act takes on a good day, at most."""
 ANSWER_SECONDS_MAX: Final = 60.0
 """The API server gives up on a request after a minute: later than this, nothing is done any more."""
-_CONDITIONAL: Final = (WriteNodeRecord, WriteRolloutRecord, RequestMaintenance, ReleaseMaintenance, MarkNode)
+_CONDITIONAL: Final = (
+    WriteNodeRecord,
+    WriteRolloutRecord,
+    RequestMaintenance,
+    ReleaseMaintenance,
+    GuardRollout,
+    ReleaseRollout,
+    MarkNode,
+)
 """Acts bound to a version: a conflict means that it is another one by now."""
 
 

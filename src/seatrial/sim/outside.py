@@ -165,6 +165,8 @@ def mark(node: NodeSeen, act: MarkNode) -> NodeSeen | Refused:
         after = replace(after, canary_of=act.rollout if act.canary else "")
     if act.skip is not None:
         after = replace(after, is_skipped=act.skip, skipped_by=act.rollout if act.skip else "")
+    if act.is_handed_over:
+        after = replace(after, skipped_by="")
     if act.is_retry:
         after = replace(after, nvidia_state=NodePhase.UPGRADE_REQUIRED.value)
     return replace(node, facts=after)

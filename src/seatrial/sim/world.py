@@ -19,6 +19,8 @@ from seatrial.core.actions import (
     Action,
     AskCheckpoint,
     EvictPods,
+    GuardRollout,
+    Keeping,
     MarkNode,
     NodeAct,
     WriteNodeRecord,
@@ -94,11 +96,16 @@ class World:
         delays: Mapping[str, Delay] = DELAYS,
         seed: int = 0,
         started_at: Instant = 0.0,
+        is_guarded: bool = True,
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.intent = intent
         self.outside = outside or Outside()
         self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
+        self.is_guarded = is_guarded
+        self.is_deleting = False
+        self.left: tuple[str, ...] | None = None
+        """What was told to stay when the rollout went; None while it is there."""
         self.time = started_at
         self._fates = dict(fates or {})
         self._everybody = everybody
@@ -152,6 +159,13 @@ class World:
         self._fates.pop(name, None)
         self._schedule_reactions(name)
 
+    def delete(self) -> None:
+        """Delete the rollout: it goes at once, or when our finalizer does."""
+        self.is_deleting = True
+        self.rollout = replace(self.rollout, resource_version=str(int(self.rollout.resource_version) + 1))
+        if not self.is_guarded:
+            self.left = ()
+
     @property
     def next_at(self) -> Instant | None:
         """When the world does something by itself next; None when it never will."""
@@ -167,7 +181,13 @@ class World:
     # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self) -> Sight:
-        seen = Snapshot(nodes=dict(self.nodes), rollout=self.rollout)
+        """What is there; a rollout that is gone is shown as it went, and nothing is decided on it any more."""
+        seen = Snapshot(
+            nodes=dict(self.nodes),
+            rollout=self.rollout,
+            is_guarded=self.is_guarded,
+            is_deleting=self.is_deleting,
+        )
         return Sight(seen=outer.seen_with(seen, self.outside), intent=self.intent)
 
     async def wait(self, until: Instant | None) -> bool:
@@ -201,6 +221,8 @@ class World:
         """Do one act at once."""
         if isinstance(action, WriteRolloutRecord):
             return self._write_rollout(action)
+        if isinstance(action, Keeping):
+            return self._keep(action)
         if outer.is_bound(action) and action.rollout != self.rollout.name:
             return Outcome(action=action, result=Result.STALE, detail=f"{action.rollout} is not the rollout at work")
         if not isinstance(action, NodeAct | MarkNode):
@@ -243,10 +265,23 @@ class World:
     def _write_rollout(self, action: WriteRolloutRecord) -> Outcome:
         if action.record.name != self.rollout.name:
             return Outcome(action=action, result=Result.STALE, detail=f"there is no rollout {action.record.name}")
-        if action.record.resource_version != self.rollout.resource_version:
+        if self.left is not None or action.record.resource_version != self.rollout.resource_version:
             return Outcome(action=action, result=Result.STALE, detail="the ledger was written by somebody else")
         version = str(int(self.rollout.resource_version) + 1)
         self.rollout = replace(action.record, resource_version=version)
+        return Outcome(action=action, result=Result.DONE)
+
+    def _keep(self, action: Keeping) -> Outcome:
+        if self.left is not None or action.rollout != self.rollout.name:
+            return Outcome(action=action, result=Result.STALE, detail=f"there is no rollout {action.rollout}")
+        if action.expect != self.rollout.resource_version:
+            return Outcome(action=action, result=Result.STALE, detail="the rollout was written by somebody else")
+        if isinstance(action, GuardRollout) and self.is_deleting:
+            return Outcome(action=action, result=Result.FAILED, detail="no new finalizer while it is deleted")
+        self.rollout = replace(self.rollout, resource_version=str(int(self.rollout.resource_version) + 1))
+        self.is_guarded = isinstance(action, GuardRollout)
+        if not isinstance(action, GuardRollout) and self.is_deleting:
+            self.left = action.left
         return Outcome(action=action, result=Result.DONE)
 
     def _set(self, node: NodeSeen) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import yaml
 
 from seatrial import manifests
-from seatrial.testbed import control_plane, dra
+from seatrial.testbed import control_plane, dra, errors
 
 ROLES = ("ClusterRole", "Role")
 
@@ -37,6 +37,16 @@ def install(plane: control_plane.ControlPlane) -> None:
     plane.define(yaml.safe_load_all(manifests.crd()))
     names = ("seatrial", manifests.OPERATOR_NAMESPACE, dra.NAMESPACE)
     plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
+
+
+def remove_rollouts(plane: control_plane.ControlPlane, *names: str) -> None:
+    """Remove these rollouts, or all, without waiting for a controller that may not run; nothing is tidied up."""
+    found = [item["metadata"]["name"] for item in plane.get("gpurollouts")["items"]]
+    for name in (name for name in found if name in names or not names):
+        plane.kubectl("delete", "gpurollout", name, "--ignore-not-found", "--wait=false")
+        with suppress(errors.KubectlFailed):  # nothing held it, and it is gone
+            body = '{"metadata": {"finalizers": null}}'
+            plane.kubectl("patch", "gpurollout", name, "--type=merge", "-p", body)
 
 
 def identity(plane: control_plane.ControlPlane, name: str, *, has_campaigns: bool = False) -> Path:

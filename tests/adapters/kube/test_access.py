@@ -24,7 +24,7 @@ POLICY = OperatorFacts(
 POOLS = OperatorFacts(
     kind="ClusterPolicy/cluster-policy", carriers=(Carrier(name="NVIDIADriver/a"), Carrier(name="NVIDIADriver/b"))
 )
-ALWAYS = {"patch nodes", "patch gpurollouts/status.seatrial.dev"}
+ALWAYS = {"patch nodes", "patch gpurollouts.seatrial.dev", "patch gpurollouts/status.seatrial.dev"}
 MOVING = {"create pods/eviction", "delete pods in namespace gpu-operator"}
 WRITING = {"patch clusterpolicies.nvidia.com"}
 

@@ -16,9 +16,12 @@ from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
     EvictPods,
+    GuardRollout,
+    Keeping,
     Operand,
     PauseClients,
     ReleaseMaintenance,
+    ReleaseRollout,
     RequestMaintenance,
     RestartPod,
     Uncordon,
@@ -149,6 +152,67 @@ async def try_out(client: Client, action: Action, reader: Reader | None = None, 
     (outcome,) = executor.collect()
     assert executor.collect() == ()
     return outcome
+
+
+@dataclass(slots=True)
+class Keeper(Reader):
+    """Shows a rollout with these finalizers."""
+
+    finalizers: tuple[str, ...] = ()
+
+    def stored_rollout(self, name: str) -> models.Rollout | None:
+        meta = models.ObjectMeta(name=name, resource_version="40", finalizers=self.finalizers)
+        return models.Rollout(metadata=meta)
+
+
+THEIRS = "example.com/backup"
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "after"),
+    [
+        (GuardRollout(rollout="spring", expect="40"), (THEIRS,), [THEIRS, keys.FINALIZER]),
+        (GuardRollout(rollout="spring", expect="40"), (), [keys.FINALIZER]),
+        (ReleaseRollout(rollout="spring", expect="40"), (keys.FINALIZER, THEIRS), [THEIRS]),
+        (ReleaseRollout(rollout="spring", expect="40"), (keys.FINALIZER,), []),
+    ],
+)
+async def test_our_finalizer_comes_and_goes_and_those_of_others_stay(
+    server: standin.StandIn, to_server: Client, action: Keeping, before: tuple[str, ...], after: list[str]
+) -> None:
+    written = {"metadata": {"name": "spring", "uid": "u", "resourceVersion": "41", "finalizers": after}, "spec": {}}
+    server.will(standin.gives(written))
+    reader = Keeper(finalizers=before)
+    assert await try_out(to_server, action, reader) == Outcome(action=action, result=Result.DONE)
+    (request,) = server.seen
+    assert (request.verb, request.path) == ("PATCH", "/apis/seatrial.dev/v1alpha1/gpurollouts/spring")
+    assert json.loads(request.body) == {"metadata": {"resourceVersion": "40", "finalizers": after}}
+    # Without a finalizer a deleted rollout is gone, and must not be shown again.
+    assert len(reader.rollouts) == bool(after)
+
+
+async def test_people_are_told_what_stays_before_the_rollout_goes(server: standin.StandIn, to_server: Client) -> None:
+    server.will(standin.gives({"metadata": {"name": "spring"}, "spec": {}}))
+    action, told = ReleaseRollout(rollout="spring", expect="40", left=("n1 stays cordoned",)), []
+
+    async def farewell(act: ReleaseRollout) -> None:
+        told.append((act.left, len(server.seen)))
+
+    outcome = await try_out(to_server, action, Keeper(finalizers=(keys.FINALIZER,)), farewell=farewell)
+    assert (outcome.result, told, len(server.seen)) == (Result.DONE, [(("n1 stays cordoned",), 0)], 1)
+
+
+async def test_a_rollout_is_not_let_go_by_who_stopped_leading_while_people_were_told(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    answers = iter([True, False])
+    action = ReleaseRollout(rollout="spring", expect="40")
+
+    async def farewell(_: ReleaseRollout) -> None:
+        pass
+
+    outcome = await try_out(to_server, action, Keeper(), farewell=farewell, is_leader=lambda: next(answers))
+    assert (outcome.result, server.seen) == (Result.STALE, [])
 
 
 # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -165,6 +165,27 @@ async def test_silence_is_measured_whatever_is_done_to_the_clock(monkeypatch: py
     assert why_blind(seen, builders.an_intent(), now) is not None
 
 
+async def test_it_is_seen_whether_a_rollout_is_guarded_and_whether_it_was_deleted() -> None:
+    kinds = Kinds()
+    async with observing(kinds) as observer:
+        seen = seen_by(observer)
+        assert (seen.is_guarded, seen.is_deleting) == (False, False)
+        deleted = objects.a_rollout(version="41")
+        deleted["metadata"] |= {"finalizers": [keys.FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        kinds.tell("MODIFIED", keys.ROLLOUTS, deleted)
+        await until(observer, lambda seen: seen.is_guarded and seen.is_deleting)
+
+
+async def test_a_rollout_that_was_deleted_and_is_not_under_way_is_looked_at_first() -> None:
+    kinds = Kinds()
+    begun = objects.a_rollout("spring", status={"state": "progressing"})
+    ended = objects.a_rollout("winter", status={"state": "done"})
+    ended["metadata"] |= {"finalizers": [keys.FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    kinds.lists[keys.ROLLOUTS] = [begun, ended]
+    async with observing(kinds) as observer:
+        assert seen_by(observer).rollout.name == "winter"
+
+
 # ── joining ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

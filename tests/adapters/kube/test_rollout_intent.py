@@ -13,7 +13,7 @@ from seatrial.adapters.kube.rollout_intent import publish_place, read_intent
 from seatrial.core import windows
 from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, GitPlace, Growth, Mode, Places, Point, Via, Waves
 from seatrial.core.gates import Gate
-from seatrial.core.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
+from seatrial.core.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.matrix import Component
 from seatrial.core.owners import DriverClaim
 from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
@@ -53,6 +53,7 @@ def test_a_rollouts_spec_is_the_intent() -> None:
         "validationTimeoutSeconds": 120,
         "paused": True,
         "nodeSelector": {"zone": "east"},
+        "onDelete": "revert",
     }
     assert read_intent(a_rollout(spec=spec), NO_OPERATOR, NOW) == Intent(
         rollout="spring",
@@ -80,6 +81,7 @@ def test_a_rollouts_spec_is_the_intent() -> None:
         validation_timeout_seconds=120,
         is_paused=True,
         selector={"zone": "east"},
+        on_delete=OnDelete.REVERT,
     )
 
 

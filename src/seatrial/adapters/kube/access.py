@@ -48,6 +48,7 @@ def rights_of(campaign: Campaign, mode: Mode, operator: OperatorFacts, *, home: 
     """What a campaign will need, by who moves the nodes and how versions are published."""
     needed = {
         Right(verb="patch", resource="nodes"),
+        Right(verb="patch", resource="gpurollouts", group="seatrial.dev"),
         Right(verb="patch", resource="gpurollouts", group="seatrial.dev", subresource="status"),
     }
     if campaign.publish is Via.DIRECT or mode is Mode.DELEGATED:

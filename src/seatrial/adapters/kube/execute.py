@@ -33,6 +33,7 @@ from seatrial.core.actions import (
     Action,
     AskCheckpoint,
     EvictPods,
+    Keeping,
     MakePool,
     MarkBad,
     MarkNode,
@@ -41,6 +42,7 @@ from seatrial.core.actions import (
     Promote,
     Publish,
     ReleaseMaintenance,
+    ReleaseRollout,
     RemovePool,
     RequestMaintenance,
     RestartPod,
@@ -60,6 +62,8 @@ SAVED, SAVING = 200, 202
 
 Post: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, str]]]
 """Sends JSON to a URL and gives the status and what was said; a status of 0 is no answer, and the text says why."""
+Farewell: TypeAlias = Callable[[ReleaseRollout], Awaitable[None]]
+"""Tells people what stays of a rollout, before it goes."""
 OnOutcome: TypeAlias = Callable[[Action, Outcome, models.Node | None], None]
 """Is told how each act ended, with the node as it was written where one was."""
 Outside: TypeAlias = Publish | RevertCommits | MarkBad | Promote
@@ -95,6 +99,7 @@ class KubeExecutor:
         on_outcome: OnOutcome,
         post: Post,
         outer: Outer | None = None,
+        farewell: Farewell | None = None,
         home: str = keys.HOME,
     ) -> None:
         self._client = client
@@ -103,6 +108,7 @@ class KubeExecutor:
         self._on_outcome = on_outcome
         self._post = post
         self._outer = outer
+        self._farewell = farewell
         self._home = home
         self._places = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: dict[asyncio.Task[Outcome], str] = {}
@@ -142,6 +148,8 @@ class KubeExecutor:
                 ):  # Cordon, Uncordon and PauseClients are of the first
                     written = await self._write_node(action)
                     outcome = Outcome(action=action, result=Result.DONE)
+                elif isinstance(action, Keeping):
+                    outcome = await self._keep(action)
                 elif isinstance(action, OuterAct):
                     outcome = await self._campaign(action)
                 else:
@@ -162,6 +170,21 @@ class KubeExecutor:
         written = await self._client.patch(f"{keys.NODES}/{action.node}", body, models.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
         return written
+
+    async def _keep(self, action: Keeping) -> Outcome:
+        """Put our finalizer on the rollout, or take it away once people were told what stays."""
+        stored = self._reader.stored_rollout(action.rollout)
+        if stored is None:
+            return _stale(action, f"there is no GPURollout {action.rollout} any more")
+        if isinstance(action, ReleaseRollout) and self._farewell is not None:
+            await self._farewell(action)
+            if not self._is_leader():  # telling took its time
+                return _stale(action, "another controller leads by now")
+        path, body = f"{keys.ROLLOUTS}/{action.rollout}", rollout_records.guard_patch(action, stored)
+        written = await self._client.patch(path, body, models.Rollout, kind=PatchKind.MERGE)
+        if written.metadata.finalizers:  # without one it is gone, and what is gone is not to be shown again
+            self._reader.wrote_rollout(written)
+        return Outcome(action=action, result=Result.DONE)
 
     async def _do(
         self,

@@ -25,4 +25,6 @@ def mark_patch(action: MarkNode) -> dict[str, Any]:
         annotations[keys.SKIPPED_BY_ANNOTATION] = action.rollout if action.skip else None
     if action.is_retry:
         labels[keys.NVIDIA_STATE_LABEL] = NodePhase.UPGRADE_REQUIRED.value
+    if action.is_handed_over:
+        annotations[keys.SKIPPED_BY_ANNOTATION] = None
     return {"metadata": {"resourceVersion": action.expect, "labels": labels, "annotations": annotations}}

@@ -445,7 +445,12 @@ class KubeObserver:
             intent, record = _read(rollout, self.operator(), now)
             unreadable = tuple(each for each in self._unreadable().items() if each[0] != record.name)
             seen = Snapshot(
-                nodes=self._select(rollout), rollout=record, operator=self.operator(), unreadable=unreadable
+                nodes=self._select(rollout),
+                rollout=record,
+                operator=self.operator(),
+                unreadable=unreadable,
+                is_guarded=keys.FINALIZER in rollout.metadata.finalizers,
+                is_deleting=rollout.metadata.deletion_timestamp is not None,
             )
             if intent.campaign is not None:
                 self._open_campaign()
@@ -581,7 +586,8 @@ class KubeObserver:
         after = {name: rollout.spec.after for name, rollout in read.items()}
         undone = {name for name, rollout in read.items() if rollout.spec.abort}
         records = [(item.metadata.creation_timestamp, _record_of(item)) for item in read.values()]
-        return choosing.whose_turn(records, after, undone)
+        deleted = {name for name, rollout in read.items() if _waits_for_us(rollout)}
+        return choosing.whose_turn(records, after, undone, deleted)
 
     def _others(self, name: str) -> tuple[str, ...]:
         """Campaigns beside this one that have begun and not ended; also those that only another release can read."""
@@ -775,6 +781,11 @@ def _read(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> tup
         return rollout_intent.read_intent(rollout, operator, now), rollout_records.read_rollout(rollout)
     except ValueError as err:
         raise RolloutUnreadable(rollout.metadata.name, str(err)) from err
+
+
+def _waits_for_us(rollout: models.Rollout) -> bool:
+    """Whether a rollout was deleted, and goes when we let it."""
+    return rollout.metadata.deletion_timestamp is not None and keys.FINALIZER in rollout.metadata.finalizers
 
 
 def _record_of(rollout: models.Rollout) -> RolloutRecord:

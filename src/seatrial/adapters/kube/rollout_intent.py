@@ -72,6 +72,7 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
         validation_timeout_seconds=spec.validation_timeout_seconds,
         is_paused=spec.paused,
         selector=dict(spec.node_selector),
+        on_delete=_one_of(intents.OnDelete, spec.on_delete, "spec.onDelete"),
         campaign=_read_campaign(rollout, spec.canary, now) if spec.canary is not None else None,
     )
 

@@ -17,10 +17,11 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from seatrial.adapters.kube import models
+from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.records import instant_of, offer_of, read_offer, text_of
 from seatrial.adapters.kube.rollout_intent import URL_MAX
 from seatrial.core import conditions, foreign
+from seatrial.core.actions import GuardRollout, Keeping
 from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
@@ -112,6 +113,13 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         status["campaign"] = msgspec.to_builtins(_written(record.campaign))
     known = msgspec.to_builtins(before.status) if before is not None else {}
     return {"metadata": {"resourceVersion": record.resource_version}, "status": _replacing(known, status)}
+
+
+def guard_patch(action: Keeping, before: models.Rollout) -> dict[str, Any]:
+    """The merge patch that puts our finalizer on a rollout or takes it away; those of others stay."""
+    others = [each for each in before.metadata.finalizers if each != keys.FINALIZER]
+    ours = [keys.FINALIZER] if isinstance(action, GuardRollout) else []
+    return {"metadata": {"resourceVersion": action.expect, "finalizers": [*others, *ours]}}
 
 
 def _replacing(known: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
