@@ -50,7 +50,7 @@ def fields_of(schema: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 
 def test_every_field_of_the_definition_has_a_row_and_every_row_is_of_a_field() -> None:
-    assert list(EDITS) == list(fields_of(SPEC))
+    assert set(EDITS) == set(fields_of(SPEC))
 
 
 @pytest.mark.parametrize("field", EDITS)
@@ -68,9 +68,7 @@ def test_what_is_refused_once_begun_is_named_in_the_definitions_rules(field: str
 
 
 def test_every_field_is_edited_by_a_case() -> None:
-    assert list(dict.fromkeys(case.field for case in CASES)) == [
-        field for field in EDITS if field != "waves.percentages"
-    ]
+    assert {case.field for case in CASES} == set(EDITS) - {"waves.percentages"}
 
 
 # ── no edit breaks a promise ─────────────────────────────────────────────────────────────────────────────────────────
