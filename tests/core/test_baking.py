@@ -91,3 +91,13 @@ def test_a_round_is_due(asked: float, due_at: float, is_ended: bool) -> None:
     campaign = a_campaign(bake=Bake(seconds=asked, every_seconds=3600.0))
     assert baking.round_due_at(RECORD, campaign) == due_at
     assert baking.is_ended(RECORD, campaign) is is_ended
+
+
+def test_evidence_is_complete_when_its_time_has_come_whatever_the_clock_rounds() -> None:
+    """A difference of two instants may be short of the wait between them, by less than anybody can wait for."""
+    begun = 537.127906726008
+    record = replace(RECORD, round_at=500.0, baked_seconds=0.0, baked_until=begun)
+    hour = a_campaign(bake=Bake(seconds=3600.0))
+    due_at = baking.round_due_at(record, hour)
+    assert due_at - begun < 3600.0
+    assert baking.is_ended(baking.counted(record, 0.0, due_at), hour)

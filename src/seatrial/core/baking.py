@@ -116,7 +116,8 @@ def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> C
     The round is accounted for, also where the clock was put back since it began; else it would be in every pass.
     """
     since = max(record.baked_until, attentive_since, record.well_since)
-    seconds = record.baked_seconds + max(0.0, now - since)
+    # To the millisecond: what is missing by less than a clock can show would be waited for without end.
+    seconds = round(record.baked_seconds + max(0.0, now - since), 3)
     return replace(record, baked_seconds=seconds, baked_until=max(now, record.round_at))
 
 
