@@ -47,6 +47,7 @@ RESTING: Final = frozenset(
         HoldCode.NO_WAY_BACK,
         HoldCode.NOTHING_TO_PUBLISH,
         HoldCode.OUTSIDE_WINDOW,
+        HoldCode.BAKING,
     }
 )
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""
