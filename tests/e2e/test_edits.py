@@ -21,7 +21,7 @@ pytestmark = pytest.mark.cluster
 
 LABEL: Final = "seatrial.dev/edited"
 TAKEN_AWAY: Final = (
-    Case(field="matrix", base="git", value=GONE),
+    Case(field="matrix", base="direct", value=GONE),
     Case(field="publish", base="git", value=GONE),
     Case(field="maintenance", base="maintained", value=GONE),
     Case(field="byHand", base="by hand", value=GONE),
@@ -31,7 +31,7 @@ ADDED: Final = (
     Case(field="maintenance", base="plain", value=BASES["maintained"]["maintenance"]),
 )
 WHOLE: Final = {
-    ("matrix", "git"): Effect.REFUSED_BEGUN,
+    ("matrix", "direct"): Effect.REFUSED_BEGUN,
     ("matrix", "plain"): Effect.REFUSED_BEGUN,
     ("publish", "git"): Effect.REFUSED,
     ("maintenance", "maintained"): Effect.REFUSED_BEGUN,

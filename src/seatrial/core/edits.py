@@ -121,6 +121,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "paused": _at_once(
         "Everything stays as it is. Resumed, the gates are asked anew before evidence counts or the next node starts."
     ),
+    "onDelete": _at_once("What it says in the moment in which the rollout is deleted counts, and after it as well."),
     "mode": _refused_begun("Who moves the nodes is written down; nodes half-way would have two movers, or none."),
     "matrix.git.url": _MATRIX,
     "matrix.git.branch": _MATRIX,
