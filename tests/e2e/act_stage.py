@@ -223,6 +223,8 @@ class ActStage:
             await self._delete(where)
         for path in [path for path in self.placed if "/pods/" in path or "/poddisruptionbudgets/" in path]:
             await self._delete(path)
+        for pod in [item for item in self.observer.pods.store if item.node in (FIRST, SECOND)]:
+            await self._delete(api_path("v1", "pods", namespace=pod.metadata.namespace, name=pod.metadata.name))
         self.placed.clear()
         stores = [stream.store for stream in (*(stream for stream, _ in streams), self.observer.maintenances)]
         await self.settled(lambda _: not any(map(len, stores)) and not self._has_pods(), "everything to be gone")
@@ -387,8 +389,10 @@ async def opened(
             )
             if remote is not None:
                 await stage.settled(_has_source, "the repository to be seen")
-            yield stage
-            await stage.clear()
+            try:
+                yield stage
+            finally:
+                await stage.clear()
         path = f"{keys.ROLLOUTS}/{rollout}"
         await client.patch(path, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
         await client.delete(path)

@@ -19,7 +19,7 @@ from seatrial.sim.reactions import Fate
 from seatrial.testbed.control_plane import ControlPlane
 from tests.controller.git_stage import a_machine_of_its_own
 from tests.e2e.act_stage import ActStage, furnished, opened
-from tests.scenarios.acts import CASES, FIRST, Case, Setting
+from tests.scenarios.acts import CASES, FIRST, SECOND, Case, Setting
 from tests.scenarios.two_stages import Twice, acted, play
 
 pytestmark = pytest.mark.cluster
@@ -40,7 +40,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fates_of(setting: Setting) -> Mapping[str, Fate]:
-    return {FIRST: Fate(is_eviction_blocked=setting.is_guarded, is_work_unsaved=setting.is_unsaved)}
+    fate = Fate(is_eviction_blocked=setting.is_guarded, is_work_unsaved=setting.is_unsaved)
+    return dict.fromkeys((FIRST, SECOND), fate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

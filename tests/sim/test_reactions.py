@@ -164,6 +164,15 @@ def test_a_pod_that_is_another_one_by_now_is_left_alone(operand: Operand, pods: 
     assert answer == Refused(is_stale=True, why=f"the {operand} pod is another one by now")
 
 
+@pytest.mark.parametrize("uid", ["8c0f1b1e-6c56-4a58-8f3c-ec0c82ba1b4c", "8c0f1b1e-6c56-4a58-8f3c-140082991142"])
+def test_a_pod_as_a_real_cluster_names_it_has_a_successor(uid: str) -> None:
+    node = a_node(driver=a_driver(uid=uid, is_terminating=True))
+    after = REACTIONS["driver pod replaced"](node.facts, HEALTHY, 0.0)
+    assert after is not None
+    assert after.driver is not None
+    assert after.driver.uid == f"{uid}-1"
+
+
 SAVING = a_gpu_pod(0, offers_checkpoint=True)
 
 

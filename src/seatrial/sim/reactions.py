@@ -12,6 +12,7 @@ Tests: tests/sim/test_reactions.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -70,6 +71,7 @@ DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."
 """Labels by which the DaemonSets of clients choose their nodes."""
 JOB_LABEL: Final = "batch.kubernetes.io/job-name"
 """A pod that has it finishes by itself."""
+_REAL_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CORDON_NOTE: Final = "simulated.seatrial.dev/cordoned-for-maintenance"
 """The maintenance operator's note that the cordon is its own, so that it takes nobody else's away."""
 
@@ -265,9 +267,10 @@ def _next(number: str) -> str:
 
 
 def _successor(uid: str) -> str:
-    """The uid of the pod that follows; its last part counts generations."""
+    """The uid of the pod that follows: its last part counts generations. That of a real pod counts nothing."""
     stem, _, generation = uid.rpartition("-")
-    return f"{stem}-{_next(generation)}"
+    is_counted = generation.isdecimal() and not _REAL_UID.fullmatch(uid)
+    return f"{stem}-{_next(generation)}" if is_counted else f"{uid}-1"
 
 
 # ── what the world does by itself ────────────────────────────────────────────────────────────────────────────────────
