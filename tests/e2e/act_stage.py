@@ -57,6 +57,8 @@ from tests.scenarios.two_stages import Repository
 
 OPERATORS: Final = "act-operator"
 """The namespace of the operator's pods; one of our own, so that no other fleet's are in it."""
+KEEPER: Final = "act-keeper"
+"""The DaemonSet that owns the DRA plugin: anybody else's pod with its labels is no plugin."""
 ROLLOUT: Final = "act-conformance"
 MEMBER: Final = {"testbed.seatrial.dev/acts": "played"}
 SOMEBODY: Final = "somebody-else"
@@ -107,10 +109,29 @@ def furnished(plane: ControlPlane) -> Iterator[ControlPlane]:
     ready = '{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}'
     for name in (FIRST, SECOND):
         plane.kubectl("patch", "node", name, "--subresource=status", "--type=merge", "-p", ready)
+    # Its controller leaves alone what is being deleted, and the garbage collector what has an owner.
+    plane.apply([_keeping_set()])
+    plane.kubectl("delete", "daemonset", KEEPER, "-n", OPERATORS, "--wait=false")
     with machine_pools.defined(plane):
         yield plane
+    forget = '{"metadata":{"finalizers":null}}'
+    plane.kubectl("patch", "daemonset", KEEPER, "-n", OPERATORS, "--type=merge", "-p", forget)
     plane.kubectl("delete", "node", FIRST, SECOND)
     plane.kubectl("delete", "namespace", *namespaces, "--wait=false")
+
+
+def _keeping_set() -> dict[str, Any]:
+    labels = {"act": "kept"}
+    spec = {"nodeSelector": {"no": "node"}, "containers": [{"name": "main", "image": "example.invalid/image"}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": KEEPER, "namespace": OPERATORS, "finalizers": ["testbed.seatrial.dev/kept"]},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
 
 
 # ── the stage ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -260,6 +281,7 @@ class ActStage:
                 "name": name,
                 "namespace": namespace,
                 "labels": _LABELS.get(sitter, {"guarded": str(self.number)}),
+                "ownerReferences": [await self._keeper()] if sitter is Sitter.PLUGIN else [],
                 "annotations": {keys.CHECKPOINT_ANNOTATION: "true"} if sitter is Sitter.SAVER else {},
             },
             "spec": {
@@ -272,6 +294,13 @@ class ActStage:
         # A budget protects whoever runs, and nobody else.
         running = {"status": {"phase": "Running"}}
         await self.client.patch(path, running, kind=PatchKind.MERGE, subresource="status")
+
+    async def _keeper(self) -> dict[str, Any]:
+        """The DaemonSet on its way out, which owns a pod and does nothing with it."""
+        path = api_path("apps/v1", "daemonsets", namespace=OPERATORS, name=KEEPER)
+        found = await self.client.get(path, Named)
+        kind = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": KEEPER}
+        return {**kind, "uid": found.metadata.uid, "controller": True}
 
     async def _budget(self) -> None:
         spec = {"minAvailable": 9, "selector": {"matchLabels": {"guarded": str(self.number)}}}
@@ -364,7 +393,8 @@ async def opened(
             rollout=rollout,
             on_fault=_fail,
             home=ELSEWHERE,
-            source=lambda: holder[0].facts(),
+            # A record may name places that nobody is to look at here.
+            source=lambda: holder[0].facts() if remote is not None else None,
         )
         keeper = Keeper(
             client,

@@ -163,6 +163,7 @@ def test_marks_are_set_and_taken_away_on_the_node_as_it_was_seen() -> None:
     clean = outer.mark(marked, replace(act, expect="2", canary=False, skip=False))
     assert isinstance(clean, NodeSeen)
     assert (clean.facts.canary_of, clean.facts.is_skipped, clean.facts.skipped_by) == ("", False, "")
+    assert outer.mark(clean, replace(act, expect="3", canary=False, skip=None)) == clean, "its version stays, too"
 
 
 # ── what follows ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -156,11 +156,11 @@ def seen_with(seen: Snapshot, outside: Outside) -> Snapshot:
 
 
 def mark(node: NodeSeen, act: MarkNode) -> NodeSeen | Refused:
-    """The node with the marks of a campaign set or taken away."""
+    """The node with the marks of a campaign set or taken away; one that is as asked is not written to."""
     facts = node.facts
     if act.expect != facts.resource_version:
         return Refused(is_stale=True, why=f"the node is at {facts.resource_version}, not at {act.expect}")
-    after = touched(facts)
+    after = facts
     if act.canary is not None:
         after = replace(after, canary_of=act.rollout if act.canary else "")
     if act.skip is not None:
@@ -169,7 +169,7 @@ def mark(node: NodeSeen, act: MarkNode) -> NodeSeen | Refused:
         after = replace(after, skipped_by="")
     if act.is_retry:
         after = replace(after, nvidia_state=NodePhase.UPGRADE_REQUIRED.value)
-    return replace(node, facts=after)
+    return replace(node, facts=touched(after)) if after != facts else node
 
 
 def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
