@@ -16,13 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from seatrial.adapters.files import matrix_keys, published
+from seatrial.adapters.files import matrix_keys, published, switched
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Author, Repository
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Standing
+from seatrial.core import driver_manager
 from seatrial.core.actions import Action, HomeAct
-from seatrial.core.campaign import CampaignRecord, SourceFacts
+from seatrial.core.campaign import CampaignRecord, SourceFacts, Switch
 from seatrial.core.errors import SeatrialError
 from seatrial.core.snapshot import Instant
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
@@ -161,7 +162,12 @@ class Stage:
         source = await self._home.look(self.world.time)
         text = self._repository.text_at(source.head, PUBLISHED) or ""
         version = published.driver_version(text, CLUSTER_POLICY, PUBLISHED) or ""
-        self.world.change_outside(lambda it: replace(it, source=source, files=((CLUSTER_POLICY, version),)))
+        env = switched.manager_env(text, CLUSTER_POLICY, PUBLISHED)
+        switches = tuple(
+            Switch(resource=CLUSTER_POLICY, name=name, value=env.get(name)) for name in driver_manager.SWITCHES
+        )
+        files = ((CLUSTER_POLICY, version),)
+        self.world.change_outside(lambda it: replace(it, source=source, files=files, switches=switches))
 
     # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
 
