@@ -78,7 +78,7 @@ def pass_of(sight: Sight, decision: Decision, at: Instant) -> Pass:
 
 def decided_of(decision: Decision) -> Decided:
     """What is kept of a decision."""
-    told = codec.encode(decision)
+    told = codec.encode(replace(decision, at=None))  # when it was decided is the entry's to say
     codes: dict[str, str] = {}
     for held in told.get("holds", ()):
         subject, code = held["subject"], held["code"]

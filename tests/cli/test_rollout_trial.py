@@ -60,7 +60,8 @@ def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
         "gpurollout/spring status: phase Proposed",
         "gpurollout/spring status: phase Canary",
         "node/n1: label seatrial.dev/canary=spring",
-        f"{builders.POLICY}: {builders.POLICY} driver version {builders.NEW.version} (step canary)",
+        f"{builders.POLICY}: {builders.POLICY} driver version {builders.NEW.version} (step canary), driver manager "
+        "ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: else it uncordons nodes before they are proven",
         "node/n1: state upgrade-required",
         "gpurollout/spring status: phase Canary, may be disrupted: n1",
         "node/n1: state cordon-required",

@@ -199,7 +199,7 @@ EXPLANATIONS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.IMAGE_NOT_PULLED: _says(
         "{image} could not be started on {node}, which keeps its old driver: {why}",
-        "Make the image available to the node: it is tried again by itself, after a pause that grows to two hours. "
+        "Make the image available to the node; we ask for it again, after pauses that grow to two hours. "
         "Or set spec.prepull to false to go on without.",
     ),
     HoldCode.WRITTEN_BY_ANOTHER: _says(

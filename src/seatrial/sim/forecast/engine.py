@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from seatrial.core import capacity, losses, order
+from seatrial.core import capacity, losses, order, units
 from seatrial.core.consumers import GpuUse
 from seatrial.core.errors import SeatrialError
 from seatrial.core.intent import Intent, Order
@@ -267,6 +267,12 @@ class Model:
         key = order.key_of({}, intent)
         label = intent.domains[0].label if intent.domains else ""
         is_by_domain = intent.order is Order.DOMAIN_BY_DOMAIN
+        self.lame = frozenset(
+            unit
+            for name, unit in budget.unit_of.items()
+            if not capacity.has_failed(inventory.nodes[name].record) and units.why_unfit(inventory.nodes[name])
+        )
+        """Units with a member that cannot start, and never will here; who has failed may be tried again."""
         self.members = [
             Member(
                 name=name,
@@ -335,6 +341,7 @@ class _Rollout:
         self._moving = [0] * len(model.scopes)
         self._gone = [0] * len(model.scopes)
         self._is_parallel_bound = self._is_gone_bound = False
+        self._lame = model.lame
         self._failed: set[int] = set()
         self._begun: Counter[str] = Counter()
         self._standing = [NOBODY] * len(self._members)
@@ -402,7 +409,7 @@ class _Rollout:
             _, lane = heapq.heappop(queue)
             waiting = self._lanes[lane]
             group = self._unit(lane[2]) if lane[2] else [waiting[0][1]]
-            if not self._fits(group):
+            if self._is_torn(lane[2]) or not self._fits(group):
                 self._note_bounds()
                 continue
             for who in group:
@@ -467,6 +474,10 @@ class _Rollout:
     def _unit(self, unit: str) -> list[int]:
         """Everybody of a unit who asks, in whichever lane."""
         return [who for lane, waiting in self._lanes.items() if lane[2] == unit for _, who in waiting]
+
+    def _is_torn(self, unit: str) -> bool:
+        """Whether a member keeps its unit waiting: it cannot start, or has failed and is not tried again yet."""
+        return bool(unit) and (unit in self._lame or any(self._members[who].unit == unit for who in self._failed))
 
     def _leave_lane(self, who: int) -> None:
         waiting = self._lanes[self._lane(who)]
