@@ -224,6 +224,7 @@ def test_a_bare_rollout_leaves_the_policy_to_the_operator(cluster: ControlPlane)
         "paused": False,
         "mode": "auto",
         "prepull": True,
+        "onDelete": "leave",
     }
 
 

@@ -34,6 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "paused": False,
     "mode": "auto",
     "prepull": True,
+    "onDelete": "leave",
 }
 """What the API server fills in where a rollout names its target alone."""
 GIT = {"url": "https://git.example/gpu.git"}
