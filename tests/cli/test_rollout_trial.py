@@ -49,6 +49,12 @@ def around(
     )
 
 
+QUIET = (
+    "driver manager ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: "
+    "else it uncordons nodes before they are proven"
+)
+
+
 def lines(trial: rollout_trial.Trial) -> list[str]:
     return [f"{each.what}: {each.content}" for each in trial.writes]
 
@@ -60,8 +66,7 @@ def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
         "gpurollout/spring status: phase Proposed",
         "gpurollout/spring status: phase Canary",
         "node/n1: label seatrial.dev/canary=spring",
-        f"{builders.POLICY}: {builders.POLICY} driver version {builders.NEW.version} (step canary), driver manager "
-        "ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: else it uncordons nodes before they are proven",
+        f"{builders.POLICY}: {builders.POLICY} driver version {builders.NEW.version} (step canary), {QUIET}",
         "node/n1: state upgrade-required",
         "gpurollout/spring status: phase Canary, may be disrupted: n1",
         "node/n1: state cordon-required",

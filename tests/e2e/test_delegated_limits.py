@@ -87,13 +87,23 @@ class Stage:
     def wait_held(self, code: str) -> None:
         self.wait(f"{self.rollout} to be held: {code}", lambda: code in self.status().get("holds", {}))
 
-    def wait_until_some_wait_behind(self, stuck: str) -> set[str]:
-        """Let the first of the wave get stuck, and return who is let in and waits behind it."""
-        self.wait(
-            "nodes to wait behind one that is at work",
-            lambda: self.latest(stuck).state == "pod-restart-required" and self.let_in(),
-        )
-        return self.let_in()
+    def break_the_wave(self) -> None:
+        """Whoever is started first gets stuck: whom its controller takes first is chance."""
+        for name in self.beside.nodes[1:]:
+            self.beside.fleet.break_driver(name, "image-pull")
+
+    def mend_the_wave(self) -> None:
+        for name in self.beside.nodes[1:]:
+            self.beside.fleet.mend(name)
+
+    def wait_until_some_wait_behind(self) -> tuple[str, set[str]]:
+        """Who of the wave is stuck, and who is let in and waits behind it."""
+        self.wait("nodes to wait behind one that is at work", lambda: bool(self.stuck() and self.let_in()))
+        return self.stuck()[0], self.let_in()
+
+    def stuck(self) -> list[str]:
+        wave, latest = self.beside.nodes[1:], self.history.latest()
+        return [name for name in wave if latest[name].state == "pod-restart-required"]
 
     def latest(self, name: str) -> NodeMoment:
         return self.history.latest()[name]
@@ -159,15 +169,14 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def test_after_a_pause_nobody_is_started_until_somebody_resumes(stage: Stage) -> None:
-    stuck = stage.beside.nodes[1]
-    stage.beside.fleet.break_driver(stuck, "image-pull")
+    stage.break_the_wave()
     stage.begin("paused", NEW)
-    behind = stage.wait_until_some_wait_behind(stuck)
+    stuck, behind = stage.wait_until_some_wait_behind()
     stage.patch(paused=True)
     stage.wait_phase("Paused")
     kept_out = stage.wait_closed_out(behind)
     started = stage.started()
-    stage.beside.fleet.mend(stuck)
+    stage.mend_the_wave()
     stage.wait_settled()
     assert stage.started() == started
     assert stage.latest(stuck).state == "upgrade-done", "who is under way goes on"
@@ -180,16 +189,15 @@ def test_after_a_pause_nobody_is_started_until_somebody_resumes(stage: Stage) ->
 
 
 def test_after_a_window_closed_nobody_is_started_until_the_next_opens(stage: Stage) -> None:
-    stuck = stage.beside.nodes[1]
-    stage.beside.fleet.break_driver(stuck, "image-pull")
+    stage.break_the_wave()
     stage.begin("at-night", OLD, windows={"open": [{"start": "00:00", "minutes": 1440}]})
-    behind = stage.wait_until_some_wait_behind(stuck)
+    _, behind = stage.wait_until_some_wait_behind()
     soon = datetime.now(UTC) + timedelta(hours=3)
     stage.patch(windows={"open": [{"start": f"{soon:%H:%M}", "minutes": 60}]})
     stage.wait_held("outside-window")
     kept_out = stage.wait_closed_out(behind)
     started = stage.started()
-    stage.beside.fleet.mend(stuck)
+    stage.mend_the_wave()
     stage.wait_settled()
     assert stage.started() == started
     assert kept_out, "somebody waited"
@@ -201,15 +209,14 @@ def test_after_a_window_closed_nobody_is_started_until_the_next_opens(stage: Sta
 
 
 def test_after_an_abort_nobody_is_emptied_who_had_not_begun(stage: Stage) -> None:
-    stuck = stage.beside.nodes[1]
-    stage.beside.fleet.break_driver(stuck, "image-pull")
+    stage.break_the_wave()
     stage.begin("undone", NEW)
-    behind = stage.wait_until_some_wait_behind(stuck)
+    _, behind = stage.wait_until_some_wait_behind()
     stage.patch(abort="not today")
     stage.wait_phase("Reverting")
     kept_out = stage.wait_closed_out(behind)
     started = stage.started()
-    stage.beside.fleet.mend(stuck)
+    stage.mend_the_wave()
     stage.wait_phase("Reverted")
     assert stage.started() == started
     assert kept_out, "somebody waited"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ def test_a_pool_that_nvidias_controller_moves_stops_a_rollout_over_it(
 
     select_pool(lone_plane, FLEET)
     sight = look(lone_plane, ROLLOUT)
-    stop = why_stopped(sight.seen, sight.intent, time.time())
+    guarded = replace(sight.seen, is_guarded=True)  # no controller ran here that could have set its finalizer
+    stop = why_stopped(guarded, sight.intent, time.time())
     assert stop is not None
     assert stop.code is HoldCode.TARGET_NOT_PUBLISHED  # the other pool is no concern of this rollout
 

@@ -163,7 +163,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
     room = ACTIONS_MAX - len(course.acts if course is not None else ())
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], room)
     holds += [pass_full(action.subject, now) for action in left]
-    holds += (*(course.holds if course is not None else _loud_managers(seen, intent)), *kept)
+    holds += (*(course.holds if course is not None else _loud_managers(seen, intent, stop)), *kept)
     step = intent.campaign.by_hand if intent.campaign is not None else None
     summary = summarise(replace(seen, nodes=nodes), holds, stop, step)
     if course is not None:
@@ -189,8 +189,10 @@ def _unreadable(seen: Snapshot) -> list[Hold]:
     return [hold(name, HoldCode.ROLLOUT_UNREADABLE, why=why) for name, why in seen.unreadable]
 
 
-def _loud_managers(seen: Snapshot, intent: Intent) -> tuple[Hold, ...]:
+def _loud_managers(seen: Snapshot, intent: Intent, stop: Hold | None) -> tuple[Hold, ...]:
     """That driver managers open nodes under us, told as long as somebody is to be moved. Nobody waits for it."""
+    if stop is not None and stop.code in (*CONTRADICTED, HoldCode.SANDBOXED):
+        return ()  # the nodes are not ours to move, and under NVIDIA's controller its driver manager stands back
     if all(node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE for node in seen.nodes.values()):
         return ()
     return driver_manager.told_loud(seen.operator, seen.nodes.values(), intent.rollout)
@@ -211,12 +213,12 @@ def stop_of(
     """The same, from who owns the members' drivers and which versions their DaemonSets carry; looks at no node."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
-    unguarded = leaving.why_unguarded(seen, intent)
-    if unguarded is not None:
-        return unguarded
     contradiction = _contradiction(seen, owners, intent)
     if contradiction is not None:
         return contradiction
+    unguarded = leaving.why_unguarded(seen, intent)
+    if unguarded is not None:
+        return unguarded
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind

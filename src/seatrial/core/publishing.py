@@ -121,6 +121,7 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         for name, text in wanted
         if name != ANY
         and (not _is_whole(view, step, name, text) or (is_noted and carrier_of(name, view.operator).note != note))
+        and not _is_left(view, step, name, text, note)
     )
     if not missing or via is Via.NOBODY:
         return await_carried(view, step, wanted)
@@ -136,7 +137,8 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         # Two that were proposed in the same moment; who goes back publishes only what was there before.
         return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
     other = writer_of(view, missing[0][0]) if via is Via.DIRECT else ""
-    if other and not _is_whole(view, step, *missing[0]):
+    is_back = step is PublishStep.REVERT and _is_carried(view, *missing[0])
+    if other and not is_back and not _is_whole(view, step, *missing[0]):
         told = {"resource": missing[0][0], "version": missing[0][1], "writer": other}
         return (), (hold(view.name, HoldCode.WRITTEN_BY_ANOTHER, told),)
     if via is Via.DIRECT and step is not PublishStep.REVERT:
@@ -151,6 +153,13 @@ def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note, switches=switches
     )
     return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
+
+
+def _is_left(view: View, step: PublishStep, resource: str, text: str, note: str) -> bool:
+    """Whether somebody brought the old version back and keeps the switches as they are: tried once, and not fought."""
+    is_ours_noted = bool(note) and carrier_of(resource, view.operator).note == note
+    is_back = step is PublishStep.REVERT and _is_carried(view, resource, text)
+    return is_back and is_ours_noted and bool(writer_of(view, resource))
 
 
 def _note(view: View, step: PublishStep) -> str:
@@ -198,7 +207,11 @@ def _has_run(view: View, resource: str) -> bool:
 def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """Why these resources are not seen to carry these versions yet; nothing when they are, down to the DaemonSets."""
     for resource, text in wanted:
-        is_behind = not _is_whole(view, step, resource, text) or not _has_followed(view, resource, text)
+        # Who put the old version back for us may have left the switches off, which harms nobody: it is not waited for.
+        is_there = _is_carried(view, resource, text) and (
+            step is PublishStep.REVERT or _is_switched(view, step, resource)
+        )
+        is_behind = not is_there or not _has_followed(view, resource, text)
         if is_behind:
             told = {"resource": resource, "version": text, "via": view.campaign.publish}
             return (), (hold(view.name, HoldCode.PUBLISH_PENDING, told, since=view.record.entered_at),)
