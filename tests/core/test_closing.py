@@ -78,6 +78,14 @@ def test_a_cordon_lost_after_the_driver_was_deleted_is_put_back_at_once(driver: 
     assert step_node(node, some_orders(), NOW) == closing_again(node)
 
 
+def test_a_driver_that_an_old_view_does_not_show_is_no_reason_to_overrule_who_opened_the_node() -> None:
+    unsynced = (Freshness(source="pods", is_synced=False, heard_at=NOW),)
+    seen = a_snapshot(starting(driver=None), admitted=a_ledger("n1"), freshness=unsynced)
+    assert not [act for act in decide(seen, an_intent(), NOW).actions if isinstance(act, Cordon)]
+    shown = a_snapshot(starting(), admitted=a_ledger("n1"), freshness=unsynced)
+    assert [act.node for act in decide(shown, an_intent(), NOW).actions if isinstance(act, Cordon)] == ["n1"]
+
+
 def test_a_cordon_lost_before_the_driver_was_deleted_was_taken_by_a_person() -> None:
     node = starting(driver=a_driver())
     expected = opening(node, NodePhase.POD_RESTART_REQUIRED, entered_at=900.0, is_cordon_ours=False)

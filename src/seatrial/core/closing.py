@@ -42,6 +42,12 @@ def is_opened(node: NodeSeen) -> bool:
     return has_lost_driver(node) and not node.facts.is_cordoned and not is_left_alone
 
 
+def is_surely_opened(node: NodeSeen) -> bool:
+    """The same on a view that may be old or incomplete: there a driver pod that is not seen may well be there."""
+    is_told = node.facts.driver is not None or (node.record is not None and node.record.has_lost_driver)
+    return is_told and is_opened(node)
+
+
 def closed_again(record: NodeRecord) -> NodeRecord:
     """The record of a node that is closed again: one more opening counted, and the cordon ours unless it was theirs."""
     return replace(

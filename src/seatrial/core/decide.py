@@ -347,7 +347,7 @@ def _only_repairs(node: NodeSeen, step: Step) -> bool:
 
 
 def _closes_again(node: NodeSeen, step: Step) -> bool:
-    return isinstance(step.action, acts.Cordon) and closing.is_opened(node)
+    return isinstance(step.action, acts.Cordon) and closing.is_surely_opened(node)
 
 
 def may_move(node: NodeSeen, course: Course) -> bool:

@@ -342,7 +342,7 @@ def closed(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
     acted = {action.subject for action in decision.actions if isinstance(action, Cordon | MarkNode)}
     waiting = {held.subject for held in decision.holds if held.code in _WAITING_TO_WRITE}
     for name, node in seen.nodes.items():
-        if closing.is_opened(node) and name not in acted and name not in waiting:
+        if closing.is_surely_opened(node) and name not in acted and name not in waiting:
             yield _breach("closed", name, f"left open on an unproven driver, record {node.record}")
 
 

@@ -233,6 +233,8 @@ def _release(node: NodeSeen, act: ReleaseMaintenance) -> NodeSeen | Refused:
     is_named = found is not None and (found.namespace, found.name) == (act.namespace, act.name)
     if found is None or not is_named or not _is_as_seen(found, act):
         return Refused(is_stale=True, why="the NodeMaintenance is another one by now")
+    if act.is_ours and found.is_deleting:
+        return node  # what is on its way out is not sent out once more
     version = _next(found.resource_version)
     if act.is_ours:
         released = replace(found, is_deleting=True, resource_version=version)
