@@ -125,7 +125,7 @@ def _is_setback(turn: Turn, is_resumed: bool) -> bool:
 def announce_left(left: tuple[str, ...]) -> Announcement:
     """What is told of a rollout that was deleted, before it goes."""
     if not left:
-        return Announcement(text="Deleted; nothing of it stays in the cluster")
+        return Announcement(text="Deleted; nothing is left half-way, nodes keep their driver and record")
     return Announcement(text=f"Deleted; this stays: {'; '.join(left)}", tone=Tone.WARNING)
 
 
