@@ -87,7 +87,7 @@ def run(plane: ControlPlane, fleet: Fleet) -> Iterator[Run]:
         return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
     yield call
-    plane.kubectl("delete", "gpurollouts", "--all")
+    controller_process.remove_rollouts(plane)  # where a controller ran, it has put its finalizer on
 
 
 def start(run: Run, *arguments: str, name: str = "spring") -> Said:

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from seatrial.core import capacity, closing, explain
-from seatrial.core.actions import Cordon, EvictPods, Uncordon
+from seatrial.core.actions import Cordon, EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.node import step_node
 from seatrial.core.phases import FailureCode
-from seatrial.core.snapshot import Freshness, Keeper, NodePhase, NodeSeen, OperatorFacts
+from seatrial.core.snapshot import Freshness, Keeper, NodePhase, NodeSeen, OperatorFacts, Rebuff
 from seatrial.core.steps import Step
 from tests.builders import (
     NEW,
     NOW,
+    OLD,
     a_driver,
     a_gpu_pod,
     a_ledger,
@@ -156,6 +157,15 @@ def test_what_is_known_of_the_driver_lasts_until_the_node_is_done() -> None:
     )
 
 
+def test_a_version_published_under_a_starting_driver_does_not_make_anybody_forget_that_the_old_one_is_gone() -> None:
+    node = starting(is_cordoned=True, wanted=OLD)  # driver-n1-1 has to go now, and driver-n1-0 went before it
+    noted = step_node(node, some_orders(), NOW).action
+    assert isinstance(noted, WriteNodeRecord)
+    assert (noted.record.old_pod, noted.record.has_lost_driver) == ("driver-n1-1", True)
+    opened = replace(node, record=noted.record, facts=replace(node.facts, is_cordoned=False))
+    assert step_node(opened, some_orders(), NOW) == closing_again(opened)
+
+
 # ── the fleet ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -174,6 +184,14 @@ def test_a_pause_and_an_old_view_do_not_leave_a_node_open() -> None:
     blind = decide(a_snapshot(node, admitted=a_ledger("n1"), freshness=silent), an_intent(), NOW)
     for decision in (paused, blind):
         assert [action for action in decision.actions if action.subject == "n1"] == [closing_again(node).action]
+
+
+def test_a_node_whose_closing_was_refused_says_so_whatever_stops_the_rollout() -> None:
+    node = starting(wanted=OLD)
+    refused = {"n1": Rebuff(at=NOW, count=1, code="conflict", detail="the node is at 8")}
+    seen = a_snapshot(node, admitted=a_ledger("n1"), rebuffs=refused)
+    (held,) = [each for each in decide(seen, an_intent(), NOW).holds if each.subject == "n1"]
+    assert held.code is HoldCode.WRITE_REFUSED
 
 
 def test_nothing_is_closed_where_nvidias_controller_moves_the_nodes() -> None:

@@ -90,7 +90,13 @@ class Stage:
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def wait(self, is_so: Callable[[], bool], what: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self.history.wait_for(is_so, what=what, timeout_seconds=timeout_seconds, check=self.controller.check)
+        try:
+            self.history.wait_for(is_so, what=what, timeout_seconds=timeout_seconds, check=self.controller.check)
+        except TimeoutError as error:
+            states = {name: seen.state for name, seen in self.history.latest().items() if name in self.fleet.nodes}
+            log = self.controller.log.read_text()[-4000:]
+            shown = self.run("status").stdout
+            raise TimeoutError(f"{error} The nodes are at {states}.\n{shown}\n{log}") from None
 
     def wait_state(self, node: str, state: str) -> None:
         self.wait(lambda: self.state(node) == state, f"{node} to be in {state}")

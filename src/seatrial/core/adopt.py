@@ -357,6 +357,7 @@ class _Sight:
             is_restart_only=False,
             paused=tuple(sorted(paused.items())),
             old_pod=kept.old_pod if old_pod is None else old_pod,
+            has_lost_driver=phase is not NodePhase.UPGRADE_DONE and closing.has_lost_driver(self.node),
         )
 
     def _drops(self, record: NodeRecord | None) -> Iterator[Trace]:
@@ -482,7 +483,8 @@ def _anew(sight: _Sight, why: str, old_pod: str | None = None) -> Adoption:
     if before is not None and before.phase is phase:
         # It waits already: the same attempt, so that an admission it may have is not lost.
         pod = before.old_pod if old_pod is None else old_pod
-        mended = replace(before, is_cordon_ours=sight.is_cordon_taken, old_pod=pod)
+        has_lost_driver = closing.has_lost_driver(sight.node)
+        mended = replace(before, is_cordon_ours=sight.is_cordon_taken, old_pod=pod, has_lost_driver=has_lost_driver)
         record = mended if mended != before or has_fault else None
     elif record is not None and not has_fault and (before is None or before.phase is NodePhase.UPGRADE_DONE):
         is_needed = record.is_cordon_ours or record.old_pod or record.paused

@@ -300,12 +300,12 @@ def _step(
             return left_to_nvidia(node, orders, goal_of(node, seen, orders.intent), is_back=is_back)
         return kept_waiting(node, course, orders.intent.target)
     step = own_step(node, orders, seen.busy, now)
-    if stop is not None and stop.code not in CONTRADICTED and _closes_again(node, step):
-        return step  # a node keeps its place in a pause, too; and the write is bound to the very node we saw open
+    if stop is not None and stop.code not in CONTRADICTED and closing.is_surely_opened(node):
+        return step  # a node keeps its place in a pause, too: it is closed, or says which write that waits for
     if stop is not None and is_kept_back(step, stop.code):
         return Step(hold=like(stop, node.name))
     goal = goal_of(node, seen, orders.intent)
-    may_go_on = _only_repairs(node, step) or _closes_again(node, step)
+    may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
     return _misled(node, goal) if is_misled(node, goal) and not may_go_on else step
 
 
@@ -344,10 +344,6 @@ def _only_repairs(node: NodeSeen, step: Step) -> bool:
     if not isinstance(action, WriteNodeRecord) or acts.is_disruptive(action):
         return False
     return node.record is not None and action.record.phase is node.record.phase
-
-
-def _closes_again(node: NodeSeen, step: Step) -> bool:
-    return isinstance(step.action, acts.Cordon) and closing.is_surely_opened(node)
 
 
 def may_move(node: NodeSeen, course: Course) -> bool:

@@ -310,7 +310,9 @@ def _step_replacing(node: NodeSeen, orders: Orders, deadline: Instant, now: Inst
     if pausing is not None:
         return pausing
     # The last look before it is deleted: which pod, and whose cordon.
-    noted = replace(record, old_pod=driver.uid, is_cordon_theirs=not record.is_cordon_ours)
+    has_lost_driver = closing.has_lost_driver(node)  # a version published meanwhile makes the next pod the old one
+    is_theirs = not record.is_cordon_ours
+    noted = replace(record, old_pod=driver.uid, is_cordon_theirs=is_theirs, has_lost_driver=has_lost_driver)
     if noted != record:
         return write_again(node, noted)
     return Step(

@@ -30,11 +30,12 @@ def a_map(name: str, **data: str) -> dict[str, Any]:
 
 
 def a_pod(name: str, **labels: str) -> dict[str, Any]:
+    """A pod that no scheduler binds: nodes of other tests would run it, and a pod that runs takes its time to go."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "labels": labels},
-        "spec": {"containers": [{"name": "main", "image": "example.invalid/image"}]},
+        "spec": {"schedulerName": "nobody", "containers": [{"name": "main", "image": "example.invalid/image"}]},
     }
 
 
