@@ -14,7 +14,7 @@ from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode
 from seatrial.core.intent import Domain, Intent
 from seatrial.core.policy import Share
-from seatrial.core.snapshot import NodeSeen, Snapshot
+from seatrial.core.snapshot import NodeSeen, Rebuff, Snapshot
 from tests.builders import (
     NEW,
     NOW,
@@ -291,6 +291,16 @@ def test_an_abort_closes_out_who_waits_before_the_version_goes_back() -> None:
     assert not published(decision)
     closed = replace(seen, nodes={**seen.nodes, "n1": replace_facts(canary(), **OURS), "n2": kept_out("n2")})
     assert [act.versions for act in published(look(closed, aborted))] == [((POLICY, OLD.version),)]
+
+
+@pytest.mark.parametrize(("count", "goes_back"), [(1, False), (6, True)])
+def test_a_way_back_waits_for_a_mark_that_was_refused_and_not_for_one_that_is_refused_for_good(
+    count: int, goes_back: bool
+) -> None:
+    seen = reverting(kept_out("n2"))
+    refused = {"n1": Rebuff(at=NOW, count=count, code="failed", detail="not today")}
+    decision = look(replace(seen, rebuffs=refused), asked(abort="not today"))
+    assert (marked(decision), bool(published(decision))) == ({}, goes_back)
 
 
 def published(decision: Decision) -> list[Publish]:

@@ -8,6 +8,7 @@ person's skip label, and the end says in what state it was left. Tests: tests/co
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from seatrial.core import by_hand, delegating, letting_in, machine_pools, marks, publishing
 from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
@@ -18,13 +19,16 @@ from seatrial.core.snapshot import NodePhase, NodeSeen
 from seatrial.core.standing import Standing, is_left_out, is_out_of_reach, is_same, wants
 from seatrial.core.views import View
 
+REFUSALS_MAX: Final = 5
+"""How often a mark may be refused before the way back goes on without it: about a minute and a half."""
+
 
 def step_reverting(view: View) -> Course:
     """Back to what was before: the same machine, with the old version wanted."""
     record = view.record
     # Before anything else: nobody is to be emptied who had not begun, and who comes back is let in by the budget.
     closing, pending = marks.close_out(view, _whose_turn(view))
-    if closing or any(name in view.seen.busy for name in view.nodes if pending):
+    if closing or (pending and _is_closing(view)):
         return Course(record=record, acts=closing, holds=pending)
     acts, holds = _unpublish(view)
     if not acts and view.campaign.has_source:
@@ -56,6 +60,13 @@ def step_reverting(view: View) -> Course:
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
     return _end(view, sorted(name for name in _not_back(view) if _is_out(view, name)))
+
+
+def _is_closing(view: View) -> bool:
+    """Whether a node may yet be closed out; one whose mark is refused again and again does not bar the way back."""
+    rebuffs = (view.seen.rebuffs.get(name) for name in view.nodes)
+    is_refused = any(rebuff is not None and rebuff.count <= REFUSALS_MAX for rebuff in rebuffs)
+    return is_refused or any(name in view.seen.busy for name in view.nodes)
 
 
 def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:
