@@ -22,10 +22,11 @@ from typing import Any
 
 from bench.machine import keep, machine
 
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import decide
-from seatrial.core.intent import Domain, Intent
-from seatrial.core.policy import Limits, Policy, Share
-from seatrial.core.snapshot import (
+from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.policy import Limits, Policy, Share
+from seatrial.core.model.snapshot import (
     Admission,
     DriverRevision,
     NodePhase,
@@ -35,7 +36,6 @@ from seatrial.core.snapshot import (
     Snapshot,
     Summary,
 )
-from seatrial.core.versions import DriverVersion
 from seatrial.sim.reactions import new_node
 
 OLD, NEW = DriverRevision(hash="old", version="570.124.06"), DriverRevision(hash="new", version="580.105.08")

@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.machine import keep, machine
 
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.instants import Instant
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, run_once
 from seatrial.run.memory import Memory

@@ -19,9 +19,9 @@ from typing import Any
 
 from bench.machine import RESULTS, keep, machine
 
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Limits, Share
-from seatrial.core.versions import DriverVersion
+from seatrial.core.compat.versions import DriverVersion
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Limits, Share
 from seatrial.sim.forecast.durations import FROM_RELOAD, FROM_VALIDATION, Behaviours, Constant, lumped
 from seatrial.sim.forecast.engine import Model, forecast, invented
 from seatrial.sim.forecast.sweep import Setting, sweep

@@ -29,7 +29,7 @@ from bench.machine import keep, machine
 
 from seatrial import manifests as shipped
 from seatrial.adapters.kube import keys
-from seatrial.core import pace
+from seatrial.core.pace import waking as pace
 from seatrial.testbed import controller_process, manifests, operator, stages, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.history import History, Moment, NodeMoment, PodMoment

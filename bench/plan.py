@@ -19,11 +19,11 @@ from typing import Any
 from bench.machine import keep, machine
 
 from seatrial.adapters.files.knowledge import load_knowledge
-from seatrial.core import plan as plans
-from seatrial.core.facts import Facts, GpuOperatorRelease, NetworkOperatorRelease
-from seatrial.core.findings import Verdict, worst
-from seatrial.core.matrix import Component, Hardware, Stack
-from seatrial.core.rules import check_stack
+from seatrial.core.compat import plan as plans
+from seatrial.core.compat.facts import Facts, GpuOperatorRelease, NetworkOperatorRelease
+from seatrial.core.compat.findings import Verdict, worst
+from seatrial.core.compat.matrix import Component, Hardware, Stack
+from seatrial.core.compat.rules import check_stack
 
 LIMIT_SECONDS = 1.0
 HARDWARE = Hardware(arch="Hopper", product="H100")

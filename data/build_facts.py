@@ -1,7 +1,8 @@
 """Check data/compat-facts.yaml and write it as the package's knowledge base. Run by `make facts`.
 
-The reader of the package (seatrial.core.facts) checks the schema: versions, ranges, sources, confidences, keys. Here is
-asked what only makes sense of the whole: release lines are complete, and what one table says of another's rows is true.
+The reader of the package (seatrial.core.compat.facts) checks the schema: versions, ranges, sources, confidences, keys.
+Here is asked what only makes sense of the whole: release lines are complete, and what one table says of another's rows
+is true.
 
 Tests: tests/core/test_facts.py
 """
@@ -16,9 +17,9 @@ from typing import Any
 
 import yaml
 
-from seatrial.core import facts
-from seatrial.core.facts import Facts
-from seatrial.core.matrix import Component
+from seatrial.core.compat import facts
+from seatrial.core.compat.facts import Facts
+from seatrial.core.compat.matrix import Component
 
 HERE = Path(__file__).parent
 DATA, SUPPLEMENT = HERE / "compat-facts.yaml", HERE / "compat-supplement.yaml"

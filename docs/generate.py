@@ -32,9 +32,14 @@ from seatrial.adapters.files import matrix_schema
 from seatrial.cli import demo
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
-from seatrial.core import decide, edits, explain, intent, invariants, node, phases, policy, steps, troubles
+from seatrial.core import decide, invariants
 from seatrial.core.holds import HoldCode
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model import edits, intent, policy, troubles
+from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.node import phases
+from seatrial.core.node import step as node
+from seatrial.core.node import writing as steps
+from seatrial.core.words import explain
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = ROOT / "src" / "seatrial"
@@ -56,7 +61,7 @@ def pages() -> dict[str, str]:
     """Every generated file: its path in the repository, and its text."""
     return {
         "docs/reference/node-states.md": node_states(),
-        "docs/reference/rollout-phases.md": NOTE.format(source="core/rollout.py") + phases_page.text(),
+        "docs/reference/rollout-phases.md": NOTE.format(source="core/campaign/step.py") + phases_page.text(),
         "docs/reference/holds.md": holds(),
         "docs/reference/promises.md": promises(),
         "docs/reference/gpurollout.md": gpurollout(),
@@ -140,7 +145,7 @@ def node_states() -> str:
         if after in phases.TRANSITIONS[before]
     ]
     return (
-        NOTE.format(source="core/phases.py")
+        NOTE.format(source="core/node/phases.py")
         + "# Node states\n\n"
         + "The states are NVIDIA's, by their own names. The current one is the value of the node label\n"
         + "`seatrial.dev/gpu-driver-upgrade-state`. Code may only walk along this table.\n\n"
@@ -163,7 +168,7 @@ def node_states() -> str:
 
 def transition_notes() -> dict[tuple[NodePhase | None, NodePhase], str]:
     """The comments beside the entries of TRANSITIONS, which say when a side way is taken."""
-    source = (SOURCE / "core" / "phases.py").read_text(encoding="utf-8")
+    source = (SOURCE / "core" / "node" / "phases.py").read_text(encoding="utf-8")
     table = source[source.index("TRANSITIONS: Final") : source.index("NOT_STARTED: Final")]
     notes: dict[tuple[NodePhase | None, NodePhase], str] = {}
     before: NodePhase | None = None
@@ -205,7 +210,7 @@ class _AsWritten(dict[str, str]):
 def holds() -> str:
     """Every reason for not moving, why, and what to do."""
     text = (
-        NOTE.format(source="core/explain.py")
+        NOTE.format(source="core/words/explain.py")
         + "# Holds: why something is not moving\n\n"
         + "A node that wants to move and does not is *held*, always with one of these codes. `seatrial why NODE` and\n"
         + "`seatrial status` print the sentence; the status of the GPURollout counts the codes.\n"
@@ -338,7 +343,7 @@ def edits_page() -> str:
     """What an edit of each field means while a rollout is under way."""
     rows = [(f"`spec.{field}`", edit.effect.value, edit.means) for field, edit in edits.EDITS.items()]
     return (
-        NOTE.format(source="core/edits.py")
+        NOTE.format(source="core/model/edits.py")
         + "# Edits of a rollout under way\n\n"
         + "What it means to change a field of a [GPURollout](gpurollout.md) after it was made. No edit that the API\n"
         + "server accepts breaks a [promise](promises.md).\n\n"

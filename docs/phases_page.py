@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Final
 
 from docs import drawing
-from seatrial.core.campaign import Bake, Point, RolloutPhase
-from seatrial.core.course import TRANSITIONS, WAY_FORWARD
+from seatrial.core.campaign.course import TRANSITIONS, WAY_FORWARD
+from seatrial.core.model.campaign import Bake, Point, RolloutPhase
 
 Way = tuple[RolloutPhase, RolloutPhase]
 MEANS: Final[Mapping[RolloutPhase, str]] = {
@@ -67,8 +67,8 @@ def text() -> str:
     return (
         "# Phases of a rollout\n\n"
         "A rollout with a canary walks along this table; `status.phase` says where it stands. The table is\n"
-        "`TRANSITIONS` in `core/rollout.py`. A pass either writes the next phase or acts in the one it has seen, so a\n"
-        "crash between any two writes loses nothing.\n\n"
+        "`TRANSITIONS` in `core/campaign/course.py`. A pass either writes the next phase or acts in the one it has\n"
+        "seen, so a crash between any two writes loses nothing.\n\n"
         "![The phases of a rollout](../pictures/rollout-phases.svg)\n\n"
         "| Phase | What happens in it |\n| --- | --- |\n"
         f"{rows}"

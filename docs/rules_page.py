@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.core.rules import CHANGE_RULES, STACK_RULES, Rule
+from seatrial.core.compat.rules import CHANGE_RULES, STACK_RULES, Rule
 
 
 def text() -> str:

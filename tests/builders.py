@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seatrial.core.actions import Action, Publish, WriteNodeRecord
-from seatrial.core.campaign import (
+from seatrial.core.compat.versions import DriverVersion
+from seatrial.core.decide import Decision
+from seatrial.core.model.campaign import (
     Campaign,
     CampaignRecord,
     Mode,
@@ -22,19 +24,18 @@ from seatrial.core.campaign import (
     Via,
     Watched,
 )
-from seatrial.core.consumers import GpuUse
-from seatrial.core.decide import Decision
-from seatrial.core.gates import Gate, Measurement, Verdict
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
-from seatrial.core.snapshot import (
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.snapshot import (
     Admission,
     Carrier,
     DraPlugin,
     DriverPod,
     DriverRevision,
     Freshness,
-    Instant,
     MachinePool,
     NodeFacts,
     NodePhase,
@@ -49,9 +50,8 @@ from seatrial.core.snapshot import (
     Summary,
     ValidatorPod,
 )
-from seatrial.core.steps import Orders, Step
-from seatrial.core.versions import DriverVersion
-from seatrial.core.views import View
+from seatrial.core.movers.view import View
+from seatrial.core.node.writing import Orders, Step
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06")
 NEW: Final = DriverRevision(hash="new", version="580.105.08")

@@ -1,6 +1,6 @@
 """An edit of every field of a rollout's spec, from a spec in which the field is said: for core, the world and a server.
 
-Law of this file: the edits are those a person could make; whether they are accepted is said in core/edits.py.
+Law of this file: the edits are those a person could make; whether they are accepted is said in core/model/edits.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import msgspec
 
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.rollout_intent import read_intent
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import OperatorFacts
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import OperatorFacts
 from tests.builders import NEW, NOW, SMOKE
 
 GONE: Final = object()

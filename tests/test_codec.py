@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from seatrial import codec
 from seatrial.codec import Undecodable
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Drain, Policy
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Pod, Snapshot
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Drain, Policy
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Pod, Snapshot
 from seatrial.passes import Pass
 from tests import builders
 from tests.traces import record

@@ -14,12 +14,12 @@ from seatrial import manifests
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.rollout_intent import read_intent
 from seatrial.cli import main as cli
-from seatrial.core.baking import READINESS
-from seatrial.core.campaign import Campaign, Growth, Mode, Point, Via
-from seatrial.core.intent import Order
-from seatrial.core.matrix import Role
-from seatrial.core.snapshot import OperatorFacts
-from seatrial.core.windows import DAYS
+from seatrial.core.compat.matrix import Role
+from seatrial.core.model.campaign import Campaign, Growth, Mode, Point, Via
+from seatrial.core.model.gates import READINESS
+from seatrial.core.model.intent import Order
+from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.model.windows import DAYS
 from seatrial.testbed import controller_process, errors
 from seatrial.testbed.control_plane import ControlPlane
 

@@ -26,9 +26,9 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypeVar
 
+from seatrial.core.compat.versions import Version
 from seatrial.core.errors import SeatrialError
-from seatrial.core.selectors import Selector
-from seatrial.core.versions import Version
+from seatrial.core.model.selectors import Selector
 
 SCHEMA: Final = 1
 """The number under which data are written; data of another number are refused."""

@@ -23,8 +23,9 @@ import msgspec
 from seatrial import codec
 from seatrial.core.decide import STALE_SECONDS, Decision
 from seatrial.core.holds import Hold
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import Freshness, Instant, Snapshot
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Freshness, Snapshot
 from seatrial.ports import Sight
 
 KIND: Final = "pass"

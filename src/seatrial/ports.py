@@ -12,8 +12,9 @@ from enum import StrEnum
 from typing import Protocol
 
 from seatrial.core.actions import Action
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import Instant, Snapshot
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from seatrial.cli import main
 from seatrial.cli.demo import GOOD, RUNNING, SLOW
 from seatrial.cli.demo_stage import MATRIX, PUBLISHED, Workshop
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.matrix import Component, Matrix, Role
+from seatrial.core.compat.matrix import Component, Matrix, Role
 
 
 def git(folder: Path, *words: str) -> str:

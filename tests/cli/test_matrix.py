@@ -183,7 +183,7 @@ def test_init_writes_a_matrix_without_findings_and_never_over_another(
 
 def test_asking_for_the_version_loads_no_yaml() -> None:
     code = "import sys; from seatrial.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass\n"
-    code += "print([name for name in ('yaml', 'rich', 'seatrial.core.matrix') if name in sys.modules])"
+    code += "print([name for name in ('yaml', 'rich', 'seatrial.core.compat.matrix') if name in sys.modules])"
 
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 

@@ -12,8 +12,9 @@ import pytest
 from seatrial.adapters.kube import keys
 from seatrial.cli import look, main, node
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.campaign import RolloutPhase
-from seatrial.core.snapshot import GpuOffer, Loaded, NodePhase, NodeSeen
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import Loaded, NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
 

@@ -11,9 +11,9 @@ import yaml
 from seatrial import manifests
 from seatrial.cli import main, pace
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core import pace as core
-from seatrial.core.snapshot import OperatorFacts
-from seatrial.core.versions import OperatorVersion
+from seatrial.core.compat.versions import OperatorVersion
+from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.pace import waking as core
 from tests import builders
 
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)

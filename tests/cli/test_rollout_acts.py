@@ -10,8 +10,8 @@ from seatrial.cli import rollout_acts, rollout_pick
 from seatrial.cli.rollout_acts import RolloutRefused
 from seatrial.cli.rollout_pick import Rollout, RolloutMissing
 from seatrial.cli.rollout_spec import CalledWrongly
-from seatrial.core.campaign import Point, RolloutPhase
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model.campaign import Point, RolloutPhase
+from seatrial.core.model.snapshot import NodePhase
 from tests import builders
 from tests.cli.test_rollout_tree import a_picture
 

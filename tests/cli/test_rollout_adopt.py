@@ -12,8 +12,8 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout_adopt import Plan, as_data, told
 from seatrial.cli.rollout_spec import CalledWrongly
-from seatrial.core.adopt import Traces, Wish, classify
-from seatrial.core.snapshot import NodeSeen
+from seatrial.core.adoption.node import Traces, Wish, classify
+from seatrial.core.model.snapshot import NodeSeen
 from tests import builders
 from tests.builders import NEW, NOW, OLD
 

@@ -8,7 +8,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout_observed import check_version, component_of
 from seatrial.cli.rollout_spec import CalledWrongly
-from seatrial.core.matrix import Component
+from seatrial.core.compat.matrix import Component
 
 
 @pytest.mark.parametrize("text", ["firmware_cx7", "firmware-cx7", "firmware"])

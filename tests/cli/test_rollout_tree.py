@@ -12,11 +12,11 @@ from seatrial.cli import look, rollout_picture, rollout_tree
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout_picture import Picture
 from seatrial.cli.rollout_tree import Ink
-from seatrial.core.campaign import Mode, RolloutPhase, Turn
+from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.decide import decide
-from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.outlook import Outlook
-from seatrial.core.snapshot import NodePhase, NodeSeen, Summary, Told
+from seatrial.core.model.campaign import Mode, RolloutPhase, Turn
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, Summary, Told
 from seatrial.ports import Sight
 from tests import builders
 

@@ -15,10 +15,10 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.report import Report
 from seatrial.cli.rollout_source import Target
 from seatrial.cli.rollout_start import Around
-from seatrial.core.campaign import ByHand, Canary, Mode, Point, RolloutPhase, Via
+from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
-from seatrial.core.matrix import Component
-from seatrial.core.snapshot import MachinePool, NodeSeen, OperatorFacts
+from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, RolloutPhase, Via
+from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts
 from tests import builders
 
 NOW = 1_700_000_000.0

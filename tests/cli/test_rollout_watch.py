@@ -18,8 +18,8 @@ from typing import TextIO
 import pytest
 
 from seatrial.cli import rollout_watch
-from seatrial.core.campaign import RolloutPhase
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.snapshot import NodePhase
 from tests import builders
 from tests.cli.test_rollout_tree import a_picture
 

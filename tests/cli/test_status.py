@@ -12,8 +12,8 @@ import pytest
 from seatrial.cli import look, status
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.decide import decide
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
 from seatrial.ports import Sight
 from tests import builders
 
@@ -132,7 +132,7 @@ def test_a_rollout_that_cannot_be_read_is_an_error(show: Show, capsys: pytest.Ca
 
 
 def test_a_campaign_is_shown_before_its_nodes_and_its_exit_code_counts(show: Show) -> None:
-    from seatrial.core.campaign import RolloutPhase
+    from seatrial.core.model.campaign import RolloutPhase
 
     seen = builders.a_snapshot(
         builders.a_done_node("n1"),

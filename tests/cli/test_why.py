@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.cli import look, why
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
 
@@ -104,7 +104,7 @@ def test_an_unknown_node_is_answered_with_one_that_is_alike(
 
 
 def test_a_rollout_is_answered_for_as_a_node_is() -> None:
-    from seatrial.core.campaign import RolloutPhase
+    from seatrial.core.model.campaign import RolloutPhase
     from tests.cli.test_rollout_tree import a_look as a_campaign_look
 
     found = a_campaign_look(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
@@ -114,7 +114,7 @@ def test_a_rollout_is_answered_for_as_a_node_is() -> None:
 
 
 def test_a_rollout_that_has_ended_waits_for_nothing() -> None:
-    from seatrial.core.campaign import RolloutPhase
+    from seatrial.core.model.campaign import RolloutPhase
     from tests.cli.test_rollout_tree import a_look as a_campaign_look
 
     done = (builders.a_done_node("n1"),)

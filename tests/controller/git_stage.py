@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.git.repository import Remote, Repository
+from seatrial.adapters.git.clone import Remote
+from seatrial.adapters.git.repository import Repository
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Standing
 from seatrial.core.actions import MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.campaign import PublishStep, RolloutPhase, SourceFacts, Via
+from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
 from tests.adapters.git.remotes import ROBOT, Bare, Person, bare
 from tests.builders import NEW, OLD, POLICY, a_campaign, a_campaign_record, an_intent
 

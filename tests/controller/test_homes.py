@@ -19,10 +19,10 @@ from seatrial.adapters.kube.client import Client
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at
-from seatrial.core import driver_manager
 from seatrial.core.actions import RevertCommits
-from seatrial.core.campaign import PublishStep, SourceFacts
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import PublishStep, SourceFacts
+from seatrial.core.model.instants import Instant
+from seatrial.core.movers import driver_manager
 from seatrial.testbed.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW, OLD

@@ -19,7 +19,7 @@ from seatrial.adapters.kube import models
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
-from seatrial.core.campaign import GitPlace, PublishStep, SourceFacts
+from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
 from seatrial.supervision import Ending
 from seatrial.testbed.git_server import GitServer

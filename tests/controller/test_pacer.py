@@ -13,9 +13,9 @@ from seatrial.adapters.kube import models
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.log import Log
 from seatrial.controller.pacer import Pacer
-from seatrial.core.campaign import Mode, RolloutPhase
-from seatrial.core.pace_ways import WAKE_LABEL, WAKE_VALUE
-from seatrial.core.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE
 from seatrial.ports import Sight
 from seatrial.run.loop import Report
 from tests import builders

@@ -23,12 +23,12 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Intent
 from seatrial.core.invariants import Breach
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, RolloutRecord, Snapshot
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests.adapters.kube import standin

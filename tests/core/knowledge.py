@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from seatrial.adapters.files.knowledge import load_knowledge
-from seatrial.core.facts import Facts
-from seatrial.core.findings import Finding
-from seatrial.core.matrix import Hardware, Stack
-from seatrial.core.rules import check_change, check_stack
+from seatrial.core.compat.facts import Facts
+from seatrial.core.compat.findings import Finding
+from seatrial.core.compat.matrix import Hardware, Stack
+from seatrial.core.compat.rules import check_change, check_stack
 
 ROOT = Path(__file__).parents[2]
 ON = date(2026, 9, 1)

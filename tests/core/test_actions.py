@@ -34,9 +34,9 @@ from seatrial.core.actions import (
     is_disruptive,
     rollout_subject,
 )
-from seatrial.core.campaign import PublishStep, Via
-from seatrial.core.policy import Policy
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model.campaign import PublishStep, Via
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.snapshot import NodePhase
 from tests.builders import NEW, POLICY, SMOKE, a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)

@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from seatrial.core import adopt, adopt_plan, capacity, decide, pace_ways
-from seatrial.core.adopt import Adoption, Fate, Trace, Traces, Whose, Wish, classify
-from seatrial.core.adopt_plan import Refusal, RefusalCode, Rollout
-from seatrial.core.owners import DriverClaim
-from seatrial.core.snapshot import Maintenance, NodePhase, NodeSeen, OperatorFacts, Pool, RecordFault
-from seatrial.core.steps import PAUSED
+from seatrial.core import decide
+from seatrial.core.adoption import fleet as adopt_plan
+from seatrial.core.adoption import node as adopt
+from seatrial.core.adoption.fleet import Refusal, RefusalCode, Rollout
+from seatrial.core.adoption.node import Adoption, Fate, Trace, Traces, Whose, Wish, classify
+from seatrial.core.budget import capacity
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.snapshot import Maintenance, NodePhase, NodeSeen, OperatorFacts, Pool, RecordFault
+from seatrial.core.node.writing import PAUSED
+from seatrial.core.pace import ways as pace_ways
 from tests import builders
 from tests.builders import NEW, NOW, OLD, POLICY
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import explain
 from seatrial.core.actions import (
     AskCheckpoint,
     Cordon,
@@ -23,12 +22,13 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase
-from seatrial.core.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.phases import TRANSITIONS, FailureCode
-from seatrial.core.policy import Policy
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod
+from seatrial.core.node.phases import TRANSITIONS, FailureCode
+from seatrial.core.words import explain
+from seatrial.core.words.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase
 from tests.builders import a_campaign_record
 
 KEYS = {Request.UPGRADE: "asked", Request.SAFE_LOAD: "safe", Request.ACCEPT_LOSS: "loss"}

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core import baking
-from seatrial.core.campaign import Bake, RolloutPhase
-from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.campaign import baking
+from seatrial.core.model.campaign import Bake, RolloutPhase
+from seatrial.core.model.gates import READINESS, GateResult, Verdict
 from tests.builders import NOW, SMOKE, a_campaign, a_campaign_record, a_measurement
 
 RECORD = a_campaign_record(RolloutPhase.BAKING, round=1, round_at=900.0, baked_seconds=100.0, baked_until=800.0)
@@ -24,7 +24,7 @@ def looked_at(unwell: dict[str, str] = WELL, patience_until: float = LATER, *mea
 def test_a_gate_is_due_on_a_canary_that_is_well() -> None:
     found = looked_at()
     assert (found.due, found.verdict) == ((("smoke", "n1", 1),), Verdict.PENDING)
-    assert [each.gate for each in found.of(Verdict.PASSED)] == [baking.READINESS]
+    assert [each.gate for each in found.of(Verdict.PASSED)] == [READINESS]
 
 
 def test_nothing_is_measured_on_a_canary_that_is_not_well() -> None:
@@ -36,7 +36,7 @@ def test_a_canary_that_stays_unwell_has_failed() -> None:
     found = looked_at(UNWELL, NOW)
     assert found.of(Verdict.FAILED) == (
         GateResult(
-            gate=baking.READINESS,
+            gate=READINESS,
             node="n1",
             round=1,
             verdict=Verdict.FAILED,
@@ -56,7 +56,7 @@ def test_a_campaign_without_gates_still_asks_whether_the_canary_is_well() -> Non
 
 
 def test_a_result_that_says_the_same_as_before_is_kept_as_it_was() -> None:
-    before = GateResult(gate=baking.READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=901.0)
+    before = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=901.0)
     found = baking.look_at(replace(RECORD, gates=(before,)), a_campaign(gates=(SMOKE,)), (), WELL, LATER, NOW)
     assert found.results[0] is before
     assert found.results[1].at == NOW

@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import by_hand, explain
 from seatrial.core.actions import MarkNode, Promote, WriteRolloutRecord
-from seatrial.core.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
-from seatrial.core.course import Course
+from seatrial.core.campaign.course import Course
+from seatrial.core.campaign.step import step_rollout
+from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
-from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.intent import Intent
 from seatrial.core.invariants import broken
-from seatrial.core.matrix import Component
-from seatrial.core.policy import Share
-from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import NodeSeen, OperatorFacts, Snapshot
-from seatrial.core.standing import Standing
+from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.node import observed
+from seatrial.core.node.progress import Standing
+from seatrial.core.words import explain
 from tests.builders import (
     NOW,
     a_campaign,
@@ -107,7 +108,7 @@ def begun(course: Course) -> CampaignRecord:
 def test_a_node_is_through_when_the_version_was_observed_and_it_is_ready(
     changes: dict[str, Any], standing: Standing
 ) -> None:
-    assert by_hand.standing_of(a_node(**changes).facts, FIRMWARE) is standing
+    assert observed.standing_of(a_node(**changes).facts, FIRMWARE) is standing
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_node_is_through_when_the_version_was_observed_and_it_is_ready(
     ],
 )
 def test_versions_are_compared_by_what_they_mean(component: Component, one: str, other: str, is_same: bool) -> None:
-    assert by_hand.is_same(component, one, other) is is_same
+    assert observed.is_same(component, one, other) is is_same
 
 
 # ── forward ──────────────────────────────────────────────────────────────────────────────────────────────────────────

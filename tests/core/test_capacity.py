@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.capacity import (
+from seatrial.core.budget.capacity import (
     WHOLE,
     Admitted,
     Budget,
@@ -23,10 +23,10 @@ from seatrial.core.capacity import (
     under_way,
 )
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Domain, Intent, Requestor
-from seatrial.core.policy import Limits, Policy, Share
-from seatrial.core.snapshot import Admission, Maintenance, NodePhase, NodeSeen
-from seatrial.core.steps import record_of
+from seatrial.core.model.intent import Domain, Intent, Requestor
+from seatrial.core.model.policy import Limits, Policy, Share
+from seatrial.core.model.snapshot import Admission, Maintenance, NodePhase, NodeSeen
+from seatrial.core.node.writing import record_of
 from tests.builders import a_fleet, a_ledger, a_node, an_intent
 
 RACK, CLIQUE = "example.com/rack", "nvidia.com/gpu.clique"

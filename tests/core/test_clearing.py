@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
-from seatrial.core.clearing import checkpoint_token, paused_value, users
-from seatrial.core.consumers import GpuUse
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Checkpoint
-from seatrial.core.node import step_node
-from seatrial.core.phases import FailureCode
-from seatrial.core.policy import Drain, Eviction, JobWait, Policy
-from seatrial.core.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
-from seatrial.core.snapshot import Keeper, NodePhase, NodeSeen, Pod
-from seatrial.core.steps import PAUSED, Step
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.intent import Checkpoint
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
+from seatrial.core.model.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
+from seatrial.core.model.snapshot import Keeper, NodePhase, NodeSeen, Pod
+from seatrial.core.node.clearing import checkpoint_token, paused_value, users
+from seatrial.core.node.phases import FailureCode
+from seatrial.core.node.step import step_node
+from seatrial.core.node.writing import PAUSED, Step
 from tests.builders import (
     NEW,
     NOW,

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import capacity, closing, explain
 from seatrial.core.actions import Cordon, EvictPods, Uncordon, WriteNodeRecord
+from seatrial.core.budget import capacity
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.node import step_node
-from seatrial.core.phases import FailureCode
-from seatrial.core.snapshot import Freshness, Keeper, NodePhase, NodeSeen, OperatorFacts, Rebuff
-from seatrial.core.steps import Step
+from seatrial.core.model.snapshot import Freshness, Keeper, NodePhase, NodeSeen, OperatorFacts, Rebuff
+from seatrial.core.node import closing
+from seatrial.core.node.phases import FailureCode
+from seatrial.core.node.step import step_node
+from seatrial.core.node.writing import Step
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,

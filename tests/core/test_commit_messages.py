@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.baking import READINESS
-from seatrial.core.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
-from seatrial.core.commit_messages import Message, message_of, tag_message
-from seatrial.core.gates import Gate, GateResult, Verdict
-from seatrial.core.intent import Intent
+from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
+from seatrial.core.model.gates import READINESS, Gate, GateResult, Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.words.commits import Message, message_of, tag_message
 from tests.builders import NEW, OLD, POLICY, a_campaign, a_campaign_record, an_intent
 
 GATES = (Gate(name="smoke-train", image="i"), Gate(name="rdma", image="i"))

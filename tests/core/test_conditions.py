@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import conditions, explain
-from seatrial.core.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.conditions import Condition, Status, conditions_of
-from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.snapshot import RolloutRecord, Summary
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.snapshot import RolloutRecord, Summary
+from seatrial.core.words import conditions, explain
+from seatrial.core.words.conditions import Condition, Status, conditions_of
 
 
 def a_record(phase: RolloutPhase | None = None, state: str = "waiting", **fields: Any) -> RolloutRecord:

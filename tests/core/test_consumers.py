@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.consumers import DRA_DRIVERS, Claim, GpuUse, claim_names, gpu_use, holds_claim
+from seatrial.core.model.consumers import DRA_DRIVERS, Claim, GpuUse, claim_names, gpu_use, holds_claim
 
 
 def a_claim(*results: tuple[str, bool], **changes: Any) -> Claim:

@@ -15,12 +15,13 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     rollout_subject,
 )
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, SUMMARY_SECONDS, Decision, decide, summarise, why_stopped
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Domain, Intent, Order, Requestor
-from seatrial.core.owners import DriverClaim
-from seatrial.core.policy import Limits, Policy, Share
-from seatrial.core.snapshot import (
+from seatrial.core.model.intent import Domain, Intent, Order, Requestor
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import Limits, Policy, Share
+from seatrial.core.model.snapshot import (
     Admission,
     DriverRevision,
     Freshness,
@@ -34,7 +35,6 @@ from seatrial.core.snapshot import (
     Snapshot,
     Summary,
 )
-from seatrial.core.versions import DriverVersion
 from tests.builders import (
     NOW,
     OLD,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import delegating
 from seatrial.core.actions import SetAutoUpgrade
-from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.holds import HoldCode
-from seatrial.core.snapshot import NodeSeen, OperatorFacts, Pool
-from seatrial.core.views import View
+from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Pool
+from seatrial.core.movers import forgetting as delegating
+from seatrial.core.movers.view import View
 from tests.builders import POLICY, a_campaign_record, a_snapshot, a_view, an_old_node, an_operator
 
 ON, OFF = an_operator(is_auto_upgrading=True), an_operator()

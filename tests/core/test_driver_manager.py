@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import driver_manager, explain, publishing
 from seatrial.core.actions import Publish
-from seatrial.core.campaign import Mode, PublishStep, RolloutPhase, Switch, Via
+from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
-from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import Carrier, NodePhase, OperatorFacts
-from seatrial.core.views import View
+from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase, Switch, Via
+from seatrial.core.model.snapshot import Carrier, NodePhase, OperatorFacts
+from seatrial.core.movers import driver_manager, publishing
+from seatrial.core.movers.view import View
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,

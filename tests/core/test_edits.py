@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from seatrial import manifests
-from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.decide import decide
-from seatrial.core.edits import EDITS, Effect
-from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.invariants import broken
-from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.edits import EDITS, Effect
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from tests.builders import (
     NEW,
     NOW,

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import StartProbe, WriteRolloutRecord
-from seatrial.core.baking import READINESS
-from seatrial.core.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
-from seatrial.core.course import Course
+from seatrial.core.campaign.course import Course
+from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
-from seatrial.core.explain import next_step
-from seatrial.core.explain import why as why_of
-from seatrial.core.gates import TRIES_MAX, Gate, GateResult, Measurement, Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Intent
 from seatrial.core.invariants import broken
-from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import DriverPod, GpuOffer, NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
+from seatrial.core.model.gates import READINESS, TRIES_MAX, Gate, GateResult, Measurement, Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import DriverPod, NodePhase, NodeSeen, Snapshot
+from seatrial.core.words.explain import next_step
+from seatrial.core.words.explain import why as why_of
 from tests.builders import (
     NEW,
     NOW,

@@ -8,21 +8,30 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import ByHand, Canary, GitPlace, Mode, Places, Point, PublishStep, RolloutPhase, Via, Waves
+from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, decide
-from seatrial.core.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
-from seatrial.core.gates import TRIES_MAX, Verdict
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Domain, Intent, Requestor
-from seatrial.core.matrix import Component
-from seatrial.core.owners import DriverClaim
-from seatrial.core.phases import FailureCode
-from seatrial.core.policy import JobWait, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import (
+from seatrial.core.model.campaign import (
+    ByHand,
+    Canary,
+    GitPlace,
+    Mode,
+    Places,
+    Point,
+    PublishStep,
+    RolloutPhase,
+    Via,
+    Waves,
+)
+from seatrial.core.model.gates import TRIES_MAX, Verdict
+from seatrial.core.model.intent import Domain, Intent, Requestor
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import JobWait, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import (
     DriverRevision,
     Freshness,
-    GpuOffer,
     Keeper,
     Loaded,
     MachinePool,
@@ -35,7 +44,9 @@ from seatrial.core.snapshot import (
     RecordFault,
     Snapshot,
 )
-from seatrial.core.troubles import Symptom, Trouble
+from seatrial.core.model.troubles import Symptom, Trouble
+from seatrial.core.node.phases import FailureCode
+from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
 from tests.builders import (
     NEW,
     NOW,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import facts as knowledge
-from seatrial.core.facts import Cite, Existence, FactInvalid, Facts, read
-from seatrial.core.findings import Confidence
-from seatrial.core.matrix import Component
-from seatrial.core.versions import (
+from seatrial.core.compat import facts as knowledge
+from seatrial.core.compat.facts import Cite, Existence, FactInvalid, Facts, read
+from seatrial.core.compat.findings import Confidence
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import (
     CudaVersion,
     DriverVersion,
     KernelVersion,

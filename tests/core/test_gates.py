@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.gates import DETAIL_MAX, TRIES_MAX, Judged, Measurement, Verdict, judge, worst
+from seatrial.core.model.gates import DETAIL_MAX, TRIES_MAX, Judged, Measurement, Verdict, judge, worst
 from tests.builders import SMOKE, a_measurement
 
 

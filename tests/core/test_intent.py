@@ -6,19 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core.intent import (
-    Checkpoint,
-    Domain,
-    Intent,
-    Order,
-    Requestor,
-    Retries,
-    is_member,
-    policies,
-)
-from seatrial.core.owners import DriverClaim
-from seatrial.core.policy import NO_LIMITS, Eviction, Limits, Policy, PolicyWish, Share
-from seatrial.core.snapshot import OperatorFacts, Pool
+from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries, is_member, policies
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import NO_LIMITS, Eviction, Limits, Policy, PolicyWish, Share
+from seatrial.core.model.snapshot import OperatorFacts, Pool
 from tests.builders import TARGET, a_node
 
 

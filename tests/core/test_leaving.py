@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import leaving
 from seatrial.core.actions import Action, GuardRollout, MarkNode, PausePool, ReleaseRollout, RestartPod, Uncordon
-from seatrial.core.campaign import Mode, PublishStep, RolloutPhase
+from seatrial.core.campaign import leaving
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Intent, OnDelete, Requestor
 from seatrial.core.invariants import broken
-from seatrial.core.snapshot import MachinePool, Maintenance, NodePhase, NodeSeen, Snapshot, Summary
+from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
+from seatrial.core.model.intent import Intent, OnDelete, Requestor
+from seatrial.core.model.snapshot import MachinePool, Maintenance, NodePhase, NodeSeen, Snapshot, Summary
 from tests.builders import (
     NEW,
     NOW,

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import Action, MarkNode, Publish, WriteRolloutRecord
-from seatrial.core.campaign import Campaign, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.decide import Decision, decide
-from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Domain, Intent
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import NodeSeen, Rebuff, Snapshot
+from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, Waves
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodeSeen, Rebuff, Snapshot
 from tests.builders import (
     NEW,
     NOW,

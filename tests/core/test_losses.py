@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.budget.losses import COUNT_LABEL, GPU, gpu_count, lost_gpu_seconds
 from seatrial.core.decide import decide
-from seatrial.core.losses import COUNT_LABEL, GPU, gpu_count, lost_gpu_seconds
-from seatrial.core.snapshot import GpuOffer, NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
 from tests.builders import NOW, a_ledger, a_node, a_snapshot, an_intent
 
 EIGHT = GpuOffer(resources=((GPU, 8), ("nvidia.com/mig-1g.10gb", 7)))

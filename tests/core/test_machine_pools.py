@@ -6,25 +6,18 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import explain, machine_pools, marks, preflight
 from seatrial.core.actions import MakePool, MarkNode, PausePool, RemovePool
-from seatrial.core.campaign import ByHand, Mode, RolloutPhase
-from seatrial.core.going_back import step_reverting
+from seatrial.core.campaign import preflight
+from seatrial.core.campaign.going_back import step_reverting
+from seatrial.core.campaign.step import step_rollout
+from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
-from seatrial.core.matrix import Component
-from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import MachinePool
-from seatrial.core.views import View
-from tests.builders import (
-    NOW,
-    a_campaign,
-    a_campaign_record,
-    a_snapshot,
-    a_view,
-    an_intent,
-    an_old_node,
-    an_operator,
-)
+from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
+from seatrial.core.model.snapshot import MachinePool
+from seatrial.core.movers import machine_pools, marks
+from seatrial.core.movers.view import View
+from seatrial.core.words import explain
+from tests.builders import NOW, a_campaign, a_campaign_record, a_snapshot, a_view, an_intent, an_old_node, an_operator
 
 ROLLOUT = "spring"
 CANARYS = MachinePool(name="gpu-canary", resource_version="3", is_ours=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.core import marks
 from seatrial.core.actions import MarkNode
-from seatrial.core.campaign import Mode, RolloutPhase
 from seatrial.core.holds import HoldCode
-from seatrial.core.snapshot import NodeSeen
-from seatrial.core.views import View
+from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.movers import marks
+from seatrial.core.movers.view import View
 from tests.builders import (
     NOW,
     OLD,

@@ -8,9 +8,9 @@ from datetime import date
 
 import pytest
 
-from seatrial.core import coherence, moves
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import (
+from seatrial.core.compat import coherence, moves
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import (
     Accept,
     Component,
     Entry,

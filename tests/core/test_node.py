@@ -20,24 +20,17 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.consumers import GpuUse
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Checkpoint, Intent, Requestor, Retries
-from seatrial.core.node import VALIDATOR_SECONDS, step_node
-from seatrial.core.phases import ENDED, NOT_STARTED, TRANSITIONS, FailureCode
-from seatrial.core.policy import Drain, JobWait
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import (
-    DriverRevision,
-    GpuOffer,
-    Keeper,
-    Maintenance,
-    NodePhase,
-    NodeSeen,
-    RecordFault,
-)
-from seatrial.core.steps import NOTHING, PAUSED, Orders, Step
-from seatrial.core.troubles import Symptom
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.intent import Checkpoint, Intent, Requestor, Retries
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import Drain, JobWait
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import DriverRevision, Keeper, Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.troubles import Symptom
+from seatrial.core.node.phases import ENDED, NOT_STARTED, TRANSITIONS, FailureCode
+from seatrial.core.node.step import VALIDATOR_SECONDS, step_node
+from seatrial.core.node.writing import NOTHING, PAUSED, Orders, Step
 from tests.builders import (
     NEW,
     NOW,

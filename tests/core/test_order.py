@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.intent import PRIORITY_LABEL, Domain, Order
-from seatrial.core.order import ordered
-from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.budget.order import ordered
+from seatrial.core.model.intent import PRIORITY_LABEL, Domain, Order
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from tests.builders import a_gpu_pod, a_node, a_pod, an_intent
 
 RACKS = (Domain(label="example.com/rack"), Domain(label="example.com/zone"))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import ByHand, CampaignRecord, Growth, Mode, Point, RolloutPhase, Turn, Waves
-from seatrial.core.matrix import Component
-from seatrial.core.outlook import Outlook, outlook
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import NodeSeen
-from seatrial.core.views import View
+from seatrial.core.campaign.outlook import Outlook, outlook
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.campaign import ByHand, CampaignRecord, Growth, Mode, Point, RolloutPhase, Turn, Waves
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.movers.view import View
 from tests.builders import (
     NOW,
     a_campaign,

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from seatrial.core.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverClaim, Owner, assign
+from seatrial.core.model.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverClaim, Owner, assign
 
 GPU_NODE = {**GPU_PRESENT, "pool": "canary"}
 CPU_NODE = {"pool": "canary"}

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import pace, pace_told, pace_ways
-from seatrial.core.owners import DriverClaim
-from seatrial.core.pace import HoldCode, Lower, Memory, Pacing, Raise, Reset, Seen, Wait, WaitCode
-from seatrial.core.pace_ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
-from seatrial.core.policy import PolicyWish
-from seatrial.core.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
-from seatrial.core.versions import OperatorVersion
+from seatrial.core.compat.versions import OperatorVersion
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import PolicyWish
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
+from seatrial.core.pace import waking as pace
+from seatrial.core.pace import ways as pace_ways
+from seatrial.core.pace import words as pace_told
+from seatrial.core.pace.waking import HoldCode, Lower, Memory, Pacing, Raise, Reset, Seen, Wait, WaitCode
+from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
 from tests import builders
 
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)

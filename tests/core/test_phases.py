@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.phases import ENDED, NOT_STARTED, TRANSITIONS, is_under_way
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.node.phases import ENDED, NOT_STARTED, TRANSITIONS, is_under_way
 from tests.builders import a_node
 
 UNDER_WAY = frozenset(NodePhase) - NOT_STARTED - ENDED

@@ -14,14 +14,24 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from seatrial.core import plan as plans
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Accept, Component, Group, Stack, Value, groups_of
-from seatrial.core.plan import Plan, Reason, Refusal, RefusalCode, WayBack, candidates, limits, refusals, rulebook
-from seatrial.core.plan.judge import Judge
-from seatrial.core.plan.rulebook import Rulebook
-from seatrial.core.rules import check_change, check_stack
-from seatrial.core.versions import OfedVersion, OpenShiftVersion, OperatorVersion
+from seatrial.core.compat import plan as plans
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Accept, Component, Group, Stack, Value, groups_of
+from seatrial.core.compat.plan import (
+    Plan,
+    Reason,
+    Refusal,
+    RefusalCode,
+    WayBack,
+    candidates,
+    limits,
+    refusals,
+    rulebook,
+)
+from seatrial.core.compat.plan.judge import Judge
+from seatrial.core.compat.plan.rulebook import Rulebook
+from seatrial.core.compat.rules import check_change, check_stack
+from seatrial.core.compat.versions import OfedVersion, OpenShiftVersion, OperatorVersion
 from tests.core.knowledge import ON, examples, facts, stack
 
 OPERATORS = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)

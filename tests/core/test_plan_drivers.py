@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from seatrial.core.facts import Cite, GpuOperatorRelease
-from seatrial.core.findings import Confidence
-from seatrial.core.plan.drivers import lasting
-from seatrial.core.versions import DriverVersion, OperatorVersion
+from seatrial.core.compat.facts import Cite, GpuOperatorRelease
+from seatrial.core.compat.findings import Confidence
+from seatrial.core.compat.plan.drivers import lasting
+from seatrial.core.compat.versions import DriverVersion, OperatorVersion
 
 CITE = Cite(source="a test", confidence=Confidence.VERIFIED)
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from seatrial.core import plan as plans
-from seatrial.core.matrix import COMPONENTS, GROUPS, Component, Stack
-from seatrial.core.phases import TRANSITIONS
-from seatrial.core.plan import Change, Plan, Rollback, Step, WayBack
-from seatrial.core.plan.impact import DRIVER_ROWS, Impact, Loss, Row, impact_of
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.compat import plan as plans
+from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Stack
+from seatrial.core.compat.plan import Change, Plan, Rollback, Step, WayBack
+from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.node.impact import DRIVER_ROWS, Impact, Loss, Row, impact_of
+from seatrial.core.node.phases import TRANSITIONS
 from tests.core.knowledge import ON, facts
 
 OPERATOR = {"gpu_operator": ("v25.3.0", "v25.3.4")}

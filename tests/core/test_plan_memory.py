@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Component, Hardware, Stack, Value
-from seatrial.core.plan.memory import Memory
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Component, Hardware, Stack, Value
+from seatrial.core.compat.plan.memory import Memory
 
 A, B, C = Component.GPU_OPERATOR, Component.OPENSHIFT, Component.MOFED
 TEXTS = {A: ("v24.9.0", "v25.3.0"), B: ("4.16.1", "4.17.1"), C: ("24.07-0.6.1.0", "24.10-0.7.0.0")}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from seatrial.core.matrix import Component
-from seatrial.core.plan.rollouts import INSTRUCTIONS_MAX, Leg, Move, moves_of
-from seatrial.core.plan.values import Change
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.plan.rollouts import INSTRUCTIONS_MAX, Leg, Move, moves_of
+from seatrial.core.compat.plan.values import Change
 
 RUNNING = {Component.GPU_OPERATOR: "v24.9.2", Component.GPU_DRIVER: "550.144.03", Component.FIRMWARE_CX7: "28.39.1002"}
 

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.plan.search import FAR, NO_DOUBTS, Doubts, Lane, State, Way, find_way
+from seatrial.core.compat.plan.search import FAR, NO_DOUBTS, Doubts, Lane, State, Way, find_way
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.policy import (
+from seatrial.core.model.policy import (
     LONGEST_SECONDS,
     Drain,
     Eviction,
@@ -20,7 +20,7 @@ from seatrial.core.policy import (
     Share,
     policy_of,
 )
-from seatrial.core.selectors import Selector, drain_selector
+from seatrial.core.model.selectors import Selector, drain_selector
 
 EVERYTHING = PolicyWish(
     parallel_max=4,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import canary, preflight
-from seatrial.core.campaign import Canary, Mode, Point, Via
+from seatrial.core.campaign import canary, preflight
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.snapshot import NodePhase, NodeSeen, OperatorFacts
+from seatrial.core.model.campaign import Canary, Mode, Point, Via
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, OperatorFacts
 from tests.builders import (
     NEW,
     NOW,

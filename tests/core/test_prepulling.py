@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from seatrial.core import prepulling
 from seatrial.core.actions import StartProbe
-from seatrial.core.gates import TRIES_MAX, Measurement, Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.prepulling import Pull
-from seatrial.core.snapshot import NodeSeen
-from seatrial.core.views import View
+from seatrial.core.model.gates import TRIES_MAX, Measurement, Verdict
+from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.movers import prepulling
+from seatrial.core.movers.prepulling import Pull
+from seatrial.core.movers.view import View
 from tests.builders import NOW, a_campaign, a_campaign_record, a_done_node, a_snapshot, a_view, an_old_node
 
 IMAGE = "nvcr.io/nvidia/driver:580.105.08-ubuntu22.04"

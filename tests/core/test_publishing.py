@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import publishing
 from seatrial.core.actions import Publish
-from seatrial.core.campaign import PublishStep, RolloutPhase, Via
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.snapshot import Carrier, DriverRevision, NodeSeen, OperatorFacts
-from seatrial.core.standing import ANY
-from seatrial.core.views import View
+from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
+from seatrial.core.model.snapshot import Carrier, DriverRevision, NodeSeen, OperatorFacts
+from seatrial.core.movers import publishing
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import ANY
 from tests.builders import (
     NEW,
     NOW,

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import readiness
 from seatrial.core.holds import HoldCode
-from seatrial.core.readiness import Lack, is_running_wanted, why_unproven
-from seatrial.core.snapshot import GpuOffer, Loaded, NodePhase
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import Loaded, NodePhase
+from seatrial.core.node import readiness
+from seatrial.core.node.readiness import Lack, is_running_wanted, why_unproven
 from tests.builders import (
     NEW,
     OLD,

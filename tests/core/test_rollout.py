@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from seatrial import codec
-from seatrial.core import driver_manager
 from seatrial.core.actions import (
     MarkBad,
     MarkNode,
@@ -20,8 +19,14 @@ from seatrial.core.actions import (
     StartProbe,
     WriteRolloutRecord,
 )
-from seatrial.core.baking import READINESS
-from seatrial.core.campaign import (
+from seatrial.core.campaign.course import HISTORY_MAX, TRANSITIONS, Course
+from seatrial.core.campaign.step import step_rollout
+from seatrial.core.decide import decide
+from seatrial.core.errors import CoreBug
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.invariants import broken
+from seatrial.core.model.campaign import (
+    ENDED,
     Bake,
     CampaignRecord,
     Canary,
@@ -37,16 +42,10 @@ from seatrial.core.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.course import ENDED, HISTORY_MAX, TRANSITIONS, Course
-from seatrial.core.decide import decide
-from seatrial.core.errors import CoreBug
-from seatrial.core.gates import TRIES_MAX, GateResult, Verdict
-from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Domain, Intent, Order, Retries
-from seatrial.core.invariants import broken
-from seatrial.core.policy import Share
-from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import (
+from seatrial.core.model.gates import READINESS, TRIES_MAX, GateResult, Verdict
+from seatrial.core.model.intent import Domain, Intent, Order, Retries
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import (
     Carrier,
     Freshness,
     MachinePool,
@@ -56,6 +55,7 @@ from seatrial.core.snapshot import (
     RecordFault,
     Snapshot,
 )
+from seatrial.core.movers import driver_manager
 from tests.builders import (
     NEW,
     NOW,

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from seatrial.core.findings import Finding, Verdict, worst
-from seatrial.core.matrix import Accept, Entry, Hardware, Matrix, Role, Span, Stack
-from seatrial.core.rules import check_matrix, judge_entries
+from seatrial.core.compat.findings import Finding, Verdict, worst
+from seatrial.core.compat.matrix import Accept, Entry, Hardware, Matrix, Role, Span, Stack
+from seatrial.core.compat.rules import check_matrix, judge_entries
 from tests.core.knowledge import examples, facts
 
 ON = date(2025, 3, 1)

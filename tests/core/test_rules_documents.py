@@ -14,9 +14,9 @@ from functools import cache
 import pytest
 
 from seatrial.adapters.files.matrix_yaml import read_matrix
-from seatrial.core.findings import Finding
-from seatrial.core.matrix import Matrix, Role
-from seatrial.core.rules import judge_entries
+from seatrial.core.compat.findings import Finding
+from seatrial.core.compat.matrix import Matrix, Role
+from seatrial.core.compat.rules import judge_entries
 from tests.core.knowledge import ROOT, facts
 
 ON = date(2026, 3, 1)

@@ -7,13 +7,13 @@ from datetime import date
 
 import pytest
 
-from seatrial.core import facts as knowledge
+from seatrial.core.compat import facts as knowledge
+from seatrial.core.compat.facts import Cite
+from seatrial.core.compat.findings import Confidence, Finding, Verdict
+from seatrial.core.compat.matrix import Component, Span, Stack, Value
+from seatrial.core.compat.rules import CHANGE_RULES, STACK_RULES, RuleUnknown, check_stack, explain
+from seatrial.core.compat.rules.cases import Case, Step, fail, fold, ok, unknown, warn
 from seatrial.core.errors import CoreBug
-from seatrial.core.facts import Cite
-from seatrial.core.findings import Confidence, Finding, Verdict
-from seatrial.core.matrix import Component, Span, Stack, Value
-from seatrial.core.rules import CHANGE_RULES, STACK_RULES, RuleUnknown, check_stack, explain
-from seatrial.core.rules.cases import Case, Step, fail, fold, ok, unknown, warn
 from tests.core.knowledge import ON, facts, judged, judged_change, stack
 
 SURE = Cite(source="a document", confidence=Confidence.VERIFIED)

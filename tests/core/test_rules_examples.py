@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.findings import Confidence, Verdict
-from seatrial.core.rules import check_change, check_stack
+from seatrial.core.compat.findings import Confidence, Verdict
+from seatrial.core.compat.rules import check_change, check_stack
 from tests.core.knowledge import ON, examples, facts, stack
 
 MATRICES = [*examples()["compatible"], *examples()["broken"]]

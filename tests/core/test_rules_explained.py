@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatrial.core.rules import RULES
+from seatrial.core.compat.rules import RULES
 
 
 def test_every_rule_says_what_it_means_reads_and_rests_on() -> None:

@@ -7,9 +7,9 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Component, Hardware, Stack
-from seatrial.core.rules import check_change, check_stack
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Component, Hardware, Stack
+from seatrial.core.compat.rules import check_change, check_stack
 from tests.core.knowledge import examples, facts
 
 WRITTEN: dict[str, set[str]] = {part.value: {"", "6.x TBD", "v0.0.0", "99.99.99"} for part in Component}

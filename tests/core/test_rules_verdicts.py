@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from seatrial.core.findings import Verdict
-from seatrial.core.rules import CHANGE_RULES, RULES, STACK_RULES
+from seatrial.core.compat.findings import Verdict
+from seatrial.core.compat.rules import CHANGE_RULES, RULES, STACK_RULES
 from tests.core.knowledge import judged, judged_change
 
 OK, WARN, UNKNOWN, FAIL = "ok", "warn", "unknown", "fail"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import capacity
+from seatrial.core.budget import capacity
 from seatrial.core.decide import decide
-from seatrial.core.intent import Domain, Intent, Order
-from seatrial.core.policy import Policy, Share
-from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.intent import Domain, Intent, Order
+from seatrial.core.model.policy import Policy, Share
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from tests.builders import NOW, a_fleet, a_ledger, a_node, a_snapshot, an_intent
 
 

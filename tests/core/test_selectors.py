@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.selectors import Operator, Selector, Term, a_and, drain_selector
+from seatrial.core.model.selectors import Operator, Selector, Term, a_and, drain_selector
 
 SKIP = "nvidia.com/gpu-driver-upgrade-drain.skip!=true"
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 import seatrial.core
-from seatrial.core.snapshot import DriverPod, DriverRevision, Maintenance, Mode, OperatorFacts
+from seatrial.core.model.campaign import Mode
+from seatrial.core.model.snapshot import DriverPod, DriverRevision, Maintenance, OperatorFacts
 from tests.builders import NEW, OLD, a_driver, a_gpu_pod, a_new_driver, a_node, a_pod
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import Mode
-from seatrial.core.snapshot import DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool
-from seatrial.core.standing import ANY, Standing, carried, is_same, resource_of, runs, standing_of, wants
+from seatrial.core.model.campaign import Mode
+from seatrial.core.model.snapshot import DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool
+from seatrial.core.node.progress import ANY, Standing, carried, is_same, resource_of, runs, standing_of, wants
 from tests.builders import (
     NEW,
     OLD,

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.phases import RESUMING, TRANSITIONS, FailureCode
-from seatrial.core.snapshot import GpuOffer, NodePhase, NodeRecord
-from seatrial.core.steps import (
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import NodePhase, NodeRecord
+from seatrial.core.model.troubles import Symptom
+from seatrial.core.node.phases import RESUMING, TRANSITIONS, FailureCode
+from seatrial.core.node.writing import (
     PATIENCE,
     PAUSED,
     RETRY_SECONDS_MAX,
@@ -29,7 +31,6 @@ from seatrial.core.steps import (
     wait,
     write_again,
 )
-from seatrial.core.troubles import Symptom
 from tests.builders import NEW, NOW, a_driver, a_node, a_rebuff, a_starting_driver, opening, some_orders, written
 
 KERNEL_LABEL = "feature.node.kubernetes.io/kernel-version.full"

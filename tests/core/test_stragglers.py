@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import stragglers
-from seatrial.core.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
-from seatrial.core.course import Course
+from seatrial.core.campaign import stragglers
+from seatrial.core.campaign.course import Course
+from seatrial.core.campaign.step import step_rollout, wave_order
+from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
-from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import broken
-from seatrial.core.matrix import Component
-from seatrial.core.policy import Share
-from seatrial.core.rollout import step_rollout, wave_order
-from seatrial.core.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
 from tests.builders import (
     NEW,
     NOW,

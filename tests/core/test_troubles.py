@@ -8,7 +8,7 @@ from string import Formatter
 
 import pytest
 
-from seatrial.core.troubles import (
+from seatrial.core.model.troubles import (
     ADVICE,
     FOUND_LENGTH_MAX,
     PATTERNS,

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import units
 from seatrial.core.actions import Cordon, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.campaign import RolloutPhase
+from seatrial.core.budget import units
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Domain
 from seatrial.core.invariants import broken
-from seatrial.core.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.intent import Domain
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
 from tests.builders import (
     NEW,
     NOW,

@@ -27,16 +27,14 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.consumers import Claim, GpuUse, claim_names, gpu_use
 from seatrial.core.decide import Decision, decide, summarise
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Intent, Requestor, policies
-from seatrial.core.node import RESTARTS_MAX
-from seatrial.core.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverClaim, Owner, assign
-from seatrial.core.phases import NOT_STARTED, FailureCode
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, PolicyWish, Share, policy_of
-from seatrial.core.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
-from seatrial.core.snapshot import (
+from seatrial.core.model.consumers import Claim, GpuUse, claim_names, gpu_use
+from seatrial.core.model.intent import Intent, Requestor, policies
+from seatrial.core.model.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverClaim, Owner, assign
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, PolicyWish, Share, policy_of
+from seatrial.core.model.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
+from seatrial.core.model.snapshot import (
     Freshness,
     Keeper,
     Maintenance,
@@ -47,6 +45,8 @@ from seatrial.core.snapshot import (
     Rebuff,
     Snapshot,
 )
+from seatrial.core.node.phases import NOT_STARTED, FailureCode
+from seatrial.core.node.step import RESTARTS_MAX
 from tests.builders import (
     NEW,
     NOW,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core import versions
-from seatrial.core.versions import Scheme, Version, VersionRange
+from seatrial.core.compat import versions
+from seatrial.core.compat.versions import Scheme, Version, VersionRange
 
 # Real versions, oldest first, as the vendors print them.
 RISING: dict[Scheme, list[list[str]]] = {

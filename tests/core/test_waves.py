@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.campaign import Growth, Waves
-from seatrial.core.policy import Share
-from seatrial.core.waves import bounds
+from seatrial.core.campaign.waves import bounds
+from seatrial.core.model.campaign import Growth, Waves
+from seatrial.core.model.policy import Share
 
 TEN_PERCENT = Share.parse("10%")
 

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import EvictPods, Publish, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.campaign import Canary, Mode, RolloutPhase, Via
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision, decide
-from seatrial.core.gates import GateResult, Verdict
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.intent import Domain, Intent
 from seatrial.core.invariants import broken
-from seatrial.core.owners import GPU_PRESENT, DriverClaim
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
-from seatrial.core.standing import Standing, standing_of
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model.campaign import Canary, Mode, RolloutPhase, Via
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.owners import GPU_PRESENT, DriverClaim
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
+from seatrial.core.node.progress import Standing, standing_of
 from tests.builders import (
     NEW,
     NOW,

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from seatrial.core.windows import Window, is_open, next_opening, openings
+from seatrial.core.model.windows import Window, is_open, next_opening, openings
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SATURDAY_NIGHT = Window(start_minute=22 * 60, minutes=360, days=("Sat",))

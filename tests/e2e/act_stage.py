@@ -29,7 +29,7 @@ from seatrial.adapters.kube.observe import KubeObserver
 from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.core.actions import Action
-from seatrial.core.campaign import RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.ports import Outcome, Sight
 from seatrial.testbed import controller_process, machine_pools, maintenance
 from seatrial.testbed.control_plane import ControlPlane

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from seatrial.adapters.journal.jsonl import first_broken_line
+from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.adapters.kube import keys
 from seatrial.testbed import consumers, controller_process, waiting
 from seatrial.testbed.audit import AuditedRequest

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.journal.jsonl import first_broken_line
+from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.adapters.kube import keys
 from seatrial.testbed import controller_process, waiting
 from seatrial.testbed.lives import PUSH, REFUSED_PUSH, Lives

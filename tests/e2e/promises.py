@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from itertools import pairwise
 
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model.snapshot import NodePhase
 from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.history import History, NodeMoment, PodMoment
 

@@ -14,9 +14,10 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube import models, rollout_records
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
-from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, GpuOffer, RolloutRecord, Summary
+from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import Admission, RolloutRecord, Summary
 from seatrial.testbed import errors
 from seatrial.testbed.control_plane import ControlPlane
 

@@ -23,8 +23,9 @@ from seatrial.adapters.kube import adoption, keys
 from seatrial.adapters.kube.client import Client, PatchKind
 from seatrial.adapters.kube.config import Config, load_config
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core import adopt, pace_ways
-from seatrial.core.steps import PAUSED
+from seatrial.core.adoption import node as adopt
+from seatrial.core.node.writing import PAUSED
+from seatrial.core.pace import ways as pace_ways
 from seatrial.testbed import controller_process, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.core.snapshot import Mode, Snapshot
+from seatrial.core.model.campaign import Mode
+from seatrial.core.model.snapshot import Snapshot
 from seatrial.testbed import controller_process, operator, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess

@@ -19,9 +19,9 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube import keys, models, rollout_intent
-from seatrial.core.consumers import GpuUse
-from seatrial.core.losses import GPU
-from seatrial.core.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
+from seatrial.core.budget.losses import GPU
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube import keys
-from seatrial.core.steps import PAUSED
+from seatrial.core.node.writing import PAUSED
 from seatrial.testbed import consumers, dra, manifests, waiting
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.fleet import Fleet, FleetSpec, Workload, make_fleet

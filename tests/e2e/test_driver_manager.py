@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from seatrial.core.driver_manager import DRAIN, EVICTION
+from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.sim.neighbours import Deed, Start
 from seatrial.testbed import waiting
 from seatrial.testbed.control_plane import ControlPlane

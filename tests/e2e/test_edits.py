@@ -1,4 +1,4 @@
-"""What a real API server makes of every edit of a rollout: refused where core/edits.py says so, and nowhere else."""
+"""What a real API server makes of every edit of a rollout: it refuses what core/model/edits.py says, and no more."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 
 from seatrial.adapters.kube import rollout_records
-from seatrial.core.campaign import CampaignRecord, Mode, RolloutPhase
-from seatrial.core.edits import EDITS, Effect
-from seatrial.core.snapshot import RolloutRecord, Summary
+from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.edits import EDITS, Effect
+from seatrial.core.model.snapshot import RolloutRecord, Summary
 from seatrial.testbed import errors
 from seatrial.testbed.control_plane import ControlPlane
 from tests.edit_cases import BASES, CASES, GONE, WAVES_BY_SHARE, Case

@@ -16,8 +16,8 @@ import pytest
 
 from seatrial.core.decide import why_stopped
 from seatrial.core.holds import HoldCode
-from seatrial.core.owners import OWNER_LABEL
-from seatrial.core.policy import NO_LIMITS, Limits, Share
+from seatrial.core.model.owners import OWNER_LABEL
+from seatrial.core.model.policy import NO_LIMITS, Limits, Share
 from seatrial.ports import Sight
 from seatrial.testbed import controller_process, operator, operator_drivers
 from seatrial.testbed.control_plane import ControlPlane

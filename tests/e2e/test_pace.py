@@ -24,7 +24,7 @@ import yaml
 from seatrial import manifests
 from seatrial.adapters.kube import keys
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.pace_ways import WAKE_LABEL, WAKE_VALUE
+from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE
 from seatrial.testbed import controller_process, operator, waiting
 from seatrial.testbed.audit import AuditedRequest
 from seatrial.testbed.control_plane import ControlPlane

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.journal.jsonl import first_broken_line
-from seatrial.controller.main import LEASE
+from seatrial.adapters.journal.reading import first_broken_line
+from seatrial.controller.leading import LEASE
 from seatrial.testbed import controller_process, dra
 from seatrial.testbed.control_plane import ControlPlane
 from seatrial.testbed.controller_process import ControllerProcess

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.campaign import Via
+from seatrial.core.model.campaign import Via
 from seatrial.sim.explore import AT_ONCE, explore
 from seatrial.sim.outside import GateFate
 from seatrial.sim.reactions import Fate

@@ -11,14 +11,24 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import capacity, invariants
+from seatrial.core import invariants
 from seatrial.core.actions import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.consumers import GpuUse
+from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision, decide
-from seatrial.core.intent import Domain, Intent, Requestor
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import Admission, DriverRevision, Keeper, Maintenance, NodePhase, NodeSeen, Pod, Snapshot
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.intent import Domain, Intent, Requestor
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import (
+    Admission,
+    DriverRevision,
+    Keeper,
+    Maintenance,
+    NodePhase,
+    NodeSeen,
+    Pod,
+    Snapshot,
+)
 from seatrial.sim.explore import AT_ONCE, Counterexample, Exploration, explore, why_exposed, why_overspent, why_split
 from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
 from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent

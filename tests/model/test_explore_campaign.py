@@ -16,16 +16,18 @@ from typing import Any
 import pytest
 
 from seatrial.core import decide as deciding
-from seatrial.core import going_back, letting_in, machine_pools, marks, rollout
 from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
-from seatrial.core.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
-from seatrial.core.course import Course
+from seatrial.core.campaign import going_back
+from seatrial.core.campaign import step as rollout
+from seatrial.core.campaign.course import Course
 from seatrial.core.decide import Decision, decide
-from seatrial.core.gates import Gate, Verdict
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import MachinePool, NodePhase, NodeRecord, NodeSeen, Snapshot
-from seatrial.core.views import View
+from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
+from seatrial.core.model.gates import Gate, Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import MachinePool, NodePhase, NodeRecord, NodeSeen, Snapshot
+from seatrial.core.movers import letting_in, machine_pools, marks
+from seatrial.core.movers.view import View
 from seatrial.sim import outside as outer
 from seatrial.sim.explore import AT_ONCE, LISTING, Exploration, explore
 from seatrial.sim.outside import GateFate, Outside

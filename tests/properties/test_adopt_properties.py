@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from seatrial.core import adopt
-from seatrial.core.adopt import Trace, Traces, Whose, Wish
-from seatrial.core.phases import is_under_way
-from seatrial.core.snapshot import DriverPod, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.adoption import node as adopt
+from seatrial.core.adoption.node import Trace, Traces, Whose, Wish
+from seatrial.core.model.snapshot import DriverPod, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.node.phases import is_under_way
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.reactions import new_node

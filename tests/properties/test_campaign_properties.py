@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.campaign import (
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import (
     Bake,
     Campaign,
     CampaignRecord,
@@ -29,10 +30,9 @@ from seatrial.core.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.gates import Gate, Verdict
-from seatrial.core.holds import HoldCode
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import NodeSeen
+from seatrial.core.model.gates import Gate, Verdict
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer

@@ -11,11 +11,12 @@ from functools import partial
 
 import pytest
 
-from seatrial.core.campaign import Bake, Campaign, CampaignRecord, Growth, Point, RolloutPhase, Waves
-from seatrial.core.edits import EDITS, Effect
-from seatrial.core.gates import Gate, Verdict
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import GpuOffer, NodeSeen
+from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Growth, Point, RolloutPhase, Waves
+from seatrial.core.model.edits import EDITS, Effect
+from seatrial.core.model.gates import Gate, Verdict
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer

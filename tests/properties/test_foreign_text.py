@@ -28,7 +28,7 @@ from seatrial.adapters.kube.rollout_records import read_rollout
 from seatrial.controller.log import Log
 from seatrial.controller.matrix_text import MatrixPlace, look_at
 from seatrial.core import foreign
-from seatrial.core.snapshot import NodeFacts, OperatorFacts
+from seatrial.core.model.snapshot import NodeFacts, OperatorFacts
 
 TEXT_MAX: Final = 20_000
 NAMESPACE: Final = "gpu-operator"

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.adapters.journal.jsonl import NoJournal
-from seatrial.core.campaign import Bake, Campaign, RolloutPhase, Via
-from seatrial.core.intent import Intent, OnDelete
-from seatrial.core.phases import is_under_way
-from seatrial.core.standing import is_same
+from seatrial.core.model.campaign import Bake, Campaign, RolloutPhase, Via
+from seatrial.core.model.intent import Intent, OnDelete
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.progress import is_same
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory
 from seatrial.sim.outside import Outside

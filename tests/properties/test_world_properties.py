@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.actions import Action, RequestMaintenance
-from seatrial.core.consumers import GpuUse
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.intent import Domain, Intent, Order, Requestor, Retries
-from seatrial.core.phases import is_under_way
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import DriverRevision, Keeper, NodePhase, NodeSeen, Pod, Snapshot
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import DriverRevision, Keeper, NodePhase, NodeSeen, Pod, Snapshot
+from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import Report, run_forever, run_once
 from seatrial.run.memory import Memory

@@ -18,8 +18,8 @@ from seatrial.core.actions import (
     RestartPod,
     WriteRolloutRecord,
 )
-from seatrial.core.policy import Policy
-from seatrial.core.snapshot import Maintenance, NodePhase, Rebuff, Snapshot
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.snapshot import Maintenance, NodePhase, Rebuff, Snapshot
 from seatrial.ports import Outcome, Result
 from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
 from tests.builders import (

@@ -17,7 +17,6 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
 from seatrial.adapters.kube import keys
-from seatrial.core import driver_manager
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -45,7 +44,7 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.campaign import (
+from seatrial.core.model.campaign import (
     CampaignRecord,
     GitPlace,
     Mode,
@@ -57,12 +56,12 @@ from seatrial.core.campaign import (
     Via,
     Watched,
 )
-from seatrial.core.gates import Gate, GateResult, Verdict
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import (
+from seatrial.core.model.gates import Gate, GateResult, Verdict
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import (
     Admission,
-    GpuOffer,
     Maintenance,
     NodePhase,
     NodeRecord,
@@ -73,6 +72,7 @@ from seatrial.core.snapshot import (
     Summary,
     Told,
 )
+from seatrial.core.movers import driver_manager
 from tests.builders import NEW, OLD
 from tests.scenarios.two_stages import Build
 

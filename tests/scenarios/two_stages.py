@@ -22,9 +22,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from seatrial.adapters.kube import keys
 from seatrial.core.actions import Action
-from seatrial.core.campaign import SourceFacts
-from seatrial.core.gates import Measurement
-from seatrial.core.snapshot import MachinePool, NodeSeen, OperatorFacts, RolloutRecord, Snapshot
+from seatrial.core.model.campaign import SourceFacts
+from seatrial.core.model.gates import Measurement
+from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.sim.outside import Outside, Versions
 from seatrial.sim.reactions import Fate

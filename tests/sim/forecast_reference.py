@@ -11,11 +11,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 
-from seatrial.core import capacity
 from seatrial.core.actions import Action, AskCheckpoint, EvictPods, NodeAct, WriteRolloutRecord
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Instant, NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.budget import capacity
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Limits
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Share
-from seatrial.core.snapshot import NodeSeen
+from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Share
+from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from bench.faults import begin
 
-from seatrial.core import invariants, letting_in
+from seatrial.core import invariants
 from seatrial.core.actions import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
-from seatrial.core.snapshot import NodePhase, NodeRecord
+from seatrial.core.model.snapshot import NodePhase, NodeRecord
+from seatrial.core.movers import letting_in
 from seatrial.ports import Result
 from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
 from seatrial.sim.delegated_schedules import run_delegated

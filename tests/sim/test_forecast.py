@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.intent import Intent, Retries
-from seatrial.core.policy import JobWait, Limits, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import GpuOffer, Loaded, NodePhase
+from seatrial.core.model.intent import Intent, Retries
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import JobWait, Limits, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import Loaded, NodePhase
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, Empirical, Uniform
 from seatrial.sim.forecast.engine import Inventory, Model, NothingToForecast, Run, forecast, invented, inventory_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.intent import Domain
-from seatrial.core.policy import Share
+from seatrial.core.model.intent import Domain
+from seatrial.core.model.policy import Share
 from seatrial.sim.forecast.advice import advise
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.engine import Inventory, Model, forecast, invented

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import Action, Cordon
-from seatrial.core.driver_manager import DRAIN, EVICTION
-from seatrial.core.intent import Intent
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.invariants import broken
-from seatrial.core.policy import Eviction, Limits, Policy, Share
-from seatrial.core.snapshot import NodePhase, NodeSeen
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Eviction, Limits, Policy, Share
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import neighbours, reactions

@@ -22,10 +22,10 @@ from seatrial.core.actions import (
     SetAutoUpgrade,
     StartProbe,
 )
-from seatrial.core.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
-from seatrial.core.gates import Gate, Measurement, Verdict
-from seatrial.core.phases import is_under_way
-from seatrial.core.snapshot import DriverPod, DriverRevision, NodeSeen
+from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
+from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.snapshot import DriverPod, DriverRevision, NodeSeen
+from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Result
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory

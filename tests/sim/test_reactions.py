@@ -20,13 +20,12 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.consumers import GpuUse
-from seatrial.core.losses import COUNT_LABEL, GPU
-from seatrial.core.policy import Policy
-from seatrial.core.readiness import why_unproven
-from seatrial.core.snapshot import (
+from seatrial.core.budget.losses import COUNT_LABEL, GPU
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.snapshot import (
     DraPlugin,
-    GpuOffer,
     Keeper,
     Loaded,
     Maintenance,
@@ -37,8 +36,9 @@ from seatrial.core.snapshot import (
     Pod,
     ValidatorPod,
 )
-from seatrial.core.steps import PAUSED
-from seatrial.core.troubles import Trouble, diagnose
+from seatrial.core.model.troubles import Trouble, diagnose
+from seatrial.core.node.readiness import why_unproven
+from seatrial.core.node.writing import PAUSED
 from seatrial.sim.reactions import (
     CORDON_NOTE,
     HEALTHY,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.consumers import GpuUse
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.snapshot import DriverPod, NodeSeen, Pod
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.snapshot import DriverPod, NodeSeen, Pod
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import NO_LIMIT, Outside
 from seatrial.sim.reactions import new_node

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions import EvictPods, WriteRolloutRecord
-from seatrial.core.consumers import GpuUse
-from seatrial.core.intent import Intent, Requestor, Retries
-from seatrial.core.losses import GPU
-from seatrial.core.phases import FailureCode
-from seatrial.core.policy import Drain, Eviction, JobWait
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import Keeper, NodePhase, NodeSeen, Pod, RolloutRecord
-from seatrial.core.versions import DriverVersion
+from seatrial.core.budget.losses import GPU
+from seatrial.core.compat.versions import DriverVersion
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.intent import Intent, Requestor, Retries
+from seatrial.core.model.policy import Drain, Eviction, JobWait
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import Keeper, NodePhase, NodeSeen, Pod, RolloutRecord
+from seatrial.core.node.phases import FailureCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory

@@ -20,12 +20,12 @@ from typing import Any, Final
 
 from seatrial import codec
 from seatrial.adapters.journal.jsonl import JsonlJournal
+from seatrial.core.compat.versions import DriverVersion, Version
 from seatrial.core.decide import Decision
-from seatrial.core.intent import Checkpoint, Domain, Intent, Order
-from seatrial.core.policy import Drain, Eviction, JobWait, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import Keeper, Pod
-from seatrial.core.versions import DriverVersion, Version
+from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import Keeper, Pod
 from seatrial.passes import Pass
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory

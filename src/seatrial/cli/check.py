@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.findings import Verdict
+from seatrial.core.compat.findings import Verdict
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_yaml import Reading
     from seatrial.cli.report import Found, Report
-    from seatrial.core.facts import Facts
-    from seatrial.core.findings import Finding
-    from seatrial.core.matrix import Matrix, Role
-    from seatrial.core.rules.checking import MoreRules
+    from seatrial.core.compat.facts import Facts
+    from seatrial.core.compat.findings import Finding
+    from seatrial.core.compat.matrix import Matrix, Role
+    from seatrial.core.compat.rules.checking import MoreRules
 
 RULES_BESIDE = "seatrial-rules.yaml"
 FACTS_BESIDE = "seatrial-facts"
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.explain:
-        from seatrial.core.rules import explain
+        from seatrial.core.compat.rules import explain
 
         print(explain(args.explain), end="")
         return ExitCode.OK
@@ -100,7 +100,7 @@ def report_of(
 
 def _judged(matrix: Matrix, facts: Facts, on: date, base: Matrix | None, more: MoreRules | None) -> list[Found]:
     from seatrial.cli.report import Found
-    from seatrial.core.rules import judge_entries
+    from seatrial.core.compat.rules import judge_entries
 
     return [
         Found(entry=each.entry.key or each.entry.role.value, finding=finding)
@@ -167,7 +167,8 @@ def more_rules(paths: list[str], on: date) -> tuple[MoreRules | None, tuple[Find
 def _base(path: Path, revision: str | None) -> tuple[Matrix | None, str]:
     """The matrix at a revision; outside of Git, or before the first commit, there is nothing to compare with."""
     from seatrial.adapters.files.matrix_yaml import read_matrix
-    from seatrial.adapters.git.history import GitUnavailable, text_at
+    from seatrial.adapters.git.errors import GitUnavailable
+    from seatrial.adapters.git.history import text_at
 
     try:
         text = text_at(path, revision or LAST_COMMIT)

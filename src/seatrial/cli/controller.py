@@ -126,8 +126,9 @@ def _cache() -> Path:
 
 def run(args: argparse.Namespace) -> int:
     from seatrial.controller.keeper import GitSettings
+    from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
-    from seatrial.controller.main import LeaseHeld, Settings, control
+    from seatrial.controller.main import Settings, control
 
     log, permits = Log(), _permits(args)
     settings = Settings(

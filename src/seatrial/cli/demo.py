@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from seatrial.cli.demo_stage import Workshop
     from seatrial.cli.demo_telling import Chapter
-    from seatrial.core.facts import Facts
-    from seatrial.core.intent import Intent
-    from seatrial.core.snapshot import Instant, NodeSeen
+    from seatrial.core.compat.facts import Facts
+    from seatrial.core.model.instants import Instant
+    from seatrial.core.model.intent import Intent
+    from seatrial.core.model.snapshot import NodeSeen
     from seatrial.sim.outside import GateFate, Outside
     from seatrial.sim.world import World
 
@@ -157,9 +158,9 @@ def _judged(show: Show, at: Instant) -> Iterator[tuple[str, str]]:
     """What the rules say of the matrix, and the way from what runs to what is wanted."""
     from seatrial.adapters.files.matrix_file import load_matrix
     from seatrial.cli.check import report_of
-    from seatrial.core import plan as plans
-    from seatrial.core.findings import Verdict
-    from seatrial.core.matrix import Role
+    from seatrial.core.compat import plan as plans
+    from seatrial.core.compat.findings import Verdict
+    from seatrial.core.compat.matrix import Role
 
     day = datetime.fromtimestamp(at, UTC).date()
     reading = load_matrix(show.workshop.matrix).reading
@@ -182,11 +183,11 @@ def _judged(show: Show, at: Instant) -> Iterator[tuple[str, str]]:
 
 
 def _intent(rollout: str, target: str) -> Intent:
-    from seatrial.core.campaign import Bake, Campaign, Via, Waves
-    from seatrial.core.gates import Gate
-    from seatrial.core.intent import Intent
-    from seatrial.core.policy import Limits, Policy, Share
-    from seatrial.core.versions import DriverVersion
+    from seatrial.core.compat.versions import DriverVersion
+    from seatrial.core.model.campaign import Bake, Campaign, Via, Waves
+    from seatrial.core.model.gates import Gate
+    from seatrial.core.model.intent import Intent
+    from seatrial.core.model.policy import Limits, Policy, Share
 
     campaign = Campaign(
         gates=(
@@ -207,7 +208,7 @@ def _intent(rollout: str, target: str) -> Intent:
 
 
 def _fleet(at: Instant) -> list[NodeSeen]:
-    from seatrial.core.snapshot import DriverRevision
+    from seatrial.core.model.snapshot import DriverRevision
     from seatrial.sim.reactions import new_node
 
     running = DriverRevision(hash=RUNNING, version=RUNNING)
@@ -236,7 +237,7 @@ def _world(
 
 
 def _ending(chapters: list[Chapter], wall_seconds: float, page: Path) -> Iterator[str]:
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     simulated = explain.span(sum(chapter.ended_at - chapter.started_at for chapter in chapters))
     acts = sum((chapter.acts for chapter in chapters), start=type(chapters[0].acts)())

@@ -21,11 +21,11 @@ from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Author, Repository
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Standing
-from seatrial.core import driver_manager
 from seatrial.core.actions import Action, HomeAct
-from seatrial.core.campaign import CampaignRecord, SourceFacts, Switch
 from seatrial.core.errors import SeatrialError
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import CampaignRecord, SourceFacts, Switch
+from seatrial.core.model.instants import Instant
+from seatrial.core.movers import driver_manager
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim.outside import CLUSTER_POLICY
 from seatrial.sim.world import World

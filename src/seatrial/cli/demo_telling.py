@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from seatrial.core import explain
 from seatrial.core.actions import HomeAct, Promote
-from seatrial.core.campaign import CampaignRecord, RolloutPhase, SourceFacts
-from seatrial.core.commit_messages import message_of
-from seatrial.core.gates import Verdict
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.phases import is_under_way
-from seatrial.core.snapshot import Instant, NodeSeen
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, SourceFacts
+from seatrial.core.model.gates import Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.words import explain
+from seatrial.core.words.commits import message_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from seatrial.core.intent import Intent
-    from seatrial.core.policy import Share
+    from seatrial.core.model.intent import Intent
+    from seatrial.core.model.policy import Share
     from seatrial.sim.forecast.durations import Behaviours, Duration
     from seatrial.sim.forecast.engine import Inventory
     from seatrial.sim.forecast.sweep import Setting
@@ -119,7 +119,7 @@ class _Question(NamedTuple):
 def _question(args: argparse.Namespace) -> _Question:
     from dataclasses import replace
 
-    from seatrial.core.policy import Share
+    from seatrial.core.model.policy import Share
     from seatrial.sim.forecast.sweep import Setting
 
     source, inventory, intent = _fleet(args)
@@ -158,7 +158,7 @@ def _fleet(args: argparse.Namespace) -> tuple[str, Inventory, Intent]:
         seen, found, source = saved.seen, saved.intent, str(args.snapshot)
     else:
         from seatrial.cli.look import look
-        from seatrial.core.snapshot import RolloutRecord, Snapshot
+        from seatrial.core.model.snapshot import RolloutRecord, Snapshot
 
         looked = look(args)
         if looked.faults:
@@ -173,10 +173,10 @@ def _fleet(args: argparse.Namespace) -> tuple[str, Inventory, Intent]:
 def _intent(args: argparse.Namespace, found: Intent | None, operator: Any = None) -> Intent:
     from dataclasses import replace
 
-    from seatrial.core.intent import Intent, policies
-    from seatrial.core.policy import JobWait, Policy, PolicyWish
-    from seatrial.core.selectors import Selector
-    from seatrial.core.versions import DriverVersion
+    from seatrial.core.compat.versions import DriverVersion
+    from seatrial.core.model.intent import Intent, policies
+    from seatrial.core.model.policy import JobWait, Policy, PolicyWish
+    from seatrial.core.model.selectors import Selector
     from seatrial.sim.reactions import JOB_LABEL
 
     if found is not None:
@@ -422,7 +422,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def span(seconds: float | None) -> str:
     """A duration, or that there is none."""
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     return explain.span(seconds) if seconds is not None else "stops"
 
@@ -465,7 +465,7 @@ def _parallel(text: str) -> list[int]:
 
 
 def _unavailable(text: str) -> Sequence[Share]:
-    from seatrial.core.policy import Share
+    from seatrial.core.model.policy import Share
 
     try:
         shares = [Share.parse(part.strip()) for part in text.split(",")]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
-from seatrial.core.explain import span
+from seatrial.core.words.explain import span
 
 WIDTH, HEIGHT = 1040, 380
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 34, 34

@@ -82,7 +82,7 @@ def _when(text: str) -> str:
 def _lasted(begin: str, end: str) -> str:
     from datetime import datetime
 
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     try:
         return explain.span((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds())

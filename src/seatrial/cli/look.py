@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
+from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.rollout_items import RolloutUnclear
 from seatrial.cli import cluster_options, rollout_pick
-from seatrial.core.baking import READINESS
-from seatrial.core.campaign import SourceFacts
 from seatrial.core.decide import Decision, decide
-from seatrial.core.gates import TRIES_MAX, Measurement, Verdict
-from seatrial.core.snapshot import Instant, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.campaign import SourceFacts
+from seatrial.core.model.gates import READINESS, TRIES_MAX, Measurement, Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
 from seatrial.ports import Sight
 
 SYNC_SECONDS = 60.0

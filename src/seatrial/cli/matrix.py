@@ -22,8 +22,8 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_file import Loaded
-    from seatrial.core.findings import Finding
-    from seatrial.core.matrix import Component, Difference, Entry, Matrix, Role
+    from seatrial.core.compat.findings import Finding
+    from seatrial.core.compat.matrix import Component, Difference, Entry, Matrix, Role
 
 EXITS = (ExitCode.FINDINGS,)
 
@@ -86,7 +86,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from seatrial.core import matrix as matrices
+    from seatrial.core.compat import matrix as matrices
 
     before, after = _load(args.before), _load(args.file)
     findings = (*before.reading.findings, *after.reading.findings)
@@ -130,7 +130,7 @@ def _promote(args: argparse.Namespace) -> int:
 
 def _edit(args: argparse.Namespace, change: Callable[[str, str], str]) -> int:
     from seatrial.adapters.files import matrix_edit, matrix_file, matrix_yaml
-    from seatrial.core import matrix as matrices
+    from seatrial.core.compat import matrix as matrices
 
     loaded = _load(args.file)
     if loaded.reading.matrix is None:
@@ -169,13 +169,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _role(name: str) -> Role:
-    from seatrial.core import matrix as matrices
+    from seatrial.core.compat import matrix as matrices
 
     return matrices.role_of(name) or _unknown("role", name, list(matrices.ROLE_KEYS))
 
 
 def _component(name: str) -> Component:
-    from seatrial.core import matrix as matrices
+    from seatrial.core.compat import matrix as matrices
 
     return matrices.component_of(name) or _unknown("component", name, [*matrices.Component, *matrices.ALIASES])
 
@@ -207,13 +207,13 @@ def _load(given: str | None) -> Loaded:
 
 
 def _exit_code(findings: Iterable[Finding]) -> int:
-    from seatrial.core.findings import Verdict, worst
+    from seatrial.core.compat.findings import Verdict, worst
 
     return ExitCode.FINDINGS if worst(findings) is Verdict.FAIL else ExitCode.OK
 
 
 def _table(matrix: Matrix) -> list[str]:
-    from seatrial.core.matrix import Component, Role
+    from seatrial.core.compat.matrix import Component, Role
 
     entries = [matrix.entries[role] for role in Role if role in matrix.entries]
     rows = [["", *(entry.key for entry in entries)]]

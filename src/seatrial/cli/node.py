@@ -24,7 +24,7 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from seatrial.cli.look import Look
     from seatrial.core.holds import Hold
-    from seatrial.core.snapshot import NodeSeen
+    from seatrial.core.model.snapshot import NodeSeen
 
 EXITS = (ExitCode.HELD,)
 
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 def as_data(found: Look, node: NodeSeen) -> dict[str, Any]:
     """Everything that is known about one node, for scripts."""
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     facts, record = node.facts, node.record
     held = next(iter(_holds(found, node.name)), None)
@@ -151,7 +151,7 @@ def _is_shown(found: Look, node: NodeSeen, args: argparse.Namespace) -> bool:
 
 def _print_table(found: Look, nodes: list[NodeSeen], *, is_wide: bool) -> None:
     from seatrial.cli import terminal
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     if not nodes:
         print("No such nodes; `kubectl get nodes` lists all there are.", file=sys.stderr)
@@ -176,7 +176,7 @@ def _print_table(found: Look, nodes: list[NodeSeen], *, is_wide: bool) -> None:
 
 
 def _left(held: Hold, now: float) -> str:
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     return f" (at most {explain.span(held.until - now)})" if held.until is not None and held.until > now else ""
 
@@ -249,8 +249,8 @@ def _late(found: Look, node: NodeSeen) -> str:
     """What a skip label means for a node that has begun, or is on its way back."""
     from dataclasses import replace
 
-    from seatrial.core.campaign import Mode, RolloutPhase
-    from seatrial.core.standing import is_out_of_reach
+    from seatrial.core.model.campaign import Mode, RolloutPhase
+    from seatrial.core.node.progress import is_out_of_reach
 
     seen = found.sight.seen if found.sight is not None else None
     campaign = seen.rollout.campaign if seen is not None else None
@@ -265,7 +265,8 @@ def _late(found: Look, node: NodeSeen) -> str:
 
 def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     from seatrial.adapters.kube import keys
-    from seatrial.core.snapshot import Mode, NodePhase
+    from seatrial.core.model.campaign import Mode
+    from seatrial.core.model.snapshot import NodePhase
 
     required, failed = NodePhase.UPGRADE_REQUIRED.value, NodePhase.UPGRADE_FAILED
     accepted: dict[str, str | None] = {keys.ACCEPT_LOSS_ANNOTATION: "true"} if args.accept_loss else {}
@@ -342,7 +343,7 @@ def _is_member(found: Look, name: str) -> bool:
 
 
 def _has_begun(node: NodeSeen) -> bool:
-    from seatrial.core.phases import is_under_way
+    from seatrial.core.node.phases import is_under_way
 
     return is_under_way(node.record)
 

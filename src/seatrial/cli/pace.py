@@ -25,10 +25,10 @@ from seatrial.cli import cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.core.pace import Gain, Memory, Pacing, Wait
-    from seatrial.core.pace_told import Worth
-    from seatrial.core.snapshot import OperatorFacts
-    from seatrial.core.versions import OperatorVersion
+    from seatrial.core.compat.versions import OperatorVersion
+    from seatrial.core.model.snapshot import OperatorFacts
+    from seatrial.core.pace.waking import Gain, Memory, Pacing, Wait
+    from seatrial.core.pace.words import Worth
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
 SYNC_SECONDS = 60.0
@@ -68,7 +68,7 @@ def _seconds(text: str) -> float:
 
 
 def _release(text: str) -> OperatorVersion:
-    from seatrial.core.versions import OperatorVersion, VersionInvalid
+    from seatrial.core.compat.versions import OperatorVersion, VersionInvalid
 
     try:
         return OperatorVersion.parse(text)
@@ -106,7 +106,8 @@ def run(args: argparse.Namespace) -> int:
 async def _pace(args: argparse.Namespace) -> Told:
     from seatrial.adapters.kube import pacing as pacings
     from seatrial.adapters.kube.client import Client
-    from seatrial.core import pace, pace_told
+    from seatrial.core.pace import waking as pace
+    from seatrial.core.pace import words as pace_told
 
     told = Told()
     user_agent = f"{cluster_options.USER_AGENT} (pace)"
@@ -205,7 +206,7 @@ def tally(waits: tuple[Wait, ...]) -> str:
 
 def why_held(told: Told, pacing: Pacing) -> str:
     """Why nobody is woken; empty when that is not so."""
-    from seatrial.core import pace_told
+    from seatrial.core.pace import words as pace_told
 
     if pacing.hold is None or told.operator is None:
         return ""
@@ -233,7 +234,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 def exit_code(told: Told) -> ExitCode:
     """How it ended."""
-    from seatrial.core.pace import WaitCode
+    from seatrial.core.pace.waking import WaitCode
 
     if told.faults:
         return ExitCode.ERROR
@@ -248,7 +249,7 @@ def exit_code(told: Told) -> ExitCode:
 
 def as_data(told: Told) -> dict[str, Any]:
     """Everything there is to say at the end, for scripts."""
-    from seatrial.core import pace_told
+    from seatrial.core.pace import words as pace_told
 
     found = _worth(told)
     pacing = told.pacing
@@ -278,14 +279,15 @@ def as_data(told: Told) -> dict[str, Any]:
 
 
 def _worth(told: Told) -> Worth:
-    from seatrial.core import pace, pace_told
+    from seatrial.core.pace import waking as pace
+    from seatrial.core.pace import words as pace_told
 
     return pace_told.worth(told.memory or pace.Memory())
 
 
 def _print_table(told: Told) -> None:
     from seatrial.cli import terminal
-    from seatrial.core import pace_told
+    from seatrial.core.pace import words as pace_told
 
     found, pacing = _worth(told), told.pacing
     for fault in told.faults:

@@ -24,11 +24,11 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.core.facts import Facts
-    from seatrial.core.findings import Finding
-    from seatrial.core.matrix import Entry, Matrix, Stack
-    from seatrial.core.plan import Change, Plan, Refusal, Step
-    from seatrial.core.plan.impact import Impact
+    from seatrial.core.compat.facts import Facts
+    from seatrial.core.compat.findings import Finding
+    from seatrial.core.compat.matrix import Entry, Matrix, Stack
+    from seatrial.core.compat.plan import Change, Plan, Refusal, Step
+    from seatrial.core.node.impact import Impact
 
 WIDTH = 100
 _MARKS = {"closed": "one-way", "unknown": "with a way back to rehearse"}
@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
     import gc
 
     from seatrial.adapters.files import knowledge, matrix_file
-    from seatrial.core import plan as plans
-    from seatrial.core.findings import Verdict, worst
+    from seatrial.core.compat import plan as plans
+    from seatrial.core.compat.findings import Verdict, worst
 
     gc.disable()  # one answer, then the process ends: looking for garbage would be a tenth of the work
     reading = matrix_file.load_matrix(matrix_file.find_matrix(args.file, Path.cwd())).reading
@@ -97,7 +97,7 @@ def _day(text: str) -> date:
 
 def ends_of(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:
     """The entry that runs and the one that is wanted, by name or by role."""
-    from seatrial.core.matrix import Role
+    from seatrial.core.compat.matrix import Role
 
     wanted = (goal,) if goal is not None else (Role.CANARY.value, Role.PLANNED.value)
     return _entry(matrix, (start or Role.PRODUCTION.value,)), _entry(matrix, wanted)
@@ -127,7 +127,7 @@ def _complain(findings: Iterable[Finding]) -> None:
 def _lines(
     answer: Plan | Refusal, start: Entry, goal: Entry, facts: Facts, on: date, has_impact: bool
 ) -> Iterator[str]:
-    from seatrial.core import plan as plans
+    from seatrial.core.compat import plan as plans
 
     names = f"{start.key or start.role.value} to {goal.key or goal.role.value}"
     if isinstance(answer, plans.Refusal):
@@ -193,7 +193,7 @@ def _place(number: int) -> str:
 
 def _impact(step: Step) -> Iterator[str]:
     """What a node's users lose, and a table of how."""
-    from seatrial.core.plan.impact import impact_of
+    from seatrial.core.node.impact import impact_of
 
     impact = impact_of(step)
     lost = ", ".join(loss.value for loss in impact.loses) or "nothing"
@@ -231,7 +231,7 @@ def _table(impact: Impact) -> Iterator[str]:
 
 
 def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
-    from seatrial.core.plan import RefusalCode
+    from seatrial.core.compat.plan import RefusalCode
 
     heading = {
         RefusalCode.TARGET_FAILS: "there is no plan, because the target itself fails",
@@ -300,7 +300,7 @@ def _plural(noun: str, things: Sequence[object]) -> str:
 
 def as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date, has_impact: bool) -> dict[str, Any]:
     """The answer, for scripts."""
-    from seatrial.core import plan as plans
+    from seatrial.core.compat import plan as plans
 
     ends: dict[str, Any] = {
         "from": start.key or start.role.value,
@@ -345,7 +345,7 @@ def _plan_data(plan: Plan, has_impact: bool) -> dict[str, Any]:
 
 
 def _impact_data(step: Step) -> dict[str, Any]:
-    from seatrial.core.plan.impact import impact_of
+    from seatrial.core.node.impact import impact_of
 
     impact = impact_of(step)
     return {

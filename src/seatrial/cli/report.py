@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from seatrial import __version__
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Span
-from seatrial.core.rules import RULES
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Span
+from seatrial.core.compat.rules import RULES
 
 WIDTH: Final = 110
 _COLOURS: Final = {Verdict.OK: "32", Verdict.WARN: "33", Verdict.UNKNOWN: "35", Verdict.FAIL: "31;1"}

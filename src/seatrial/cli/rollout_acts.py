@@ -197,10 +197,10 @@ def promote(args: argparse.Namespace) -> int:
 
 def why_not_promoted(picture: Picture) -> str:
     """What of the evidence is missing; empty when a yes is all that is."""
-    from seatrial.core import explain
-    from seatrial.core.campaign import RolloutPhase
     from seatrial.core.holds import HoldCode
-    from seatrial.core.standing import Standing
+    from seatrial.core.model.campaign import RolloutPhase
+    from seatrial.core.node.progress import Standing
+    from seatrial.core.words import explain
 
     record = picture.record
     if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from seatrial.adapters.kube.adoption import AdoptionObserver, Taken
     from seatrial.adapters.kube.client import Client
-    from seatrial.core.adopt import Adoption, Wish
-    from seatrial.core.adopt_plan import Refusal, Rollout
-    from seatrial.core.snapshot import NodeSeen
+    from seatrial.core.adoption.fleet import Refusal, Rollout
+    from seatrial.core.adoption.node import Adoption, Wish
+    from seatrial.core.model.snapshot import NodeSeen
 
 EXITS = (ExitCode.HELD,)
 SYNC_SECONDS = 60.0
@@ -88,7 +88,7 @@ class Plan:
     @property
     def has_left(self) -> bool:
         """Whether a node waits for a person."""
-        from seatrial.core.adopt import Fate
+        from seatrial.core.adoption.node import Fate
 
         return any(each.fate is Fate.LEAVE for each in self.adoptions.values())
 
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 def check(args: argparse.Namespace) -> None:
     """Refuse what cannot be meant, before anything is read."""
-    from seatrial.core.versions import DriverVersion, VersionInvalid
+    from seatrial.core.compat.versions import DriverVersion, VersionInvalid
 
     for option, said in (("--to", args.to), ("--back", args.back)):
         try:
@@ -145,7 +145,8 @@ def plan_of(
     args: argparse.Namespace, observer: AdoptionObserver, rollouts: tuple[rollout_pick.Rollout, ...]
 ) -> Plan | Refusal:
     """What would be done, or why nothing is."""
-    from seatrial.core import adopt, adopt_plan
+    from seatrial.core.adoption import fleet as adopt_plan
+    from seatrial.core.adoption import node as adopt
 
     selector = _selector(args, rollouts)
     nodes = _members(observer.all_nodes(), selector)
@@ -182,7 +183,7 @@ def plan_of(
 
 
 def _selector(args: argparse.Namespace, rollouts: tuple[rollout_pick.Rollout, ...]) -> dict[str, str]:
-    from seatrial.core.owners import GPU_PRESENT
+    from seatrial.core.model.owners import GPU_PRESENT
 
     if args.rollout:
         return dict(rollout_pick.meant(rollouts, args.rollout).spec.get("nodeSelector") or GPU_PRESENT)
@@ -190,7 +191,7 @@ def _selector(args: argparse.Namespace, rollouts: tuple[rollout_pick.Rollout, ..
 
 
 def _members(nodes: Mapping[str, NodeSeen], selector: Mapping[str, str]) -> dict[str, NodeSeen]:
-    from seatrial.core.intent import is_member
+    from seatrial.core.model.intent import is_member
 
     return {name: node for name, node in sorted(nodes.items()) if is_member(name, node.facts.labels, selector, ())}
 
@@ -203,7 +204,7 @@ def _check_released(released: list[str], nodes: Mapping[str, NodeSeen]) -> None:
 
 def _rollout(found: rollout_pick.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:
     from seatrial.adapters.kube import keys
-    from seatrial.core import adopt_plan
+    from seatrial.core.adoption import fleet as adopt_plan
 
     phase = str(found.campaign.get("pausedIn") or found.campaign.get("phase") or "Proposed")
     return adopt_plan.Rollout(
@@ -219,7 +220,7 @@ def _rollout(found: rollout_pick.Rollout, nodes: Mapping[str, NodeSeen]) -> Roll
 
 def _target(args: argparse.Namespace, nodes: Mapping[str, NodeSeen], there: list[Rollout]) -> str | Refusal:
     """The version that is meant; an adoption that was interrupted has said it before."""
-    from seatrial.core import adopt_plan
+    from seatrial.core.adoption import fleet as adopt_plan
 
     said = args.to or args.back or adopt_plan.begun_target(there)
     if said:
@@ -264,7 +265,7 @@ def _admitted(name: str, rollouts: tuple[rollout_pick.Rollout, ...]) -> dict[str
 async def _write(client: Client, observer: AdoptionObserver, plan: Plan) -> Taken:
     """Records first, then the rollout, the version last: whatever ends us, another run comes to the same."""
     from seatrial.adapters.kube import adoption
-    from seatrial.core import adopt
+    from seatrial.core.adoption import node as adopt
 
     taken = await adoption.take_up(client, observer, plan.adoptions, partial(adopt.classify, wish=plan.wish))
     if plan.body is not None and not taken.changed:
@@ -287,7 +288,7 @@ def _refuse(refusal: Refusal, output: str) -> int:
 def told(plan: Plan) -> Iterator[str]:
     """The plan for people: every node, then every write."""
     from seatrial.cli import terminal
-    from seatrial.core import adopt_plan
+    from seatrial.core.adoption import fleet as adopt_plan
 
     way = "Back to" if plan.wish.is_back else "To"
     counts = ", ".join(f"{count} {fate}" for fate, count in adopt_plan.counted(plan.adoptions.values()))
@@ -309,7 +310,7 @@ def told(plan: Plan) -> Iterator[str]:
 
 
 def _writes(plan: Plan) -> Iterator[str]:
-    from seatrial.core import adopt
+    from seatrial.core.adoption import node as adopt
 
     for each in plan.adoptions.values():
         if each.write is not None:
@@ -346,7 +347,7 @@ def _end(plan: Plan, taken: Taken | None, output: str) -> int:
 
 def as_data(plan: Plan, taken: Taken | None) -> dict[str, Any]:
     """The same for scripts."""
-    from seatrial.core import adopt
+    from seatrial.core.adoption import node as adopt
 
     return {
         "target": plan.wish.target,

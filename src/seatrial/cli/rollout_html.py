@@ -15,10 +15,10 @@ from itertools import pairwise
 from typing import Final
 
 from seatrial.cli.demo_telling import SAYS, Chapter, clock
-from seatrial.core.campaign import RolloutPhase, Turn
-from seatrial.core.explain import span
-from seatrial.core.gates import Verdict
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import RolloutPhase, Turn
+from seatrial.core.model.gates import Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.words.explain import span
 
 WIDTH: Final = 1040
 BAND: Final = 46

@@ -20,7 +20,7 @@ from seatrial.cli.rollout_spec import CalledWrongly
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.client import Client
-    from seatrial.core.matrix import Component
+    from seatrial.core.compat.matrix import Component
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,29 +42,29 @@ def run(args: argparse.Namespace) -> int:
 
 def component_of(text: str) -> Component:
     """The component of that name, unless it is seen without anybody's word."""
-    from seatrial.core import by_hand
-    from seatrial.core.matrix import ALIASES, Component
+    from seatrial.core.compat.matrix import ALIASES, Component
+    from seatrial.core.node import observed
 
     try:
         found = ALIASES.get(text) or Component(text.replace("-", "_"))
     except ValueError:
-        told = ", ".join(each.value for each in Component if each not in by_hand.SHOWN and each not in by_hand.OURS)
+        told = ", ".join(each.value for each in Component if each not in observed.SHOWN and each not in observed.OURS)
         raise CalledWrongly(
             f"{text!r} is no component of a version matrix that people tell of; those are {told}."
         ) from None
-    if found in by_hand.SHOWN:
+    if found in observed.SHOWN:
         raise CalledWrongly(
-            f"{found.value} is seen by itself, in the node's {by_hand.SHOWN[found]}; nobody has to say it."
+            f"{found.value} is seen by itself, in the node's {observed.SHOWN[found]}; nobody has to say it."
         )
-    if found in by_hand.OURS:
+    if found in observed.OURS:
         raise CalledWrongly(f"{found.value} is seen by itself, in the driver pods; nobody has to say it.")
     return found
 
 
 def check_version(component: Component, text: str) -> None:
     """Refuse what can be no version of the component."""
-    from seatrial.core import versions
-    from seatrial.core.matrix import SCHEMES
+    from seatrial.core.compat import versions
+    from seatrial.core.compat.matrix import SCHEMES
 
     try:
         versions.parse(SCHEMES[component], text)

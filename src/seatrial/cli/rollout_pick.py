@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from seatrial.cli import cluster_options
 from seatrial.cli.rollout_spec import CalledWrongly
 from seatrial.core.errors import SeatrialError
+from seatrial.core.model.campaign import ENDED
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.client import Client
 
 TRIES: Final = 5
-ENDED: Final = frozenset({"Done", "Reverted"})
-"""The phases after which a campaign holds nobody up; core/rollout.py has them as ENDED."""
 
 
 class RolloutMissing(SeatrialError):  # noqa: N818  the message says what to do

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core import canary, conditions, explain
-from seatrial.core.campaign import Campaign, CampaignRecord, Mode, RolloutPhase, Turn
-from seatrial.core.gates import GateResult, Verdict
+from seatrial.core.budget.losses import lost_gpu_seconds
+from seatrial.core.campaign import canary
+from seatrial.core.campaign.outlook import Outlook, outlook
+from seatrial.core.campaign.step import wave_order
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.instants import Instant
-from seatrial.core.losses import lost_gpu_seconds
-from seatrial.core.outlook import Outlook, outlook
-from seatrial.core.rollout import wave_order
-from seatrial.core.snapshot import NodeSeen, RolloutRecord, Told
-from seatrial.core.standing import Standing
-from seatrial.core.views import View
+from seatrial.core.model.campaign import Campaign, CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodeSeen, RolloutRecord, Told
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import Standing
+from seatrial.core.words import conditions, explain
 
 if TYPE_CHECKING:
     from seatrial.cli.look import Look

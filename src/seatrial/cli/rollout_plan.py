@@ -26,9 +26,9 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from seatrial.cli.rollout_pick import Rollout
     from seatrial.cli.rollout_source import Target
-    from seatrial.core.facts import Facts
-    from seatrial.core.matrix import Component
-    from seatrial.core.plan.rollouts import Leg, Move
+    from seatrial.core.compat.facts import Facts
+    from seatrial.core.compat.matrix import Component
+    from seatrial.core.compat.plan.rollouts import Leg, Move
 
 NAME_MAX: Final = 63
 
@@ -101,7 +101,7 @@ def _planned(args: argparse.Namespace, target: Target | None, on: date) -> dict[
     from seatrial.adapters.files import knowledge, matrix_file
     from seatrial.adapters.files.matrix_yaml import read_matrix
     from seatrial.cli import plan
-    from seatrial.core import plan as plans
+    from seatrial.core.compat import plan as plans
 
     git = (_matrix(target) or {}).get("git")
     if git:
@@ -185,10 +185,10 @@ def legs_of(data: Mapping[str, Any]) -> tuple[Leg, ...]:
 
 
 def _leg(step: Mapping[str, Any]) -> Leg:
-    from seatrial.core.matrix import Component
-    from seatrial.core.plan import WayBack
-    from seatrial.core.plan.rollouts import Leg
-    from seatrial.core.plan.values import Change
+    from seatrial.core.compat.matrix import Component
+    from seatrial.core.compat.plan import WayBack
+    from seatrial.core.compat.plan.rollouts import Leg
+    from seatrial.core.compat.plan.values import Change
 
     way = WayBack(step["rollback"]["way"])
     return Leg(
@@ -206,7 +206,7 @@ def _leg(step: Mapping[str, Any]) -> Leg:
 
 
 def _stack(data: Mapping[str, str]) -> dict[Component, str]:
-    from seatrial.core.matrix import Component
+    from seatrial.core.compat.matrix import Component
 
     return {Component(key): str(text) for key, text in data.items()}
 
@@ -217,8 +217,8 @@ def _stack(data: Mapping[str, str]) -> dict[Component, str]:
 def chain_of(args: argparse.Namespace, data: Mapping[str, Any], target: Target | None, on: date) -> Chain:
     """The rollouts of a plan: each waits for the one before it, and the last one promotes the entry."""
     from seatrial.cli import check
-    from seatrial.core.matrix import Component
-    from seatrial.core.plan.rollouts import moves_of
+    from seatrial.core.compat.matrix import Component
+    from seatrial.core.compat.plan.rollouts import moves_of
 
     legs = legs_of(data)
     running = _stack(data.get("running") or {})
@@ -251,9 +251,9 @@ def chain_of(args: argparse.Namespace, data: Mapping[str, Any], target: Target |
 
 def _failing(stack: Mapping[Component, str], facts: Facts, on: date) -> frozenset[str]:
     """The rules that a stack fails."""
-    from seatrial.core.findings import Verdict
-    from seatrial.core.matrix import Stack
-    from seatrial.core.rules import check_stack
+    from seatrial.core.compat.findings import Verdict
+    from seatrial.core.compat.matrix import Stack
+    from seatrial.core.compat.rules import check_stack
 
     found = check_stack(Stack.of({key.value: text for key, text in stack.items()}), facts, on)
     return frozenset(each.rule for each in found if each.verdict is Verdict.FAIL)

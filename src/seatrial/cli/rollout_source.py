@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from seatrial.cli.report import Report
-    from seatrial.core.findings import Finding
-    from seatrial.core.matrix import Entry, Matrix
-    from seatrial.core.rules.checking import MoreRules
+    from seatrial.core.compat.findings import Finding
+    from seatrial.core.compat.matrix import Entry, Matrix
+    from seatrial.core.compat.rules.checking import MoreRules
 
 CANARY = "canary"
 PINNED_SHOWN = 12
@@ -75,7 +75,7 @@ def read(args: argparse.Namespace, spec: dict[str, Any] | None, name: str, on: d
 def verdict(target: Target, *, accepts_unknown: bool) -> ExitCode:
     """OK when a rollout may start; what is in the way is printed."""
     from seatrial.cli import report as paper
-    from seatrial.core.findings import Verdict
+    from seatrial.core.compat.findings import Verdict
 
     if target.bad:
         print(
@@ -107,9 +107,9 @@ def verdict(target: Target, *, accepts_unknown: bool) -> ExitCode:
 def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
     from seatrial.cli import check
     from seatrial.cli.report import Found, Report
-    from seatrial.core.matrix import Stack
-    from seatrial.core.rules import check_stack
-    from seatrial.core.versions import DriverVersion, VersionInvalid
+    from seatrial.core.compat.matrix import Stack
+    from seatrial.core.compat.rules import check_stack
+    from seatrial.core.compat.versions import DriverVersion, VersionInvalid
 
     try:
         DriverVersion.parse(driver)
@@ -209,7 +209,7 @@ def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) ->
 
 
 def _of_entry(matrix: Matrix | None, named: str, report: Report) -> Target:
-    from seatrial.core.matrix import Component, Role
+    from seatrial.core.compat.matrix import Component, Role
 
     if matrix is None:
         return Target(driver="", report=report)  # it cannot be read, and the findings say why

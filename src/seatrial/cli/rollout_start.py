@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.client import Client
     from seatrial.cli.rollout_pick import Rollout
     from seatrial.cli.rollout_source import Target
-    from seatrial.core.intent import Intent
-    from seatrial.core.snapshot import Instant, MachinePool, NodeSeen, OperatorFacts
+    from seatrial.core.model.instants import Instant
+    from seatrial.core.model.intent import Intent
+    from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts
 
 SYNC_SECONDS = 60.0
 
@@ -142,7 +143,7 @@ async def look_around(args: argparse.Namespace, resource: dict[str, Any], taken:
 
     from seatrial.adapters.kube import keys, models
     from seatrial.adapters.kube.observe import KubeObserver
-    from seatrial.core.intent import is_member
+    from seatrial.core.model.intent import is_member
 
     faults: list[str] = []
     async with rollout_pick.connect(args) as client:
@@ -213,8 +214,8 @@ async def _create(args: argparse.Namespace, resource: dict[str, Any]) -> dict[st
 
 def preview(around: Around, target: Target) -> Iterator[str]:
     """What a rollout would do, in the order in which it would."""
-    from seatrial.core import canary, waves
-    from seatrial.core.campaign import Mode, Via
+    from seatrial.core.campaign import canary, waves
+    from seatrial.core.model.campaign import Mode, Via
 
     intent, members = around.intent, around.members
     campaign = intent.campaign

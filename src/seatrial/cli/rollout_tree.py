@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial.cli.rollout_picture import NodeLine, Picture
-from seatrial.core import explain
-from seatrial.core.campaign import RolloutPhase
-from seatrial.core.course import WAY_FORWARD
-from seatrial.core.gates import Verdict
+from seatrial.core.budget.losses import TOLD_HOURS
+from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.holds import Hold
-from seatrial.core.losses import TOLD_HOURS
-from seatrial.core.standing import Standing
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.gates import Verdict
+from seatrial.core.node.progress import Standing
+from seatrial.core.words import explain
 
 BAR: Final = 24
 NAMED_MAX: Final = 4

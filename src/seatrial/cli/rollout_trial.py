@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout_picture import HELD
-from seatrial.core import driver_manager, explain, prepulling, waves
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -37,14 +36,17 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.campaign import CampaignRecord, RolloutPhase, Via
+from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via
+from seatrial.core.movers import driver_manager, prepulling
+from seatrial.core.words import explain
 
 if TYPE_CHECKING:
     from seatrial.cli.rollout_source import Target
     from seatrial.cli.rollout_start import Around
-    from seatrial.core.campaign import Campaign
-    from seatrial.core.snapshot import NodeSeen, RolloutRecord
+    from seatrial.core.model.campaign import Campaign
+    from seatrial.core.model.snapshot import NodeSeen, RolloutRecord
     from seatrial.ports import Outcome, Sight
     from seatrial.run.loop import Report
     from seatrial.sim.outside import Outside
@@ -138,7 +140,7 @@ def _playable(node: NodeSeen) -> NodeSeen:
 
 
 def _outside(around: Around, target: Target) -> Outside:
-    from seatrial.core.campaign import SourceFacts
+    from seatrial.core.model.campaign import SourceFacts
     from seatrial.sim.outside import Outside
 
     campaign = around.intent.campaign

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from seatrial.cli.look import Look
     from seatrial.core.holds import Hold
-    from seatrial.core.policy import Limits
+    from seatrial.core.model.policy import Limits
 
 EXITS = (ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
 NAMED_MAX = 4
@@ -68,7 +68,7 @@ def show(found: Look, output: str) -> int:
 def as_data(found: Look) -> dict[str, Any]:
     """Everything `status` knows, for scripts."""
     from seatrial.cli import rollout_picture
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     nodes = found.sight.seen.nodes if found.sight else found.nodes
     data: dict[str, Any] = {
@@ -115,9 +115,9 @@ def as_data(found: Look) -> dict[str, Any]:
 
 
 def _state(found: Look) -> str:
-    from seatrial.core import letting_in
     from seatrial.core.actions import WriteRolloutRecord
     from seatrial.core.decide import state_of, summarise
+    from seatrial.core.movers import letting_in
 
     if found.sight is None or found.decision is None:
         return "none"
@@ -135,7 +135,8 @@ def _print_table(found: Look) -> None:
     from rich.table import Table
 
     from seatrial.cli import terminal
-    from seatrial.core import capacity, letting_in, losses
+    from seatrial.core.budget import capacity, losses
+    from seatrial.core.movers import letting_in
 
     console = terminal.console()
     operator = found.operator
@@ -194,7 +195,7 @@ def _print_without_rollout(found: Look, console: Console) -> None:
 
 
 def _print_holds(holds: tuple[Hold, ...], console: Console) -> None:
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     if not holds:
         console.print("Nobody waits.")

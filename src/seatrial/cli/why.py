@@ -13,7 +13,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.cli.look import Look
-    from seatrial.core.snapshot import NodeSeen
+    from seatrial.core.model.snapshot import NodeSeen
 
 
 EXITS: tuple[ExitCode, ...] = ()
@@ -54,7 +54,7 @@ def _rollout(args: argparse.Namespace) -> int:
 def describe_rollout(found: Look) -> list[str]:
     """Where a rollout stands, and the answer."""
     from seatrial.cli.rollout_picture import picture_of
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     if found.sight is None or found.decision is None:
         return ["Answer    the rollout cannot be read, so nothing is moved."]
@@ -81,7 +81,7 @@ def describe_rollout(found: Look) -> list[str]:
 
 def describe(found: Look, node: NodeSeen) -> list[str]:
     """The facts of a node, and the answer."""
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     facts, record = node.facts, node.record
     driver = (
@@ -117,7 +117,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
 
 def _turned_down(found: Look, node: NodeSeen) -> list[str]:
     """What the controller's last tries on this node were answered with."""
-    from seatrial.core import explain
+    from seatrial.core.words import explain
 
     rebuffs = found.sight.seen.rebuffs if found.sight else {}
     names = {node.name: "a write to the node"}

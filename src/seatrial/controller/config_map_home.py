@@ -22,8 +22,8 @@ from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite, Standing
 from seatrial.controller.matrix_text import MatrixPlace
 from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.campaign import PublishStep, SourceFacts
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import PublishStep, SourceFacts
+from seatrial.core.model.instants import Instant
 
 STEPS_ANNOTATION: Final = "seatrial.dev/steps"
 BEFORE_ANNOTATION: Final = "seatrial.dev/before-promotion"

@@ -26,9 +26,9 @@ from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite, Standing
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace
 from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.campaign import PublishStep, SourceFacts
-from seatrial.core.commit_messages import message_of, tag_message
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import PublishStep, SourceFacts
+from seatrial.core.model.instants import Instant
+from seatrial.core.words.commits import message_of, tag_message
 
 _STEPS: Final = frozenset(PublishStep)
 _MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from seatrial.core.actions import HomeAct, Publish, RevertCommits
-from seatrial.core.campaign import PUBLISHING, CampaignRecord, PublishStep, SourceFacts
 from seatrial.core.errors import SeatrialError
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import PUBLISHING, CampaignRecord, PublishStep, SourceFacts
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

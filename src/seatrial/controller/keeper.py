@@ -31,9 +31,9 @@ from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home, Standing
 from seatrial.core.actions import HomeAct
-from seatrial.core.campaign import NOWHERE, GitPlace, Places, SourceFacts
 from seatrial.core.errors import SeatrialError
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
+from seatrial.core.model.instants import Instant
 from seatrial.ports import Outcome, Result
 
 LOOK_SECONDS: Final = 30.0

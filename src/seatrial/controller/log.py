@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
-from seatrial.core import explain
 from seatrial.core.actions import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.words import explain
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 from seatrial.supervision import Ending

@@ -21,7 +21,8 @@ from seatrial.core import measures
 from seatrial.core.actions import Action
 from seatrial.core.holds import HoldCode
 from seatrial.core.measures import Figures, Meter
-from seatrial.core.snapshot import Instant, NodePhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodePhase
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 from seatrial.supervision import Ending

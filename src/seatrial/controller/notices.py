@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from seatrial import supervision
 from seatrial.adapters.http.webhook import Reply
 from seatrial.controller.log import Log
-from seatrial.core.announce import Announcement
-from seatrial.core.snapshot import RolloutRecord
+from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.words.announce import Announcement
 
 ACCEPTED = range(200, 300)
 

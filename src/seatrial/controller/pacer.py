@@ -17,9 +17,9 @@ from seatrial import supervision
 from seatrial.adapters.kube import errors, models, pacing
 from seatrial.adapters.kube.client import Client
 from seatrial.controller.log import Log
-from seatrial.core import pace
-from seatrial.core.campaign import Mode, RolloutPhase
-from seatrial.core.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.pace import waking as pace
 from seatrial.run.loop import Report
 
 LOOK_SECONDS: Final = 30.0

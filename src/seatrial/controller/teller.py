@@ -1,7 +1,7 @@
 """Brings together what an act was about, how it ended and who is to be told: Events on nodes and pods.
 
-What is told is core/announce.py's; how it is sent is adapters/kube/events.py's. It remembers, for acts under way, the
-node they were decided on, and whose pods were moved; a restart forgets both, and a courtesy is lost at most.
+What is told is core/words/announce.py's; how it is sent is adapters/kube/events.py's. It remembers, for acts under way,
+the node they were decided on, and whose pods were moved; a restart forgets both, and a courtesy is lost at most.
 
 Tests: tests/controller/test_teller.py
 """
@@ -14,7 +14,6 @@ from typing import Final
 from seatrial.adapters.kube import keys, models, records
 from seatrial.adapters.kube.events import EventRecorder, EventType, Subject
 from seatrial.controller import notices
-from seatrial.core import explain
 from seatrial.core.actions import (
     Action,
     EvictPods,
@@ -25,10 +24,19 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_left, announce_phase
-from seatrial.core.campaign import CampaignRecord
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.campaign import CampaignRecord
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.words import explain
+from seatrial.core.words.announce import (
+    PHASE_REASON,
+    About,
+    Announcement,
+    Tone,
+    announce,
+    announce_left,
+    announce_phase,
+)
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 

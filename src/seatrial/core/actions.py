@@ -38,10 +38,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from seatrial.core.campaign import PublishStep, Switch, Via
-from seatrial.core.gates import Gate
-from seatrial.core.policy import Policy
-from seatrial.core.snapshot import NodeRecord, Pod, RolloutRecord
+from seatrial.core.model.campaign import PublishStep, Switch, Via
+from seatrial.core.model.gates import Gate
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.snapshot import NodeRecord, Pod, RolloutRecord
 
 
 class Request(StrEnum):

@@ -18,32 +18,20 @@ from types import MappingProxyType
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import (
-    by_hand,
-    capacity,
-    closing,
-    driver_manager,
-    explain,
-    foreign,
-    leaving,
-    letting_in,
-    losses,
-    order,
-    units,
-    versions,
-)
+from seatrial.core import foreign
 from seatrial.core.actions import Action, WriteNodeRecord, WriteRolloutRecord
-from seatrial.core.campaign import ByHand, CampaignRecord, Mode, RolloutPhase
-from seatrial.core.capacity import Admitted, Budget
-from seatrial.core.course import ENDED, Course
+from seatrial.core.budget import capacity, losses, order, units
+from seatrial.core.budget.capacity import Admitted, Budget
+from seatrial.core.campaign import leaving
+from seatrial.core.campaign.course import Course
+from seatrial.core.campaign.step import step_rollout
+from seatrial.core.compat import versions
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.intent import Intent
-from seatrial.core.node import step_node, why_unclear
-from seatrial.core.phases import is_under_way
-from seatrial.core.rollout import step_rollout
-from seatrial.core.snapshot import (
+from seatrial.core.model.campaign import ENDED, ByHand, CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import (
     Admission,
-    Instant,
     NodePhase,
     NodeSeen,
     OperatorFacts,
@@ -52,8 +40,13 @@ from seatrial.core.snapshot import (
     Summary,
     Told,
 )
-from seatrial.core.standing import Standing, resource_of, wants
-from seatrial.core.steps import NOTHING, WISH, Orders, Step, has_returned, retry_at
+from seatrial.core.movers import driver_manager, letting_in
+from seatrial.core.node import closing, observed
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.progress import Standing, resource_of, wants
+from seatrial.core.node.step import step_node, why_unclear
+from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, has_returned, retry_at
+from seatrial.core.words import explain
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -573,7 +566,7 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, step: By
 def _phase_of(node: NodeSeen, is_delegated: bool, step: ByHand | None) -> NodePhase | None:
     """Where a node stands, by the word of whoever moves it."""
     if step is not None:
-        is_done = by_hand.standing_of(node.facts, step) is Standing.DONE
+        is_done = observed.standing_of(node.facts, step) is Standing.DONE
         return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
     if not is_delegated:
         return node.record.phase if node.record else None

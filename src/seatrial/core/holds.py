@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.instants import Instant
 
 
 class HoldCode(StrEnum):

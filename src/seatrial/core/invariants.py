@@ -38,7 +38,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from seatrial.core import baking, capacity, clearing, closing, course, leaving, letting_in, units, windows
 from seatrial.core.actions import (
     AskCheckpoint,
     CampaignAct,
@@ -58,17 +57,22 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     is_disruptive,
 )
-from seatrial.core.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase
+from seatrial.core.budget import capacity, units
+from seatrial.core.campaign import baking, course, leaving
 from seatrial.core.decide import ACTIONS_MAX, CONTRADICTED, Decision, goal_of, is_misled
-from seatrial.core.gates import Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Intent
-from seatrial.core.node import is_abandoned
-from seatrial.core.phases import TRANSITIONS, is_under_way
-from seatrial.core.readiness import why_unproven, why_unproven_as_it_runs
-from seatrial.core.snapshot import Admission, NodePhase, Snapshot
-from seatrial.core.standing import is_same, resource_of
-from seatrial.core.views import LATE_SECONDS
+from seatrial.core.model import windows
+from seatrial.core.model.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase
+from seatrial.core.model.gates import Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Admission, NodePhase, Snapshot
+from seatrial.core.movers import letting_in
+from seatrial.core.movers.view import LATE_SECONDS
+from seatrial.core.node import clearing, closing
+from seatrial.core.node.phases import TRANSITIONS, is_under_way
+from seatrial.core.node.progress import is_same, resource_of
+from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
+from seatrial.core.node.step import is_abandoned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

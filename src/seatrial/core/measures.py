@@ -18,13 +18,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from seatrial.core import capacity, letting_in
-from seatrial.core.campaign import Mode, RolloutPhase
+from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Limits, Policy
-from seatrial.core.snapshot import Instant, NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Limits, Policy
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
+from seatrial.core.movers import letting_in
 
 UNKNOWN: Final = "unknown"
 """The state of a node that has no record."""

@@ -37,9 +37,10 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     rollout_subject,
 )
-from seatrial.core.campaign import PublishStep, Via
-from seatrial.core.snapshot import Instant, NodeFacts, Pod, Rebuff, Snapshot
-from seatrial.core.standing import carrier_of
+from seatrial.core.model.campaign import PublishStep, Via
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodeFacts, Pod, Rebuff, Snapshot
+from seatrial.core.node.progress import carrier_of
 from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0

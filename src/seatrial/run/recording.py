@@ -13,7 +13,7 @@ from typing import Protocol
 
 from seatrial import passes
 from seatrial.core.decide import Decision
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.instants import Instant
 from seatrial.passes import Pass
 from seatrial.ports import Journal, Sight
 

@@ -19,13 +19,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core import order, waves
-from seatrial.core.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.gates import Verdict
+from seatrial.core.budget import order
+from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import NodePhase, NodeSeen, RolloutRecord
-from seatrial.core.standing import is_same, is_without_gpu
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.model.gates import Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord
+from seatrial.core.node.progress import is_same, is_without_gpu
 from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import Outside, Versions
 
@@ -54,7 +55,6 @@ RESTING: Final = frozenset(
 
 _FLEET: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
 _AT_WORK: Final = frozenset({*upgrade_controller.UNDER_WAY, upgrade_controller.FAILED})
-ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
 
 
 def is_at_rest(record: CampaignRecord | None, holds: Iterable[Hold], rollout: str) -> bool:

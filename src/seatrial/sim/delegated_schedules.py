@@ -17,16 +17,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from seatrial.core import letting_in, windows
 from seatrial.core.actions import Action, MarkNode
-from seatrial.core.campaign import Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Limits, Policy, PolicyWish, Share
-from seatrial.core.snapshot import Instant, NodePhase, NodeSeen
-from seatrial.core.standing import is_same
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model import windows
+from seatrial.core.model.campaign import ENDED, Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Limits, Policy, PolicyWish, Share
+from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.movers import letting_in
+from seatrial.core.node.progress import is_same
 from seatrial.ports import Outcome, Result
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller
@@ -38,7 +40,6 @@ from seatrial.sim.world import World
 
 NODE_COUNT: Final = 12
 HOUR: Final = 3600.0
-ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
 FAILED: Final = NodePhase.UPGRADE_FAILED.value
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeAlias, TypeVar, assert_never
 
-from seatrial.core import capacity, clearing, closing, invariants, letting_in
+from seatrial.core import invariants
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -32,6 +32,7 @@ from seatrial.core.actions import (
     MakePool,
     MarkBad,
     MarkNode,
+    NodeAct,
     OuterAct,
     PauseClients,
     PausePool,
@@ -49,26 +50,21 @@ from seatrial.core.actions import (
     WriteNodeRecord,
 )
 from seatrial.core.actions import WriteRolloutRecord as WriteLedger
-from seatrial.core.campaign import Via
+from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Intent
-from seatrial.core.phases import NOT_STARTED, is_under_way
-from seatrial.core.policy import Limits
-from seatrial.core.snapshot import (
-    Admission,
-    ApiInstant,
-    Freshness,
-    NodeFacts,
-    NodePhase,
-    NodeSeen,
-    RolloutRecord,
-    Snapshot,
-)
+from seatrial.core.model.campaign import Via
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Limits
+from seatrial.core.model.snapshot import Admission, Freshness, NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.movers import letting_in
+from seatrial.core.node import clearing, closing
+from seatrial.core.node.phases import NOT_STARTED, is_under_way
 from seatrial.sim import campaigning, reactions, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, MANAGED_NOTE, REACTIONS, Fate, NodeAct, Reaction, Refused, apply, mirrored
+from seatrial.sim.reactions import HEALTHY, MANAGED_NOTE, REACTIONS, Fate, Reaction, Refused, apply, mirrored
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]

@@ -32,7 +32,8 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.snapshot import DriverRevision, Freshness, Instant, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import DriverRevision, Freshness, NodeSeen, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim.behaviours import BEHAVIOURS, Kind, named

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.driver_manager import DRAIN, EVICTION
+from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 
 SHIPPED: Final[Mapping[str, str]] = {EVICTION: "true", DRAIN: "false"}
 """What the GPU Operator's driver DaemonSets say where nobody said otherwise."""

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
-from seatrial.core import driver_manager
 from seatrial.core.actions import (
     MakePool,
     MarkBad,
@@ -30,11 +29,11 @@ from seatrial.core.actions import (
     SetAutoUpgrade,
     StartProbe,
 )
-from seatrial.core.campaign import PublishStep, SourceFacts, Switch, Via
-from seatrial.core.gates import Measurement, Verdict
-from seatrial.core.owners import DriverClaim
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.snapshot import (
+from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
+from seatrial.core.model.gates import Measurement, Verdict
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.snapshot import (
     Carrier,
     DriverRevision,
     MachinePool,
@@ -45,7 +44,8 @@ from seatrial.core.snapshot import (
     Pool,
     Snapshot,
 )
-from seatrial.core.standing import carried, carrier_of, resource_of
+from seatrial.core.movers import driver_manager
+from seatrial.core.node.progress import carried, carrier_of, resource_of
 from seatrial.sim.reactions import Refused, touched
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]

@@ -31,15 +31,14 @@ from seatrial.core.actions import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.consumers import GpuUse
-from seatrial.core.losses import COUNT_LABEL, GPU
-from seatrial.core.node import RESTARTS_MAX
-from seatrial.core.snapshot import (
-    ApiInstant,
+from seatrial.core.budget.losses import COUNT_LABEL, GPU
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import (
     DraPlugin,
     DriverPod,
     DriverRevision,
-    GpuOffer,
     Keeper,
     Loaded,
     Maintenance,
@@ -48,8 +47,9 @@ from seatrial.core.snapshot import (
     Pod,
     ValidatorPod,
 )
-from seatrial.core.steps import PAUSED
-from seatrial.core.troubles import Symptom
+from seatrial.core.model.troubles import Symptom
+from seatrial.core.node.step import RESTARTS_MAX
+from seatrial.core.node.writing import PAUSED
 from seatrial.sim import neighbours
 from seatrial.sim.neighbours import Deed, Start
 

@@ -15,7 +15,7 @@ from typing import Final
 from seatrial import passes
 from seatrial.core.decide import decide
 from seatrial.core.errors import CoreBug, SeatrialError
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.instants import Instant
 from seatrial.passes import Entry, Pass
 
 SENTENCES_MAX: Final = 20

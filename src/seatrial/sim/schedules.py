@@ -21,18 +21,20 @@ from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from seatrial.core import actions as acts
-from seatrial.core import clearing, closing, driver_manager
 from seatrial.core.actions import Action, Cordon, NodeAct, RequestMaintenance, WriteNodeRecord
-from seatrial.core.consumers import GpuUse
+from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
-from seatrial.core.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
 from seatrial.core.invariants import Breach
-from seatrial.core.phases import is_under_way
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import Admission, DriverRevision, Instant, Keeper, NodePhase, NodeSeen, Pod
-from seatrial.core.versions import DriverVersion
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import Admission, DriverRevision, Keeper, NodePhase, NodeSeen, Pod
+from seatrial.core.movers import driver_manager
+from seatrial.core.node import clearing, closing
+from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result
 from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, named
 from seatrial.sim.explore import told, why_exposed, why_overspent

@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.node import RESTARTS_MAX
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.snapshot import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.sim.outside import Outside
 from seatrial.sim.reactions import touched
 

@@ -26,9 +26,10 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.gates import Measurement
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import DriverRevision, Instant, NodeSeen, Pod, RolloutRecord, Snapshot
+from seatrial.core.model.gates import Measurement
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import DriverRevision, NodeSeen, Pod, RolloutRecord, Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from seatrial.adapters.files import yaml_tree
-from seatrial.core.matrix import ALIASES, Component, Role
+from seatrial.core.compat.matrix import ALIASES, Component, Role
 
 VERSIONS: Mapping[Component, tuple[str, ...]] = {
     Component.OPENSHIFT: ("4.16.23", "4.17.5", "4.18.0-rc.1"),

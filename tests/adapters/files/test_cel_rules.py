@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.files.cel_rules import UserRules, load_rules
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Entry, Hardware, Role, Span, Stack
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Entry, Hardware, Role, Span, Stack
 
 ON = date(2026, 3, 1)
 STACK = {"gpu_operator": "v24.10.1", "gpu_driver": "560.35.03", "kernel": "6.x TBD", "mofed": "24.10-0.7.0.0"}

@@ -13,7 +13,7 @@ from seatrial.adapters.files import yaml_tree
 from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
 from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.core import foreign
-from seatrial.core.matrix import Component, Matrix, Role, component_of
+from seatrial.core.compat.matrix import Component, Matrix, Role, component_of
 from tests.adapters.files.layouts import VERSIONS, Layout, layouts
 
 MATRICES = Path(__file__).parents[2] / "data" / "matrices"

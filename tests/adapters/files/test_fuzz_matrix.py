@@ -19,8 +19,8 @@ from seatrial.adapters.files import matrix_file
 from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
 from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.adapters.files.yaml_tree import BREAK
-from seatrial.core.findings import Verdict
-from seatrial.core.matrix import Component, Role
+from seatrial.core.compat.findings import Verdict
+from seatrial.core.compat.matrix import Component, Role
 from tests.adapters.files.layouts import Layout, layouts
 
 SECONDS = float(os.environ.get("SEATRIAL_FUZZ_SECONDS", "2"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.files.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
-from seatrial.core.matrix import Span
-from seatrial.core.versions import Line, OperatorVersion
+from seatrial.core.compat.matrix import Span
+from seatrial.core.compat.versions import Line, OperatorVersion
 
 GOOD = """\
 gpu_operator:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from seatrial.adapters.files.matrix_yaml import FINDINGS_MAX, Reading, read_matrix
-from seatrial.core.findings import Verdict
-from seatrial.core.matrix import Accept, Component, Hardware, Matrix, Role, Span
+from seatrial.core.compat.findings import Verdict
+from seatrial.core.compat.matrix import Accept, Component, Hardware, Matrix, Role, Span
 from tests.adapters.files.layouts import Layout, layouts
 
 MATRICES = Path(__file__).parents[2] / "data" / "matrices"

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seatrial.adapters.git.repository import Author, Remote, Repository
+from seatrial.adapters.git.clone import Remote
+from seatrial.adapters.git.repository import Author, Repository
 
 ROBOT = Author(name="seatrial", email="seatrial@example.com")
 MATRIX = "production: 570.86.15  # known good\ncanary: 580.65.06\nrollback: 565.57.01\n"

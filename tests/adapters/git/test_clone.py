@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import GitUnavailable, SetupInvalid
-from seatrial.adapters.git.repository import Remote, Repository
+from seatrial.adapters.git.repository import Repository
 from tests.adapters.git.remotes import MATRIX, ROBOT, Bare, git
 from tests.adapters.git.test_repository import promote
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.git import credentials
+from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import GitError, GitRefused, SetupInvalid
-from seatrial.adapters.git.repository import Remote, Repository
+from seatrial.adapters.git.repository import Repository
 from tests.adapters.git.remotes import ROBOT, Bare
 
 

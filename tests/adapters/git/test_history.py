@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.git.history import GitUnavailable, text_at
+from seatrial.adapters.git.errors import GitUnavailable
+from seatrial.adapters.git.history import text_at
 
 
 def git(folder: Path, *arguments: str) -> None:

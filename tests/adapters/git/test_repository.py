@@ -7,15 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.git.errors import (
-    FileUnusable,
-    GitRefused,
-    GitUnavailable,
-    NothingToChange,
-    SetupInvalid,
-    Stale,
-)
-from seatrial.adapters.git.repository import Edit, Look, NewTag, OurCommit, OurTag, Remote, Repository
+from seatrial.adapters.git.clone import Remote
+from seatrial.adapters.git.errors import FileUnusable, GitRefused, GitUnavailable, NothingToChange, SetupInvalid, Stale
+from seatrial.adapters.git.repository import Edit, Look, NewTag, OurCommit, OurTag, Repository
 from tests.adapters.git.remotes import MATRIX, ROBOT, Bare, git
 
 

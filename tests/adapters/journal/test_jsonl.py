@@ -9,8 +9,9 @@ import pytest
 
 from seatrial import __version__
 from seatrial.adapters.journal import jsonl, lines, reading
-from seatrial.adapters.journal.jsonl import JournalUnusable, JsonlJournal, first_broken_line
+from seatrial.adapters.journal.jsonl import JournalUnusable, JsonlJournal
 from seatrial.adapters.journal.lines import GENESIS
+from seatrial.adapters.journal.reading import first_broken_line
 
 
 @pytest.fixture

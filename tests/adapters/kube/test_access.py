@@ -11,9 +11,9 @@ import pytest
 from seatrial.adapters.kube import access
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube.client import Client
-from seatrial.core.campaign import Campaign, Mode, Via
-from seatrial.core.gates import Gate
-from seatrial.core.snapshot import Carrier, OperatorFacts
+from seatrial.core.model.campaign import Campaign, Mode, Via
+from seatrial.core.model.gates import Gate
+from seatrial.core.model.snapshot import Carrier, OperatorFacts
 from seatrial.testbed import controller_process
 from seatrial.testbed.control_plane import ControlPlane
 from tests.adapters.kube import standin

@@ -28,9 +28,9 @@ from seatrial.core.actions import (
     WriteNodeRecord,
 )
 from seatrial.core.actions import WriteRolloutRecord as WriteLedger
-from seatrial.core.policy import Drain, Eviction, JobWait, Policy
-from seatrial.core.selectors import Selector, drain_selector
-from seatrial.core.snapshot import Admission, NodePhase, NodeRecord, Pod, RolloutRecord, Summary
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
+from seatrial.core.model.selectors import Selector, drain_selector
+from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, Pod, RolloutRecord, Summary
 from seatrial.ports import Outcome, Result
 from tests.adapters.kube import objects, standin
 

@@ -15,7 +15,6 @@ from seatrial.adapters.kube import errors, keys, models, operator_items, probes
 from seatrial.adapters.kube.campaign_models import Job
 from seatrial.adapters.kube.client import Client, PatchKind
 from seatrial.adapters.kube.execute import KubeExecutor, Outer, Outside
-from seatrial.core import driver_manager, prepulling
 from seatrial.core.actions import (
     Action,
     MakePool,
@@ -29,8 +28,9 @@ from seatrial.core.actions import (
     SetAutoUpgrade,
     StartProbe,
 )
-from seatrial.core.campaign import PublishStep, Switch, Via
-from seatrial.core.gates import Gate, Measurement, Verdict
+from seatrial.core.model.campaign import PublishStep, Switch, Via
+from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.movers import driver_manager, prepulling
 from seatrial.ports import Outcome, Result
 from seatrial.testbed import control_plane, controller_process, machine_pools, operator_drivers
 from seatrial.testbed import errors as testbed_errors

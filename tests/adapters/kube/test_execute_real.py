@@ -21,9 +21,10 @@ from seatrial.core.actions import (
     RequestMaintenance,
     WriteNodeRecord,
 )
-from seatrial.core.policy import JobWait, Policy
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import GpuOffer, NodePhase, NodeRecord, Pod
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import JobWait, Policy
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import NodePhase, NodeRecord, Pod
 from seatrial.ports import Outcome, Result
 from seatrial.testbed import maintenance
 from seatrial.testbed.control_plane import ControlPlane

@@ -20,15 +20,16 @@ from aiohttp import web
 
 from seatrial.adapters.kube import access, errors, items, keys, models, pools, probes, project
 from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.observe import KubeObserver, RolloutUnclear
+from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.rollout_items import RolloutUnclear
 from seatrial.core.actions import MakePool, StartProbe
-from seatrial.core.campaign import SourceFacts
-from seatrial.core.consumers import GpuUse
 from seatrial.core.decide import decide, why_blind
-from seatrial.core.gates import Gate, Measurement, Verdict
 from seatrial.core.holds import HoldCode
-from seatrial.core.owners import OWNER_LABEL
-from seatrial.core.snapshot import DriverRevision, MachinePool, Mode, NodeFacts, NodePhase, RecordFault, Snapshot
+from seatrial.core.model.campaign import Mode, SourceFacts
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.owners import OWNER_LABEL
+from seatrial.core.model.snapshot import DriverRevision, MachinePool, NodeFacts, NodePhase, RecordFault, Snapshot
 from tests import builders
 from tests.adapters.kube import objects, standin
 from tests.builders import NOW, an_intent

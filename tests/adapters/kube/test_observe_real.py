@@ -11,9 +11,9 @@ import pytest
 from seatrial.adapters.kube import client as clients
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube.observe import KubeObserver
-from seatrial.core.consumers import GpuUse
-from seatrial.core.snapshot import Keeper, NodeFacts
-from seatrial.core.troubles import Symptom
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.snapshot import Keeper, NodeFacts
+from seatrial.core.model.troubles import Symptom
 from seatrial.testbed import consumers, control_plane, controller_process, maintenance
 from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
 

@@ -12,8 +12,8 @@ import pytest
 from seatrial.adapters.kube import config as configs
 from seatrial.adapters.kube import errors, keys, models, pacing
 from seatrial.adapters.kube.client import Client
-from seatrial.core.pace import Lower, Raise, Reset
-from seatrial.core.pace_ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
+from seatrial.core.pace.waking import Lower, Raise, Reset
+from seatrial.core.pace.ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
 from seatrial.testbed.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster

@@ -10,7 +10,7 @@ import msgspec
 from seatrial.adapters.kube import keys, pools
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.core.actions import MakePool, PausePool
-from seatrial.core.snapshot import MachinePool
+from seatrial.core.model.snapshot import MachinePool
 
 
 def seen(body: dict[str, Any], rollout: str = "spring") -> MachinePool:

@@ -12,7 +12,7 @@ import pytest
 from seatrial.adapters.kube import keys, models, probes
 from seatrial.adapters.kube.campaign_models import Job
 from seatrial.core.actions import StartProbe
-from seatrial.core.gates import Gate, Measurement, Verdict
+from seatrial.core.model.gates import Gate, Measurement, Verdict
 
 UID = "uid-spring"
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=2, attempt=1)

@@ -12,15 +12,15 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube import items, keys, models, operator_items, pod_items, project
-from seatrial.core.consumers import Claim, GpuUse
-from seatrial.core.owners import OWNER_LABEL, DriverClaim
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.snapshot import (
+from seatrial.core.model.consumers import Claim, GpuUse
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.snapshot import (
     Carrier,
     DraPlugin,
     DriverPod,
     DriverRevision,
-    GpuOffer,
     Keeper,
     Loaded,
     Maintenance,
@@ -30,7 +30,7 @@ from seatrial.core.snapshot import (
     Pool,
     ValidatorPod,
 )
-from seatrial.core.troubles import Symptom, Trouble, diagnose
+from seatrial.core.model.troubles import Symptom, Trouble, diagnose
 from tests.adapters.kube import objects
 
 AT = 1767323045.0

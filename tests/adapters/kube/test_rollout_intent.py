@@ -10,16 +10,28 @@ import pytest
 
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.rollout_intent import publish_place, read_intent
-from seatrial.core import windows
-from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, GitPlace, Growth, Mode, Places, Point, Via, Waves
-from seatrial.core.gates import Gate
-from seatrial.core.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
-from seatrial.core.matrix import Component
-from seatrial.core.owners import DriverClaim
-from seatrial.core.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
-from seatrial.core.selectors import Selector, drain_selector
-from seatrial.core.snapshot import OperatorFacts, Pool
-from seatrial.core.versions import DriverVersion
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import DriverVersion
+from seatrial.core.model import windows
+from seatrial.core.model.campaign import (
+    Bake,
+    ByHand,
+    Campaign,
+    Canary,
+    GitPlace,
+    Growth,
+    Mode,
+    Places,
+    Point,
+    Via,
+    Waves,
+)
+from seatrial.core.model.gates import Gate
+from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
+from seatrial.core.model.selectors import Selector, drain_selector
+from seatrial.core.model.snapshot import OperatorFacts, Pool
 
 NO_OPERATOR = OperatorFacts()
 NOW = datetime(2026, 3, 27, 15, 30, tzinfo=UTC).timestamp()

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from seatrial.adapters.kube import models, rollout_records
 from seatrial.adapters.kube.records import text_of
 from seatrial.core import foreign
-from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
-from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, GpuOffer, Rebuff, RolloutRecord, Summary, Told
+from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
 LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"

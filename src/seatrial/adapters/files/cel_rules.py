@@ -37,10 +37,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.adapters.files.knowledge import FactsFileInvalid, load_user_data, spot_of
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Component, Entry, Span, Value, component_of
-from seatrial.core.rules import RULES
-from seatrial.core.versions import LinedVersion, Version
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Component, Entry, Span, Value, component_of
+from seatrial.core.compat.rules import RULES
+from seatrial.core.compat.versions import LinedVersion, Version
 
 if TYPE_CHECKING:
     from cel import Program

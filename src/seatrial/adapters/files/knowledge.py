@@ -1,7 +1,7 @@
 """The knowledge base from files: the package's own (JSON, a few milliseconds), and what users lay over it (YAML).
 
-What a fact must look like is core/facts/reading.py; here is only where facts come from and, for a user's file that is
-wrong, which line to look at.
+What a fact must look like is core/compat/facts/reading.py; here is only where facts come from and, for a user's file
+that is wrong, which line to look at.
 
 Tests: tests/adapters/files/test_knowledge.py
 """
@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from seatrial.core import facts
+from seatrial.core.compat import facts
+from seatrial.core.compat.facts import Facts
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Span
 from seatrial.core.errors import SeatrialError
-from seatrial.core.facts import Facts
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Span
 
 OWN = Path(__file__).parents[2] / "knowledge" / "facts.json"
 RULE = "facts"

@@ -1,6 +1,6 @@
 """A text edited to mean another matrix, touching only the characters it must: comments, quotes, order, line ends stay.
 
-    text ── read ──▶ Matrix ── move (core/moves.py) ──▶ Matrix as it should be
+    text ── read ──▶ Matrix ── move (core/compat/moves.py) ──▶ Matrix as it should be
       └── splice, character by character ──▶ new text ── read ──▶ the same Matrix, or nothing is changed at all
 
 No text is ever written anew from values. What cannot be done by splicing is refused with a reason: a file rewritten in
@@ -21,10 +21,11 @@ from typing import Final
 from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_yaml import Located, locate, read_matrix
-from seatrial.core import foreign, moves
+from seatrial.core import foreign
+from seatrial.core.compat import moves
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Component, Entry, Matrix, Role, Span, component_of, role_of
 from seatrial.core.errors import SeatrialError
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Component, Entry, Matrix, Role, Span, component_of, role_of
 
 AMBIGUOUS: Final = frozenset({"duplicate-key"})
 """Findings with which nobody can say which of two lines an edit should change."""

@@ -16,9 +16,9 @@ from typing import Final
 
 from seatrial.adapters.files import matrix_keys
 from seatrial.adapters.files.matrix_yaml import LENGTH_MAX, Reading, read_matrix
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Span
 from seatrial.core.errors import SeatrialError
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import Span
 
 FILE_NAMES: Final = (matrix_keys.FILE_NAME, "gpu-version-matrix.yml")
 

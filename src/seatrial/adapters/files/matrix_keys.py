@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from seatrial.core.matrix import ALIASES, ROLE_KEYS, Component
+from seatrial.core.compat.matrix import ALIASES, ROLE_KEYS, Component
 
 FILE_NAME: Final = "gpu-version-matrix.yaml"
 COVER_KEY: Final = "versions"

@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Any, Final
 
 from seatrial.adapters.files import matrix_keys as keys
-from seatrial.core import versions
-from seatrial.core.matrix import ALIASES, ROLE_KEYS, SCHEMES, Component, Role, role_of
+from seatrial.core.compat import versions
+from seatrial.core.compat.matrix import ALIASES, ROLE_KEYS, SCHEMES, Component, Role, role_of
 
 FILE_NAME: Final = "matrix.schema.json"
 

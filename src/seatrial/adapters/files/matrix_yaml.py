@@ -17,9 +17,10 @@ from typing import Final
 
 from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
-from seatrial.core import coherence, foreign, versions
-from seatrial.core.findings import Finding, Verdict
-from seatrial.core.matrix import (
+from seatrial.core import foreign
+from seatrial.core.compat import coherence, versions
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import (
     SCHEMES,
     Accept,
     Component,

@@ -21,7 +21,7 @@ from typing import Final
 
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.core.findings import Finding, Verdict
+from seatrial.core.compat.findings import Finding, Verdict
 
 VALUES: Final = "values"
 PATHS: Final = {

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from seatrial import __version__, codec
 from seatrial.core.errors import SeatrialError
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import Instant, Snapshot
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Snapshot
 
 KIND: Final = "snapshot"
 _AGAIN: Final = "Write it with `seatrial snapshot > FILE`."

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import yaml
 
-from seatrial.core.matrix import Span
+from seatrial.core.compat.matrix import Span
 
 DEPTH_MAX: Final = 16
 """A matrix needs seven levels. The C parser's time grows with the square of the depth: 100,000 brackets take 40 s."""

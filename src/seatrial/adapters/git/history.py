@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from seatrial.adapters.git.errors import GitUnavailable as GitUnavailable
+from seatrial.adapters.git.errors import GitUnavailable
 from seatrial.adapters.git.process import Done, run
 
 TIMEOUT_SECONDS = 20

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from seatrial.adapters.git import answers, messages, proposals, trees
-from seatrial.adapters.git.clone import REMOTE_SECONDS, Clone
-from seatrial.adapters.git.clone import Remote as Remote
+from seatrial.adapters.git.clone import REMOTE_SECONDS, Clone, Remote
 from seatrial.adapters.git.errors import (
     FileUnusable,
     GitRefused,
@@ -31,9 +30,9 @@ from seatrial.adapters.git.errors import (
     SetupInvalid,
     Stale,
 )
-from seatrial.adapters.git.proposals import Proposal as Proposal
+from seatrial.adapters.git.proposals import Proposal
 from seatrial.core import foreign
-from seatrial.core.instants import Instant
+from seatrial.core.model.instants import Instant
 
 Edit: TypeAlias = Callable[[str | None], str]
 """The file's text at the remote's head in, its new text out; None where the file is to be made."""

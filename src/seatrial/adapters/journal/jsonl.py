@@ -22,7 +22,7 @@ from seatrial import __version__
 from seatrial.adapters.journal import lines
 from seatrial.adapters.journal.reading import first_broken_line
 from seatrial.core.errors import SeatrialError
-from seatrial.core.snapshot import Instant
+from seatrial.core.model.instants import Instant
 
 __all__ = ["JournalUnusable", "JsonlJournal", "NoJournal", "first_broken_line"]
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 from seatrial.adapters.kube import errors, keys, publishing
 from seatrial.adapters.kube.campaign_models import AccessReview
 from seatrial.adapters.kube.client import Client
-from seatrial.core.campaign import Campaign, Mode, Via
-from seatrial.core.intent import Intent
-from seatrial.core.snapshot import OperatorFacts, Snapshot
+from seatrial.core.model.campaign import Campaign, Mode, Via
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import OperatorFacts, Snapshot
 
 SOURCE: Final = "selfsubjectaccessreviews"
 AGAIN_SECONDS: Final = 600.0

@@ -1,6 +1,6 @@
 """Takes nodes up that somebody left half-way: reads what only an adoption looks at, and writes what was announced.
 
-    nodes, and who wrote which of their fields ─▶ Traces ─▶ core/adopt.py ─▶ one PATCH per node
+    nodes, and who wrote which of their fields ─▶ Traces ─▶ core/adoption/node.py ─▶ one PATCH per node
                                                                              one GPURollout
                                                                              the version, where that is asked for
 
@@ -25,9 +25,9 @@ from seatrial.adapters.kube.client import Client, PatchKind
 from seatrial.adapters.kube.observe import KubeObserver
 from seatrial.core import foreign
 from seatrial.core.actions import WriteNodeRecord
-from seatrial.core.adopt import Adoption, Trace, Traces, Write
+from seatrial.core.adoption.node import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
-from seatrial.core.snapshot import NodeSeen
+from seatrial.core.model.snapshot import NodeSeen
 
 TRIES: Final = 5
 """How often a node that keeps changing is looked at before we give up on it."""

@@ -28,7 +28,6 @@ from seatrial.adapters.kube import (
 )
 from seatrial.adapters.kube.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.client import Client, PatchKind, api_path
-from seatrial.core import driver_manager
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -52,8 +51,9 @@ from seatrial.core.actions import (
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.campaign import Via
-from seatrial.core.snapshot import Pod
+from seatrial.core.model.campaign import Via
+from seatrial.core.model.snapshot import Pod
+from seatrial.core.movers import driver_manager
 from seatrial.ports import Outcome, Result
 
 IN_FLIGHT_MAX: Final = 50

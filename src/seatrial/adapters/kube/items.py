@@ -16,21 +16,14 @@ from typing import Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.records import instant_of
-from seatrial.core import consumers, foreign
-from seatrial.core.matrix import Component
-from seatrial.core.snapshot import (
-    ApiInstant,
-    DraPlugin,
-    DriverPod,
-    DriverRevision,
-    GpuOffer,
-    Loaded,
-    Maintenance,
-    Pod,
-    ValidatorPod,
-)
-from seatrial.core.troubles import Symptom
-from seatrial.core.versions import driver_version_of_image
+from seatrial.core import foreign
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import driver_version_of_image
+from seatrial.core.model import consumers
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import DraPlugin, DriverPod, DriverRevision, Loaded, Maintenance, Pod, ValidatorPod
+from seatrial.core.model.troubles import Symptom
 
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
 PRESSURES: Final = frozenset({"DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from seatrial.core.actions import ReleaseMaintenance, RequestMaintenance
-from seatrial.core.policy import Policy
+from seatrial.core.model.policy import Policy
 
 API_VERSION: Final = "maintenance.nvidia.com/v1alpha1"
 REQUESTORS: Final = "/spec/additionalRequestors"

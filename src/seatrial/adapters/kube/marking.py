@@ -11,7 +11,7 @@ from typing import Any
 
 from seatrial.adapters.kube import keys
 from seatrial.core.actions import MarkNode
-from seatrial.core.snapshot import NodePhase
+from seatrial.core.model.snapshot import NodePhase
 
 
 def mark_patch(action: MarkNode) -> dict[str, Any]:

@@ -46,17 +46,18 @@ from seatrial.adapters.kube.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.client import Client, EventKind, Listing, Object, WatchEvent
 from seatrial.adapters.kube.rollout_items import RolloutUnclear, RolloutUnreadable
 from seatrial.adapters.kube.store import Store, by_name
-from seatrial.core import choosing, owners
-from seatrial.core.campaign import RolloutPhase, SourceFacts
-from seatrial.core.consumers import Claim
+from seatrial.core.campaign import choosing
 from seatrial.core.errors import SeatrialError
-from seatrial.core.gates import Measurement
-from seatrial.core.intent import Intent, is_member
-from seatrial.core.snapshot import (
+from seatrial.core.model import owners
+from seatrial.core.model.campaign import RolloutPhase, SourceFacts
+from seatrial.core.model.consumers import Claim
+from seatrial.core.model.gates import Measurement
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent, is_member
+from seatrial.core.model.snapshot import (
     DriverPod,
     DriverRevision,
     Freshness,
-    Instant,
     NodeSeen,
     OperatorFacts,
     RolloutRecord,

@@ -10,10 +10,12 @@ from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.client import FIELD_MANAGER
-from seatrial.core import driver_manager, foreign, owners
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.publishing import GITOPS
-from seatrial.core.snapshot import Carrier, OperatorFacts, Pool
+from seatrial.core import foreign
+from seatrial.core.model import owners
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.snapshot import Carrier, OperatorFacts, Pool
+from seatrial.core.movers import driver_manager
+from seatrial.core.movers.publishing import GITOPS
 
 POLICY_VERSION: Final = ("spec", "driver", "version")
 DRIVER_VERSION: Final = ("spec", "version")

@@ -19,11 +19,12 @@ from typing import Any, Final, Self
 from seatrial.adapters.kube import errors, keys, models
 from seatrial.adapters.kube.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.observe import KubeObserver
-from seatrial.core import pace, pace_ways
+from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
-from seatrial.core.pace import Act, Lower, Memory, Pacing, Raise, Reset, Seen
-from seatrial.core.snapshot import NodePhase
-from seatrial.core.versions import OperatorVersion
+from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.pace import waking as pace
+from seatrial.core.pace import ways as pace_ways
+from seatrial.core.pace.waking import Act, Lower, Memory, Pacing, Raise, Reset, Seen
 
 LOOK_EVERY_SECONDS: Final = 0.05
 """Changes come in swarms, and a look at many nodes costs; together with them is soon enough."""

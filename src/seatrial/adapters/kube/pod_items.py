@@ -23,9 +23,11 @@ from seatrial.adapters.kube.items import (
     meta_of,
 )
 from seatrial.adapters.kube.records import instant_of
-from seatrial.core import consumers, foreign
-from seatrial.core.snapshot import ApiInstant, DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
-from seatrial.core.troubles import Symptom
+from seatrial.core import foreign
+from seatrial.core.model import consumers
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.snapshot import DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
+from seatrial.core.model.troubles import Symptom
 
 DRA_CONTAINERS: Final = frozenset({"gpus", "compute-domains"})
 UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})

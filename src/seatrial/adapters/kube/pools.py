@@ -15,7 +15,8 @@ from seatrial.adapters.kube.items import Meta, meta_of
 from seatrial.adapters.kube.records import instant_of
 from seatrial.core import foreign
 from seatrial.core.actions import MakePool, PausePool
-from seatrial.core.snapshot import ApiInstant, MachinePool
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.snapshot import MachinePool
 
 ROLE_KEY: Final = "machineconfiguration.openshift.io/role"
 

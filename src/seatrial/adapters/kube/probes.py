@@ -28,7 +28,7 @@ from seatrial.adapters.kube.campaign_models import Job
 from seatrial.adapters.kube.items import Meta, controller_of, meta_of
 from seatrial.core import foreign
 from seatrial.core.actions import StartProbe
-from seatrial.core.gates import Measurement, Verdict
+from seatrial.core.model.gates import Measurement, Verdict
 
 CONTAINER: Final = "probe"
 GPU_RESOURCE: Final = "nvidia.com/gpu"

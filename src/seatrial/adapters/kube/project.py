@@ -20,8 +20,8 @@ from seatrial.adapters.kube.items import (
     WarningItem,
     loaded_of,
 )
-from seatrial.core import consumers, owners
-from seatrial.core.snapshot import (
+from seatrial.core.model import consumers, owners
+from seatrial.core.model.snapshot import (
     DraPlugin,
     DriverPod,
     DriverRevision,
@@ -31,7 +31,7 @@ from seatrial.core.snapshot import (
     Pod,
     ValidatorPod,
 )
-from seatrial.core.steps import PAUSED
+from seatrial.core.node.writing import PAUSED
 
 WARNINGS_MAX: Final = 5
 """So many events of one pod are symptoms; more say no more."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seatrial.adapters.kube import keys, models
-from seatrial.core.campaign import Switch
+from seatrial.core.model.campaign import Switch
 
 POLICY_KIND: Final = "ClusterPolicy"
 DRIVER_KIND: Final = "NVIDIADriver"

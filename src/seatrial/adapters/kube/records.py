@@ -20,15 +20,9 @@ import msgspec
 from seatrial.adapters.kube import keys, models
 from seatrial.core import foreign
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
-from seatrial.core.snapshot import (
-    GpuOffer,
-    Instant,
-    NodeFacts,
-    NodePhase,
-    NodeRecord,
-    NodeSeen,
-    RecordFault,
-)
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 
 SCHEMA: Final = 2
 READ_SCHEMAS: Final = (1, 2)

@@ -20,17 +20,32 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from seatrial.adapters.kube import models
 from seatrial.adapters.kube.operator_items import wish_of
-from seatrial.core import by_hand, foreign, windows
-from seatrial.core import intent as intents
-from seatrial.core.campaign import Bake, ByHand, Campaign, Canary, GitPlace, Growth, Mode, Places, Point, Via, Waves
-from seatrial.core.gates import Gate
-from seatrial.core.intent import Intent
-from seatrial.core.matrix import SCHEMES, Component
-from seatrial.core.policy import PolicyWish, Share
-from seatrial.core.selectors import Selector
-from seatrial.core.snapshot import Instant, OperatorFacts
-from seatrial.core.versions import DriverVersion, VersionInvalid
-from seatrial.core.versions import parse as parse_version
+from seatrial.core import foreign
+from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.compat.versions import DriverVersion, VersionInvalid
+from seatrial.core.compat.versions import parse as parse_version
+from seatrial.core.model import intent as intents
+from seatrial.core.model import windows
+from seatrial.core.model.campaign import (
+    Bake,
+    ByHand,
+    Campaign,
+    Canary,
+    GitPlace,
+    Growth,
+    Mode,
+    Places,
+    Point,
+    Via,
+    Waves,
+)
+from seatrial.core.model.gates import Gate
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.node import observed
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -183,7 +198,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
 
 def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHand:
     component = _one_of(Component, said.component, "spec.byHand.component")
-    if component in by_hand.OURS:
+    if component in observed.OURS:
         raise ValueError(
             f"spec.byHand.component: {component.value} is what a rollout moves itself; leave byHand out, and name the "
             "version in spec.target.driver."

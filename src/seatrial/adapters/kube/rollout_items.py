@@ -13,9 +13,8 @@ from typing import Final
 import msgspec
 
 from seatrial.adapters.kube import models
-from seatrial.core.campaign import RolloutPhase
-from seatrial.core.course import ENDED
 from seatrial.core.errors import SeatrialError
+from seatrial.core.model.campaign import ENDED, RolloutPhase
 
 NOT_UNDER_WAY: Final = frozenset({"", RolloutPhase.PROPOSED.value, *(phase.value for phase in ENDED)})
 

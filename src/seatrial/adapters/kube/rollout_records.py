@@ -20,11 +20,13 @@ import msgspec
 from seatrial.adapters.kube import keys, models
 from seatrial.adapters.kube.records import instant_of, offer_of, read_offer, text_of
 from seatrial.adapters.kube.rollout_intent import URL_MAX
-from seatrial.core import conditions, foreign
+from seatrial.core import foreign
 from seatrial.core.actions import GuardRollout, Keeping
-from seatrial.core.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
-from seatrial.core.gates import GateResult, Verdict
-from seatrial.core.snapshot import Admission, Instant, Rebuff, RolloutRecord, Summary, Told
+from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told
+from seatrial.core.words import conditions
 
 EnumT = TypeVar("EnumT", bound=Enum)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.core.explain import span
+from seatrial.core.words.explain import span
 from seatrial.sim.forecast.sweep import Result, Setting
 
 NOT_INCLUDED: Final = (

@@ -4,8 +4,8 @@
     run = forecast(model, seed=7)                        # one future, repeated by its seed
 
 Each node goes its own way (paths.py); all that nodes share is the budget, so the fleet is a queue in front of it. The
-rule is that of core/capacity.py in counts instead of names: it is looked at only when somebody ends or asks, which is
-what makes 10,000 nodes a matter of a second. tests/sim/test_forecast_same.py compares whole runs with those of
+rule is that of core/budget/capacity.py in counts instead of names: it is looked at only when somebody ends or asks,
+which is what makes 10,000 nodes a matter of a second. tests/sim/test_forecast_same.py compares whole runs with those of
 `decide`: the same makespan, the same nodes in the same order at the same instants.
 
 Law of this file: what a node meets is drawn from a chance of its own, made of seed and name. So a node meets the same
@@ -23,12 +23,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from seatrial.core import capacity, losses, order, units
-from seatrial.core.consumers import GpuUse
+from seatrial.core.budget import capacity, losses, order, units
 from seatrial.core.errors import SeatrialError
-from seatrial.core.intent import Intent, Order
-from seatrial.core.policy import Limits
-from seatrial.core.snapshot import Admission, DriverRevision, Instant, NodeSeen, Pod, Snapshot
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent, Order
+from seatrial.core.model.policy import Limits
+from seatrial.core.model.snapshot import Admission, DriverRevision, NodeSeen, Pod, Snapshot
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.paths import BUDGET_FREES, IN_TIME, JOB_FINISHES, TIMER, Kind, Luck, Standing, Station
@@ -389,7 +390,7 @@ class _Rollout:
         self._admit(0.0)
         self._note(0.0)
 
-    # ── letting in: core/capacity.py in counts ───────────────────────────────────────────────────────────────────────
+    # ── letting in: core/budget/capacity.py in counts ────────────────────────────────────────────────────────────────
 
     def _admit(self, now: Instant) -> None:
         """Let in whoever fits; once more where somebody was through at once."""

@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from seatrial.core.snapshot import Instant, NodePhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodePhase
 from seatrial.passes import Entry
 from seatrial.sim.forecast.durations import (
     FROM_RELOAD,

@@ -21,35 +21,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from seatrial.core import capacity, phases
 from seatrial.core.actions import EvictPods
+from seatrial.core.budget import capacity
+from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold
-from seatrial.core.intent import Intent
-from seatrial.core.losses import COUNT_LABEL, GPU
-from seatrial.core.node import VALIDATOR_SECONDS, step_node
-from seatrial.core.snapshot import (
-    Admission,
-    ApiInstant,
-    GpuOffer,
-    Instant,
-    NodeFacts,
-    NodePhase,
-    NodeRecord,
-    NodeSeen,
-    Pod,
-    Rebuff,
-)
-from seatrial.core.steps import Orders
-from seatrial.sim.reactions import (
-    CORDON_NOTE,
-    JOB_LABEL,
-    OPERATORS_OWN,
-    REACTIONS,
-    Fate,
-    Refused,
-    apply,
-)
+from seatrial.core.model.instants import ApiInstant, Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, Rebuff
+from seatrial.core.node import phases
+from seatrial.core.node.step import VALIDATOR_SECONDS, step_node
+from seatrial.core.node.writing import Orders
+from seatrial.sim.reactions import CORDON_NOTE, JOB_LABEL, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
 
 NAME: Final = "node"
 STEPS_MAX: Final = 100

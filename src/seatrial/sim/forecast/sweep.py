@@ -18,8 +18,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from seatrial.core.intent import Intent
-from seatrial.core.policy import Limits, Share
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import Limits, Share
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.engine import Inventory, Model, Run, forecast
 

@@ -1,0 +1,7 @@
+"""Who may start, who goes first, and what it costs.
+
+    capacity    limits, the ledger, admission      units     together, or not at all
+    order       who is asked first                 losses    GPU-hours spent
+
+Law of this room: budgets are sets of names, never sums of counts.
+"""

@@ -1,0 +1,436 @@
+"""How much of the fleet may be touched at once: the budget, the ledger, and `admit`.
+
+Budgets are sets of names, never sums of counts, so that a node which is both cordoned and admitted is counted once.
+The ledger (RolloutRecord.admitted) is the truth about who may be disrupted: a node starts only when its name is *seen*
+there, and the ledger changes by compare-and-set only. A view may be old; a write made from an old view is refused.
+
+    taken = nodes seen unavailable ∪ nodes in the ledger                  |taken ∪ {node}| ≤ unavailable_max
+    under way = nodes in the ledger whose attempt has not ended           |under way| < parallel_max
+
+The same holds in every scope a node is in: the rollout, the pool of its NVIDIADriver, its rack or NVLink clique. A unit
+(a clique that must not run two drivers) is let in as a whole or not at all.
+
+A node stays in the ledger as long as our cordon is on it: a failed node is not under way, but it is gone for its users,
+and whoever has not seen its failure yet must count it too. A node that comes back without its record hands its place
+back, and is counted as unavailable while it has no driver. A node whose record says that it is under way is put back
+into a ledger that lost it, whatever the limits say.
+
+Tests: tests/core/test_capacity.py
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from seatrial.core.errors import CoreBug
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
+from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, RolloutRecord
+from seatrial.core.node import closing, phases
+from seatrial.core.node.progress import is_same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A set of nodes with limits of its own."""
+
+    name: str
+    """For people, such as `rack r12`; empty for the rollout itself."""
+    parallel_max: int
+    unavailable_max: int
+    unavailable: AbstractSet[str]
+    under_way: AbstractSet[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What may be spent, and what is spent before anybody new is admitted."""
+
+    failed_max: int
+    failed: Collection[str]
+    scopes: Mapping[str, Scope]
+    scopes_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scopes a node is in besides the rollout's own."""
+    unit_of: Mapping[str, str] = field(default_factory=dict)
+    """The unit a node is upgraded with, where it is in one."""
+
+    @property
+    def whole(self) -> Scope:
+        """The rollout's own scope."""
+        return self.scopes[WHOLE]
+
+    def around(self, name: str) -> tuple[str, ...]:
+        """Every scope a node is in."""
+        return (WHOLE, *self.scopes_of.get(name, ()))
+
+
+WHOLE = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The ledger as it should be, and why the others wait."""
+
+    ledger: tuple[Admission, ...]
+    holds: tuple[Hold, ...]
+
+
+def budget_of(
+    nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent: Intent, *, is_back: bool = False
+) -> Budget:
+    """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
+    unavailable = frozenset(name for name, node in nodes.items() if is_away(node))
+    moving = under_way(ledger, nodes)
+    places = {name: place_of(node.facts, intent) for name, node in nodes.items()} if has_places(intent) else {}
+    members: dict[str, set[str]] = defaultdict(set)
+    sources: dict[str, Policy | Domain] = {}
+    for node, place in places.items():
+        sources |= place.scopes
+        for scope in place.scopes:
+            members[scope].add(node)
+    scopes = {WHOLE: scope_of(WHOLE, intent.policy, len(nodes), unavailable, moving)}
+    for name, inside in members.items():
+        scopes[name] = scope_of(name, sources[name], len(inside), unavailable & inside, moving & inside)
+    return Budget(
+        failed_max=intent.failed_max,
+        failed=() if is_back else failed_of(nodes, intent),
+        scopes=scopes,
+        scopes_of={node: tuple(place.scopes) for node, place in places.items() if place.scopes},
+        unit_of={node: place.unit for node, place in places.items() if place.unit},
+    )
+
+
+def scope_of(
+    name: str, source: Policy | Domain, total: int, unavailable: AbstractSet[str], moving: AbstractSet[str]
+) -> Scope:
+    """A set of `total` nodes with its limits, and what is spent of them."""
+    limits = source.limits if isinstance(source, Policy) else _floor(source)
+    return Scope(
+        name=name,
+        # 0 means no limit of its own, and a set cannot have more nodes under way than it has nodes.
+        parallel_max=limits.parallel_max or total,
+        unavailable_max=limits.unavailable_max.of(total),
+        unavailable=unavailable,
+        under_way=moving,
+    )
+
+
+def _floor(domain: Domain) -> Limits:
+    return Limits(parallel_max=0, unavailable_max=domain.unavailable_max or NO_LIMITS.unavailable_max)
+
+
+class Place(NamedTuple):
+    """Where a node stands besides in the rollout: its pool first, then its domains as the intent has them."""
+
+    scopes: dict[str, Policy | Domain]
+    """By name, with what says their limits."""
+    unit: str
+
+
+def has_places(intent: Intent) -> bool:
+    """Whether there is any scope or unit besides the rollout itself."""
+    return bool(intent.pools or intent.domains)
+
+
+def place_of(facts: NodeFacts, intent: Intent) -> Place:
+    """The scopes and the unit of one node."""
+    scopes: dict[str, Policy | Domain] = {}
+    unit = ""
+    if facts.owner in intent.pools:
+        scopes[f"NVIDIADriver {facts.owner}"] = intent.pools[facts.owner]
+    for domain in intent.domains:
+        name = domain_of(facts, domain.label)
+        if name and domain.is_unit:
+            unit = name
+        if name and domain.unavailable_max is not None:
+            scopes[name] = domain
+    return Place(scopes, unit)
+
+
+def is_away(node: NodeSeen) -> bool:
+    """Whether the users of a node have nothing of its GPUs: it takes no work, or has lost the driver it had."""
+    is_bare = node.record is not None and node.facts.driver is None
+    return node.facts.is_unavailable or is_bare or closing.has_lost_driver(node)  # opened, it is closed again
+
+
+def has_failed(record: NodeRecord | None) -> bool:
+    """Whether the node was given up, and counts against the failures tolerated."""
+    return record is not None and record.phase is NodePhase.UPGRADE_FAILED
+
+
+def failed_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[str, ...]:
+    """Who was given up on the way to the target, by name.
+
+    Who failed on the way to another version tells nothing of this one: an earlier rollout tolerated it, or the intent
+    went back since. What cannot be told apart counts, as it does while nobody is wanted to run the target.
+    """
+    failed = {name: node.record for name, node in nodes.items() if has_failed(node.record)}
+    if not failed:
+        return ()
+    wanted = {each.hash: each.version for node in nodes.values() if (each := node.facts.wanted) is not None}
+    aimed = {revision for revision, version in wanted.items() if is_same(version, str(intent.target))}
+    return tuple(
+        sorted(
+            name
+            for name, record in failed.items()
+            if record is not None and (not aimed or record.failed_revision in aimed or not record.failed_revision)
+        )
+    )
+
+
+def is_going_back(record: RolloutRecord) -> bool:
+    """Whether a rollout is being undone."""
+    return record.campaign is not None and record.campaign.phase is RolloutPhase.REVERTING
+
+
+def domain_of(facts: NodeFacts, label: str) -> str:
+    """The domain of a node, for people: its label and the value; empty when it has none."""
+    value = facts.labels.get(label, "")
+    return f"{label} {value}" if value else ""
+
+
+# ── letting in ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def admit(
+    candidates: Sequence[Admission],
+    ledger: Iterable[Admission],
+    budget: Budget,
+    coming: frozenset[str] = frozenset(),
+    unfit: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Admitted:
+    """Let candidates in, in the order given, while every limit holds; `coming` are about to ask for it, too.
+
+    `unfit` are members of units that cannot start, by unit: nobody of theirs starts without them.
+
+    Why the others wait is told as things stand when everybody who fits is in: so all who wait for one limit are told
+    the same.
+    """
+    admitted = {admission.node: admission for admission in ledger}
+    tally = Tally(budget, admitted)
+    late: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(coming & budget.unit_of.keys()):
+        late[budget.unit_of[name]].append(name)
+    left: dict[Kind | str, list[str]] = {}
+    for unit, group in _groups(candidates, budget).items():
+        names = [candidate.node for candidate in group]
+        is_torn = unit in late or unit in unfit
+        alike = unit if is_torn or len(names) > 1 else tally.kind_of(names[0])
+        if alike in left:
+            # Limits only fill up, so nobody needs to ask who is like somebody that was turned down.
+            left[alike] += names
+        elif is_torn or tally.why_not(names) is not None:
+            left[alike] = names
+        else:
+            tally.add(names)
+            admitted |= {candidate.node: candidate for candidate in group}
+    return Admitted(
+        ledger=tuple(admitted[name] for name in sorted(admitted)),
+        holds=tuple(held for alike, names in left.items() for held in _explain(alike, names, (unfit, late), tally)),
+    )
+
+
+def _explain(
+    alike: Kind | str,
+    names: list[str],
+    lacking: tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]],
+    tally: Tally,
+) -> list[Hold]:
+    """Why these wait: a unit as a whole, or nodes of a kind, each by itself."""
+    unfit, late = lacking
+    if isinstance(alike, str) and alike in unfit:
+        told = hold("", HoldCode.UNIT_UNFIT, nodes=_some(unfit[alike]))
+    elif isinstance(alike, str) and alike in late:
+        told = hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late[alike]))
+    else:
+        told = tally.told(names if isinstance(alike, str) else names[:1])
+    return [Hold(subject=name, code=told.code, params=told.params) for name in names]
+
+
+def _groups(candidates: Iterable[Admission], budget: Budget) -> dict[str, list[Admission]]:
+    """One by one, or a unit at once, where its first member stands in the order."""
+    if not budget.unit_of:
+        return {candidate.node: [candidate] for candidate in candidates}
+    groups: dict[str, list[Admission]] = {}
+    for candidate in candidates:
+        # A node's name has no space and a unit's has one, so the two never meet.
+        groups.setdefault(budget.unit_of.get(candidate.node, candidate.node), []).append(candidate)
+    return groups
+
+
+Kind: TypeAlias = tuple[tuple[str, ...], bool]
+"""The scopes a node is in, and whether it is gone for its users already: all that its admission depends on."""
+
+
+class Tally:
+    """What is spent in each scope while candidates are let in, one after the other. It only ever grows."""
+
+    def __init__(self, budget: Budget, admitted: Iterable[str]) -> None:
+        self._budget = budget
+        self._moving: dict[str, set[str]] = defaultdict(set)
+        """Let in here, beyond those under way before."""
+        self._taken = taken_in(budget, admitted)
+
+    def add(self, names: Iterable[str]) -> None:
+        for node in names:
+            for name in self._budget.around(node):
+                scope = self._budget.scopes[name]
+                if node not in scope.under_way:
+                    self._moving[name].add(node)
+                if node not in scope.unavailable:
+                    self._taken[name].add(node)
+
+    def kind_of(self, name: str) -> Kind:
+        is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
+        return self._budget.scopes_of.get(name, ()), is_taken
+
+    def why_nobody(self) -> Why | None:
+        """The limit that keeps every single node out, whichever it is; None where that depends on the node."""
+        budget, whole = self._budget, self._budget.whole
+        if len(budget.failed) > budget.failed_max:
+            return Why(HoldCode.FAILURE_BUDGET)
+        is_full = len(whole.under_way) + len(self._moving[WHOLE]) >= whole.parallel_max
+        return Why(HoldCode.PARALLEL_LIMIT) if is_full else None
+
+    def why_not(self, names: Sequence[str]) -> Why | None:
+        """The first limit that these together would break; None when none."""
+        budget = self._budget
+        if len(budget.failed) > budget.failed_max:
+            return Why(HoldCode.FAILURE_BUDGET)
+        scopes = dict.fromkeys(scope for node in names for scope in budget.around(node))
+        return next((why for scope in scopes if (why := self._why_not_in(scope, names)) is not None), None)
+
+    def _why_not_in(self, name: str, names: Sequence[str]) -> Why | None:
+        scope, moving, taken = self._budget.scopes[name], self._moving[name], self._taken[name]
+        inside = [node for node in names if name in self._budget.around(node)]
+        # A node that is unavailable already costs nothing more, so it may be worked on even at the limit.
+        new = [node for node in inside if node not in scope.unavailable and node not in taken]
+        if len(inside) > 1 and (len(inside) > scope.parallel_max or len(new) > scope.unavailable_max):
+            return Why(HoldCode.UNIT_TOO_LARGE, name, len(inside))
+        if len(scope.under_way) + len(moving) + len(inside) > scope.parallel_max:
+            return Why(HoldCode.PARALLEL_LIMIT, name)
+        if new and len(scope.unavailable) + len(taken) + len(new) > scope.unavailable_max:
+            return Why(HoldCode.UNAVAILABLE_LIMIT, name)
+        return None
+
+    def held_by(self, names: Sequence[str]) -> Why:
+        """The limit that keeps these waiting; only for those who were turned down."""
+        why = self.why_not(names)
+        if why is None:
+            raise CoreBug(f"{', '.join(names)}: nothing keeps them from starting.")
+        return why
+
+    def told(self, names: Sequence[str]) -> Hold:
+        """The same in words, for nobody in particular."""
+        why, budget = self.held_by(names), self._budget
+        scope, moving, taken = budget.scopes[why.scope], self._moving[why.scope], self._taken[why.scope]
+        where = {"scope": why.scope} if why.scope else {}
+        params: dict[str, object]
+        match why.code:
+            case HoldCode.FAILURE_BUDGET:
+                params = {"failed": len(budget.failed), "limit": budget.failed_max, "nodes": _some(budget.failed)}
+            case HoldCode.UNIT_TOO_LARGE:
+                params = {"size": why.size, "limit": min(scope.parallel_max, scope.unavailable_max)}
+            case HoldCode.PARALLEL_LIMIT:
+                params = {"limit": scope.parallel_max, "nodes": _some(scope.under_way | moving)}
+            case _:
+                gone = scope.unavailable | taken
+                params = {"limit": scope.unavailable_max, "taken": len(gone), "nodes": _some(gone)}
+        return hold("", why.code, where | params)
+
+
+class Why(NamedTuple):
+    """Which limit keeps somebody from starting, and in which scope."""
+
+    code: HoldCode
+    scope: str = WHOLE
+    size: int = 1
+    """Of the unit that is too large."""
+
+
+def taken_in(budget: Budget, admitted: Iterable[str]) -> dict[str, set[str]]:
+    """In each scope, who counts as unavailable for being admitted alone."""
+    names = set(admitted)
+    taken: dict[str, set[str]] = defaultdict(set, {WHOLE: names - budget.whole.unavailable})
+    for node in names:
+        for scope in budget.scopes_of.get(node, ()):
+            if node not in budget.scopes[scope].unavailable:
+                taken[scope].add(node)
+    return taken
+
+
+def recalled(ledger: Iterable[Admission], budget: Budget) -> frozenset[str]:
+    """Who was admitted but no longer fits: the fleet lost nodes, or the limits were lowered, since.
+
+    Between an admission and its cordon may lie a pause of days, so the budget is looked at once more before the cordon.
+    """
+    if len(budget.failed) > budget.failed_max:
+        return frozenset(budget.whole.under_way)
+    admitted = [admission.node for admission in ledger]
+    taken = taken_in(budget, admitted)
+    back: set[str] = set()
+    for name in {WHOLE}.union(*(budget.scopes_of.get(node, ()) for node in admitted)):
+        scope = budget.scopes[name]
+        if len(scope.under_way) > scope.parallel_max:
+            back |= scope.under_way
+        elif len(scope.unavailable) + len(taken[name]) > scope.unavailable_max:
+            back |= scope.under_way - scope.unavailable
+    return frozenset(back)
+
+
+def under_way(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen]) -> frozenset[str]:
+    """Who in the ledger may be at work, or about to be: everybody not seen to have ended the attempt."""
+    return frozenset(admission.node for admission in ledger if is_at_work(admission, nodes))
+
+
+def is_at_work(admission: Admission, nodes: Mapping[str, NodeSeen]) -> bool:
+    """Whether a node that was admitted is not seen to have ended the attempt."""
+    node = nodes.get(admission.node)
+    return node is None or not _has_ended(admission, node.record)
+
+
+def still_admitted(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[Admission, ...]:
+    """The ledger without those who are gone or through and free of our cordon, and with all who are under way.
+
+    What releases an admission is evidence that cannot become untrue: a record of the same or a later attempt. An old
+    view shows an older record, never a newer one, so it can only keep a node in the ledger too long.
+    """
+    held = {admission.node: admission for admission in ledger if _is_held(admission, nodes.get(admission.node), intent)}
+    for name, node in nodes.items():
+        if node.record is None or not phases.is_under_way(node.record):
+            continue
+        if name not in held or held[name].attempt != node.record.attempt:
+            held[name] = Admission(node=name, attempt=node.record.attempt)
+    return tuple(held[name] for name in sorted(held))
+
+
+def _is_held(admission: Admission, node: NodeSeen | None, intent: Intent) -> bool:
+    if node is None:
+        return False
+    is_cordon_ours = node.record is not None and node.record.is_cordon_ours
+    return is_cordon_ours or _is_emptied_for_us(node, intent) or not _has_ended(admission, node.record)
+
+
+def _is_emptied_for_us(node: NodeSeen, intent: Intent) -> bool:
+    """Whether a maintenance operator keeps the node cordoned in our name."""
+    found = node.facts.maintenance if node.facts.is_cordoned else None
+    return found is not None and intent.requestor is not None and found.is_wanted_by(intent.requestor.id)
+
+
+def _has_ended(admission: Admission, record: NodeRecord | None) -> bool:
+    if record is None or record.attempt < admission.attempt:
+        return False
+    return record.attempt > admission.attempt or record.phase in phases.ENDED
+
+
+def _some(names: Iterable[str], limit: int = 4) -> str:
+    ordered = sorted(names)
+    rest = len(ordered) - limit
+    return (", ".join(ordered[:limit]) or "none") + (f" and {rest} more" if rest > 0 else "")

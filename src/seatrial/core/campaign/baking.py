@@ -1,0 +1,146 @@
+"""Rounds of gates, and what the bake counts as evidence.
+
+Gates are asked in rounds. The time between two rounds counts as evidence when the later of them passed, we were looking
+all the while, and nothing befell a canary (watching.py): a gate that cannot be measured, a canary that is not well, an
+outage of ours or of the API server lengthen the bake, they never shorten the evidence. Tests: tests/core/test_baking.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from seatrial.core.model.campaign import Campaign, CampaignRecord
+from seatrial.core.model.gates import (
+    DETAIL_MAX,
+    READINESS,
+    GateResult,
+    Judged,
+    Measurement,
+    Verdict,
+    detail_max,
+    judge,
+    worst,
+)
+from seatrial.core.model.instants import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """How a round of gates stands."""
+
+    results: tuple[GateResult, ...]
+    due: tuple[tuple[str, str, int], ...]
+    """Gate, node and try of every measurement to be made."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst(each.verdict for each in self.results)
+
+    def of(self, verdict: Verdict) -> tuple[GateResult, ...]:
+        return tuple(each for each in self.results if each.verdict is verdict)
+
+
+def look_at(
+    record: CampaignRecord,
+    campaign: Campaign,
+    measured: Iterable[Measurement],
+    unwell: Mapping[str, str],
+    patience_until: Instant,
+    now: Instant,
+) -> Round:
+    """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be."""
+    tried = tuple(measured)
+    length_max = detail_max(len(record.canaries) * len(campaign.gates))
+    results: list[GateResult] = []
+    due: list[tuple[str, str, int]] = []
+    for node in record.canaries:
+        is_well = node not in unwell
+        verdict = Verdict.PASSED if is_well else Verdict.PENDING if now < patience_until else Verdict.FAILED
+        readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
+        results.append(_result(READINESS, "", node, record, readiness, now))
+        for gate in campaign.gates:
+            judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
+            if judged.due is not None and is_well:
+                due.append((gate.name, node, judged.due))
+            results.append(_result(gate.name, gate.mark, node, record, judged, now))
+    return Round(results=tuple(results), due=tuple(due))
+
+
+def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
+    """A verdict of this round that was written down: it stays, also when the Job that gave it is gone."""
+    for each in record.gates:
+        is_same = (each.gate, each.node, each.round) == (gate, node, record.round)
+        if is_same and each.verdict in (Verdict.PASSED, Verdict.FAILED):
+            return Judged(verdict=each.verdict, detail=each.detail)
+    return None
+
+
+def _result(gate: str, mark: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:
+    """The result as it is kept: one that says the same as before stays as it was."""
+    new = GateResult(
+        gate=gate,
+        node=node,
+        round=record.round,
+        verdict=judged.verdict,
+        detail=judged.detail,
+        at=now,
+        asked=mark,
+    )
+    for old in record.gates:
+        if replace(old, at=0.0) == replace(new, at=0.0):
+            return old
+    return new
+
+
+def next_round(record: CampaignRecord, now: Instant) -> CampaignRecord:
+    """Begin a round."""
+    return replace(record, round=record.round + 1, round_at=now, gates=())
+
+
+def is_outdated(record: CampaignRecord, campaign: Campaign) -> bool:
+    """Whether a gate is another one than its round was begun with: what is measured for it then would be of both."""
+    marks = {gate.name: gate.mark for gate in campaign.gates}
+    asked = ((each.gate, each.asked) for each in record.gates if each.round == record.round)
+    return any(name in marks and mark != marks[name] for name, mark in asked)
+
+
+def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
+    """Which gate has not passed on which canary, as it is asked for now; empty when all have."""
+    verdicts = {(each.gate, each.asked, each.node): each.verdict for each in record.gates}
+    for node in record.canaries:
+        for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in campaign.gates)):
+            verdict = verdicts.get((name, mark, node))
+            if verdict is not Verdict.PASSED:
+                return f"gate {name} was not asked on {node}" if verdict is None else f"gate {name} is {verdict}"
+    return "" if record.canaries else "there is no canary"
+
+
+def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> CampaignRecord:
+    """The record after a round that passed: the time since the round before it is evidence, as far as we looked and
+    nothing befell a canary.
+
+    The round is accounted for, also where the clock was put back since it began; else it would be in every pass.
+    """
+    since = max(record.baked_until, attentive_since, record.well_since)
+    # To the millisecond: what is missing by less than a clock can show would be waited for without end.
+    seconds = round(record.baked_seconds + max(0.0, now - since), 3)
+    return replace(record, baked_seconds=seconds, baked_until=max(now, record.round_at))
+
+
+def uncounted(record: CampaignRecord, now: Instant) -> CampaignRecord:
+    """The record after a round without a verdict: the time before it proves nothing."""
+    return replace(record, baked_until=max(now, record.round_at))
+
+
+def is_ended(record: CampaignRecord, campaign: Campaign) -> bool:
+    """Whether there is evidence for as long as was asked."""
+    return record.baked_seconds >= campaign.bake.seconds
+
+
+def round_due_at(record: CampaignRecord, campaign: Campaign) -> Instant:
+    """When the next round is due: after the interval, or as soon as it would complete the evidence."""
+    every_seconds, left_seconds = campaign.bake.every_seconds, campaign.bake.seconds - record.baked_seconds
+    last_at = max(record.round_at, record.baked_until)
+    complete_at = max(last_at, record.well_since) + left_seconds
+    return min(last_at + every_seconds, complete_at) if left_seconds > 0 else last_at + every_seconds

@@ -1,0 +1,91 @@
+"""What a campaign does next, as a value, and the table of phases it may walk along.
+
+Law of this file: no phase is opened but through `turn_to`, which looks it up in the table.
+docs/reference/rollout-phases.md and its diagram are drawn from TRANSITIONS. Tests: tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from seatrial.core.actions import CampaignAct
+from seatrial.core.errors import CoreBug
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
+from seatrial.core.model.instants import Instant
+from seatrial.core.movers.view import View
+
+WAY_FORWARD: Final = (
+    RolloutPhase.PROPOSED,
+    RolloutPhase.CANARY,
+    RolloutPhase.GATING,
+    RolloutPhase.BAKING,
+    RolloutPhase.WAVING,
+    RolloutPhase.PROMOTING,
+    RolloutPhase.DONE,
+)
+"""The phases of a rollout that goes well, in order."""
+_MIDDLE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.PAUSED})
+
+
+TRANSITIONS: Final[Mapping[RolloutPhase, frozenset[RolloutPhase]]] = {
+    RolloutPhase.PROPOSED: frozenset({RolloutPhase.CANARY, RolloutPhase.REVERTED, RolloutPhase.PAUSED}),
+    RolloutPhase.CANARY: frozenset({RolloutPhase.GATING, *_MIDDLE}),
+    RolloutPhase.GATING: frozenset({RolloutPhase.BAKING, RolloutPhase.CANARY, *_MIDDLE}),
+    RolloutPhase.BAKING: frozenset({RolloutPhase.WAVING, RolloutPhase.CANARY, *_MIDDLE}),
+    RolloutPhase.WAVING: frozenset({RolloutPhase.PROMOTING, *_MIDDLE}),
+    RolloutPhase.PROMOTING: frozenset({RolloutPhase.DONE, *_MIDDLE}),
+    RolloutPhase.DONE: frozenset({RolloutPhase.REVERTING}),
+    RolloutPhase.PAUSED: frozenset({*WAY_FORWARD[:-1], RolloutPhase.REVERTING}),
+    RolloutPhase.REVERTING: frozenset({RolloutPhase.REVERTED, RolloutPhase.PAUSED}),
+    RolloutPhase.REVERTED: frozenset(),
+}
+
+
+HISTORY_MAX: Final = 40
+"""How many changes of phase the status remembers; the journal remembers all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What a campaign does next: its record as it should be, acts of its own, who may start, and why it waits."""
+
+    record: CampaignRecord
+    acts: tuple[CampaignAct, ...] = ()
+    open: frozenset[str] = frozenset()
+    """The nodes that may start; whoever is under way goes on in any case."""
+    holds: tuple[Hold, ...] = ()
+    wake_at: Instant | None = None
+
+
+def turn_to(view: View, to: RolloutPhase, why: str = "", **changes: object) -> Course:
+    """Open a phase; the table says whether it may follow."""
+    record = view.record
+    if to not in TRANSITIONS[record.phase]:
+        raise CoreBug(
+            f"{view.name}: {record.phase} may not be followed by {to}; see TRANSITIONS in core/campaign/course.py."
+        )
+    turn = Turn(phase=to, at=view.now, why=why)
+    is_undone = to in (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
+    changes = {"why": why} | changes if is_undone and why else changes
+    new = replace(record, phase=to, entered_at=view.now, history=remembered(record, turn), **changes)  # type: ignore[arg-type]
+    return Course(record=new)
+
+
+def remembered(record: CampaignRecord, turn: Turn) -> tuple[Turn, ...]:
+    return (*record.history, turn)[-HISTORY_MAX:]
+
+
+def fail(view: View, why: str, *, is_final: bool = False, **changes: object) -> Course:
+    """Something failed: undo it, or ask a person whether to. What is final leaves them no way forward."""
+    if Point.ROLLBACK in view.campaign.manual and Point.ROLLBACK not in view.campaign.approved:
+        record = replace(view.record, **changes)  # type: ignore[arg-type]
+        return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why, is_final=is_final or ""),))
+    return turn_to(view, RolloutPhase.REVERTING, why=why, **changes)
+
+
+def a_few(names: list[str], count: int = 5) -> str:
+    shown = ", ".join(names[:count])
+    return f"{shown} and {len(names) - count} more" if len(names) > count else shown

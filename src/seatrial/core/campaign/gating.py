@@ -1,0 +1,272 @@
+"""The canary under its gates: the first round, the bake, and when the evidence is enough.
+
+Law of this file: a round that failed ends the campaign, whatever comes after it; one that cannot be measured proves
+nothing; and evidence is of one canary: when it is another node than it was, everything begins anew. Counting is in
+baking.py, judging in gates.py. Tests: tests/core/test_evidence.py, tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate
+from typing import Final, assert_never
+
+from seatrial.core.actions import CampaignAct, StartProbe
+from seatrial.core.campaign import baking
+from seatrial.core.campaign import evidence as watching
+from seatrial.core.campaign.course import Course, a_few, fail, remembered, turn_to
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import CampaignRecord, Mode, Point, RolloutPhase, Turn
+from seatrial.core.model.gates import READINESS, TRIES_MAX, Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.movers.view import View
+from seatrial.core.node import observed
+from seatrial.core.node.progress import Standing, wants
+from seatrial.core.words import explain
+
+EVIDENCE_MAX: Final = 2_000
+"""How many characters of evidence are told, beyond what the first failure says."""
+FRESH_SECONDS: Final = 600.0
+"""How long ago the round may have ended on which the waves open."""
+
+
+def why_failed(record: CampaignRecord) -> str:
+    """Which gates have failed, by what was written down: that stays when their Jobs are gone. Empty where none has.
+
+    As far as it fits into one text: it is written down twice, committed and announced, and of a hundred canaries that
+    fail alike a few say it all. The verdicts in the record have the rest.
+    """
+    told = [
+        f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
+        for each in record.gates
+        if each.verdict is Verdict.FAILED
+    ]
+    shown = told[: max(1, sum(length <= EVIDENCE_MAX for length in accumulate(map(len, told))))]
+    more = len(told) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def step_gating(view: View) -> Course:
+    lost = _lost_canaries(view)
+    if lost:
+        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+    if baking.is_outdated(view.record, view.campaign):
+        return Course(record=baking.next_round(view.record, view.now))
+    looked = _look(view)
+    record = replace(view.record, gates=looked.results)
+    match looked.verdict:
+        case Verdict.FAILED:
+            return fail(view, why_failed(record), is_final=True, gates=looked.results)
+        case Verdict.PASSED:
+            return turn_to(
+                view,
+                RolloutPhase.BAKING,
+                gates=looked.results,
+                baked_until=view.now,
+                watched=watching.look(view),
+                well_since=view.now,
+            )
+        case Verdict.UNKNOWN:
+            return _ask_again(view, record, looked)
+        case Verdict.PENDING:
+            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+        case _:
+            assert_never(looked.verdict)
+
+
+def step_baking(view: View) -> Course:
+    lost = _lost_canaries(view)
+    if lost:
+        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+    view = replace(view, record=watching.noticed(view))
+    record, now = view.record, view.now
+    if record.baked_until >= record.round_at:  # the last round is over and accounted for
+        return _between_rounds(view)
+    if baking.is_outdated(record, view.campaign):
+        return Course(record=baking.next_round(record, now))
+    looked = _look(view)
+    record = replace(record, gates=looked.results)
+    match looked.verdict:
+        case Verdict.FAILED:
+            return fail(view, why_failed(record), is_final=True, gates=looked.results)
+        case Verdict.PASSED:
+            return Course(record=baking.counted(record, view.seen.attentive_since, now))
+        case Verdict.UNKNOWN:
+            return Course(record=baking.uncounted(record, now))
+        case Verdict.PENDING:
+            told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
+            return Course(record=record, acts=_probes(view, looked), holds=(*told, _running(view, looked)))
+        case _:
+            assert_never(looked.verdict)
+
+
+def _between_rounds(view: View) -> Course:
+    record, campaign = view.record, view.campaign
+    if record.unwell_since:
+        return _wait_until_well(view)
+    # A round that a pause cut short has no verdicts, and those of nobody are no pass.
+    has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
+    if baking.is_ended(record, campaign) and has_passed:
+        waiting = view.unapproved(Point.WAVES)
+        if waiting is None and not _is_fresh(view):
+            return Course(record=baking.next_round(record, view.now))
+        if waiting is None:
+            return turn_to(view, RolloutPhase.WAVING, wave=0, bake_asked_seconds=campaign.bake.seconds)
+    else:
+        waiting = None
+    due_at = baking.round_due_at(record, campaign)
+    if view.now >= due_at:
+        return Course(record=baking.next_round(record, view.now))
+    if waiting is not None:  # asked again all the same: who says yes in three days is to rest on today's evidence
+        return Course(record=record, holds=(waiting,), wake_at=due_at)
+    unknown = [each for each in record.gates if each.verdict is Verdict.UNKNOWN]
+    if unknown:
+        return Course(record=record, holds=(_unmeasured(view, unknown[0].gate, unknown[0].node, due_at),))
+    left_seconds = campaign.bake.seconds - record.baked_seconds
+    setback = {"setback": record.setback} if record.setback else {}
+    told = view.hold(
+        HoldCode.BAKING,
+        **setback,
+        hours=f"{record.baked_seconds / 3600:.1f}",
+        asked=f"{campaign.bake.seconds / 3600:.1f}",
+        left=f"{left_seconds / 3600:.1f}",
+        until=due_at,
+    )
+    return Course(record=record, holds=(told,))
+
+
+def _is_fresh(view: View) -> bool:
+    """Whether the last round says how the canaries are today, and all that is asked of them.
+
+    It was begun after we last looked away, ended a moment ago, and had every gate in it as it is asked for now.
+    """
+    record = view.record
+    is_recent = record.round_at >= view.seen.attentive_since and view.now <= record.baked_until + FRESH_SECONDS
+    return is_recent and not baking.why_incomplete(record, view.campaign)
+
+
+def step_round_in_waves(view: View) -> Course | None:
+    """The round that is asked before the waves go on after a pause; None where none is due, or it has passed."""
+    record = view.record
+    if record.baked_until >= record.round_at:
+        return None
+    left = tuple(name for name in record.canaries if name in view.nodes)
+    if not left:
+        return _stand_in(view)
+    if baking.is_outdated(record, view.campaign):
+        return Course(record=baking.next_round(record, view.now))
+    looked = _look(replace(view, record=replace(record, canaries=left)))
+    record = replace(record, gates=looked.results)
+    match looked.verdict:
+        case Verdict.FAILED:
+            return fail(view, why_failed(record), is_final=True, gates=looked.results)
+        case Verdict.PASSED:
+            return Course(record=baking.uncounted(record, view.now))
+        case Verdict.UNKNOWN:
+            return _ask_again(view, record, looked)
+        case Verdict.PENDING:
+            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+        case _:
+            assert_never(looked.verdict)
+
+
+def _stand_in(view: View) -> Course:
+    """Every canary has left the cluster: a node that has followed is asked instead."""
+    done = sorted(name for name in view.nodes if view.standing(name) is Standing.DONE)
+    if not done:
+        return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=1, found=0, why=""),))
+    turn = Turn(phase=view.record.phase, at=view.now, why=f"no canary is left; {done[0]} is asked in its place")
+    return Course(
+        record=replace(
+            view.record,
+            canaries=(done[0],),
+            watched=watching.begun(view, done[:1]),
+            history=remembered(view.record, turn),
+        )
+    )
+
+
+def _wait_until_well(view: View) -> Course:
+    """A canary is not well between two rounds: it has its time to be again, and that is no evidence."""
+    record, until = view.record, _patience_until(view)
+    if view.now < until:
+        return Course(record=record, holds=watching.told(view, until))
+    results = tuple(each for each in _look(view).results if each.gate == READINESS)
+    others = tuple(each for each in record.gates if each.gate != READINESS)
+    failed = replace(record, gates=(*results, *others))
+    return fail(view, why_failed(failed), is_final=True, gates=failed.gates)
+
+
+def _lost_canaries(view: View) -> str:
+    """Why the evidence so far is of another canary; empty while it is of this one."""
+    for name in view.record.canaries:
+        node = view.nodes.get(name)
+        if node is None:
+            return f"canary {name} is gone"
+        if view.campaign.by_hand is not None:
+            if observed.shows(node.facts, view.campaign.by_hand.component, view.target):
+                continue
+            return f"canary {name} is not seen to have {view.campaign.by_hand.component.value} {view.target} any more"
+        if view.mode is Mode.DIRECT and (node.record is None or node.record.phase is not NodePhase.UPGRADE_DONE):
+            return f"canary {name} is at work again"
+        if view.mode is Mode.DIRECT and node.facts.is_requested:
+            return f"canary {name} is asked to be upgraded again"
+        if not (wants(node.facts, view.target) and (node.facts.driver is None or node.facts.is_in_sync)):
+            return f"canary {name} does not run {view.target} any more"
+    return ""
+
+
+def _look(view: View) -> baking.Round:
+    """How the round stands."""
+    unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
+    return baking.look_at(view.record, view.campaign, view.seen.measurements, unwell, _patience_until(view), view.now)
+
+
+def _patience_until(view: View) -> Instant:
+    """Until when a canary that is not well may be so before it has failed.
+
+    One that was just upgraded has as long as a validation may take. One that was well may be on its way up from a
+    reboot, and loads its driver first.
+    """
+    record, intent = view.record, view.intent
+    if not record.unwell_since:
+        return _attentive_since(view) + intent.validation_timeout_seconds
+    since = max(record.unwell_since, record.entered_at, view.seen.attentive_since)
+    return since + intent.restart_timeout_seconds + intent.validation_timeout_seconds
+
+
+def _attentive_since(view: View) -> Instant:
+    """Since when a round has been ours to watch: no outage and no pause of ours fails anybody."""
+    return max(view.record.round_at, view.record.entered_at, view.seen.attentive_since)
+
+
+def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
+    gates = {gate.name: gate for gate in view.campaign.gates}
+    probes = (
+        StartProbe(rollout=view.name, gate=gates[gate], node=node, round=view.record.round, attempt=attempt)
+        for gate, node, attempt in looked.due
+    )
+    return tuple(probe for probe in probes if view.may_act(probe.subject))
+
+
+def _running(view: View, looked: baking.Round) -> Hold:
+    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(Verdict.PENDING)})
+    # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
+    seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
+    until = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
+    return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until if until > view.now else None)
+
+
+def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Course:
+    """A first round without a verdict is asked anew after a while."""
+    due_at = record.round_at + view.campaign.bake.every_seconds
+    if view.now >= due_at:
+        return Course(record=baking.next_round(record, view.now))
+    unknown = looked.of(Verdict.UNKNOWN)[0]
+    return Course(record=record, holds=(_unmeasured(view, unknown.gate, unknown.node, due_at),))
+
+
+def _unmeasured(view: View, gate: str, node: str, until: Instant) -> Hold:
+    found = [each.detail for each in view.record.gates if (each.gate, each.node) == (gate, node)]
+    return view.hold(HoldCode.GATE_UNKNOWN, gate=gate, node=node, why=(found or [""])[0], until=until)

@@ -1,0 +1,166 @@
+"""What has to be so before the first write of a campaign, and what the matrix has to say as long as it lasts.
+
+Every reason is told at once, so that a person mends all of them in one go. Tests: tests/core/test_preflight.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core.budget import capacity
+from seatrial.core.campaign import canary
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import Mode, Point, RolloutPhase, Via
+from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.movers import machine_pools, publishing
+from seatrial.core.movers.view import View
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.progress import is_out_of_reach, is_same
+
+_AT_WORK = frozenset(phase.value for phase in NodePhase) - {
+    NodePhase.UPGRADE_DONE.value,
+    NodePhase.UPGRADE_REQUIRED.value,
+    NodePhase.UPGRADE_FAILED.value,
+}
+
+
+def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
+    """Why the campaign cannot begin; empty when it can."""
+    found = (
+        *behind(view),
+        *_denied(view),
+        why_source(view) if view.campaign.has_source else _why_no_home(view),
+        _no_canary(view, chosen),
+        why_nobody(view),
+        _half_done(view),
+        None if view.mode is Mode.BY_HAND else _no_way_back(view),
+        None if view.mode is Mode.BY_HAND else _nothing_to_publish(view),
+        *machine_pools.missing(view),
+        view.unapproved(Point.CANARY),
+        view.closed(),
+    )
+    return tuple(held for held in found if held is not None)
+
+
+def behind(view: View) -> tuple[Hold, ...]:
+    """Which rollouts it has to let go first: those under way, and the one it comes after."""
+    after = _after(view)
+    return (*_others(view), *((after,) if after is not None else ()))
+
+
+def why_source(view: View) -> Hold | None:
+    """Why the matrix does not stand behind the target."""
+    source = view.source
+    if source is None or source.trouble:
+        return view.unreachable()
+    stale = view.outdated()
+    if stale is not None:
+        return stale
+    if source.is_rewritten:
+        return view.hold(HoldCode.HISTORY_REWRITTEN, head=source.head)
+    if source.problem:
+        return view.hold(HoldCode.MATRIX_PROBLEM, why=source.problem)
+    if source.bad:
+        return view.hold(HoldCode.ENTRY_BAD, why=source.bad)
+    driver = str(view.intent.target)  # a step by hand keeps the driver that it is said to go with
+    if not is_same(source.driver, driver):
+        return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=driver)
+    return None
+
+
+def why_moved(view: View) -> Hold | None:
+    """Why it is not clear where to work: the spec names another place than the one it began at."""
+    began, asked = view.record.places, view.campaign.places
+    if began is None or began == asked:
+        return None
+    is_matrix = began.matrix != asked.matrix
+    field = "spec.matrix.git" if is_matrix else "spec.publish.git"
+    before, now = (began.matrix, asked.matrix) if is_matrix else (began.published, asked.published)
+    return view.hold(HoldCode.PLACES_CHANGED, field=field, began=before or "nothing", asked=now or "nothing")
+
+
+def _why_no_home(view: View) -> Hold | None:
+    """Why nothing could be committed where there is no matrix that would say so first."""
+    is_seen = view.source is not None and not view.source.trouble
+    return None if view.campaign.publish is not Via.GIT or is_seen else view.unreachable()
+
+
+def _others(view: View) -> tuple[Hold, ...]:
+    return tuple(view.hold(HoldCode.OTHER_ROLLOUT, other=name) for name in view.seen.others)
+
+
+def _after(view: View) -> Hold | None:
+    """Why the rollout that this one comes after does not let it begin."""
+    other, phase = view.campaign.after, view.seen.predecessor
+    if not other or phase is RolloutPhase.DONE:
+        return None
+    if phase is None:
+        return view.hold(HoldCode.AFTER_UNDONE, other=other, how="is not there")
+    if phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+        how = "was undone" if phase is RolloutPhase.REVERTED else "is being undone"
+        return view.hold(HoldCode.AFTER_UNDONE, other=other, how=how)
+    return view.hold(HoldCode.AFTER_PENDING, other=other, phase=phase)
+
+
+def why_nobody(view: View) -> Hold | None:
+    """Which limit would let nobody start, ever: what is published then moves nobody, and waits to leak."""
+    if view.mode is Mode.BY_HAND:
+        return None
+    scopes = capacity.budget_of(view.nodes, (), view.intent).scopes
+    shut = sorted(name for name, scope in scopes.items() if scope.unavailable_max == 0)
+    if not view.nodes or not shut:
+        return None
+    where: dict[str, str] = {"scope": shut[0]} if shut[0] else {}
+    return hold(view.name, HoldCode.NOBODY_MAY_START, where, since=view.record.entered_at or None)
+
+
+def _denied(view: View) -> tuple[Hold, ...]:
+    """What we may not do. Asked before the first write; later a write that is refused says so itself."""
+    if view.seen.denied is None:
+        return (view.hold(HoldCode.STALE_VIEW, source="our own rights"),)
+    return tuple(view.hold(HoldCode.ACCESS_DENIED, what=what) for what in view.seen.denied)
+
+
+def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
+    asked = view.campaign.canary
+    wanted = len(asked.nodes) or asked.count
+    if len(chosen) >= wanted:
+        return None
+    named = [
+        f"{name}: {canary.why_not(view.nodes[name]) if name in view.nodes else 'it is no member'}"
+        for name in asked.nodes
+        if name not in chosen
+    ]
+    return view.hold(HoldCode.NO_CANARY, wanted=wanted, found=len(chosen), why="; ".join(named))
+
+
+def _half_done(view: View) -> Hold | None:
+    """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens.
+
+    Who has failed is not half-way: an earlier rollout tolerated it and has ended, and ours takes the node along. Of
+    NVIDIA's controller nobody knows which version a node failed with, so there no more may have than we tolerate. One
+    that a person left out, and on which nothing moves any more, is in nobody's way.
+    """
+    mover = view.operator.mode if view.mode is Mode.BY_HAND else view.mode
+    nodes = {name: node for name, node in view.nodes.items() if not is_out_of_reach(node, view.target, mover)}
+    if mover is Mode.DELEGATED:
+        states = {name: node.facts.nvidia_state for name, node in nodes.items()}
+        failed = sorted(name for name, state in states.items() if state == NodePhase.UPGRADE_FAILED.value)
+        found = sorted(name for name, state in states.items() if state in _AT_WORK)
+        found += failed if len(failed) > view.intent.failed_max else []
+    else:
+        found = sorted(name for name, node in nodes.items() if is_under_way(node.record))
+    return view.hold(HoldCode.HALF_DONE, nodes=", ".join(found[:5]), count=len(found)) if found else None
+
+
+def _no_way_back(view: View) -> Hold | None:
+    known = dict(publishing.baseline(view))
+    for name, node in sorted(view.nodes.items()):
+        resource, driver = view.resource_of(name), node.facts.driver
+        is_there = driver is not None and is_same(driver.version, view.target)
+        if resource and resource not in known and not is_there:
+            return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
+    return None
+
+
+def _nothing_to_publish(view: View) -> Hold | None:
+    is_needed = view.campaign.publish is not Via.NOBODY and not view.operator.carriers
+    return view.hold(HoldCode.NOTHING_TO_PUBLISH) if is_needed else None

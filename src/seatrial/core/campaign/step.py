@@ -1,0 +1,433 @@
+"""The campaign: `step_rollout` says what a rollout does next, and who may move at all.
+
+    Proposed ─ preflight ─▶ Canary ─ done ─▶ Gating ─ passed ─▶ Baking ─ evidence ─▶ Waving ─ all ─▶ Promoting ─▶ Done
+        │                     ▲ └─ the canary is another node than it was ──┘           │                 │          │
+        │ aborted             │                                                         │                 │          │
+        ▼                     └──────── failed, or somebody wants it undone ────────────┴──────┬──────────┴──────────┘
+    Reverted ◀─ all nodes back, entry marked ─ Reverting ◀─────────────────────────────────────┘
+
+Law of this file: a pass either writes the next record or acts upon the record it has seen, never both; so a crash
+between any two writes loses nothing. Everything outside of the nodes is done at most once and found again by name: a
+commit by its step, a probe by its round, a mark by the node's label. Who is not open is not touched.
+
+    course.py     the table of phases, and how one is opened     publishing.py  which resource carries which version
+    preflight.py  what has to be so before the first write      marks.py       canary and skip labels, OpenShift's pools
+    gating.py     gates and bake                                going_back.py  the way back
+    stragglers.py members that cannot start
+
+Tests: tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, assert_never
+
+from seatrial.core.actions import Promote
+from seatrial.core.budget import capacity, order
+from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
+from seatrial.core.campaign import evidence as watching
+from seatrial.core.campaign.course import WAY_FORWARD, Course, a_few, fail, remembered, turn_to
+from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
+from seatrial.core.campaign.going_back import step_reverting
+from seatrial.core.errors import CoreBug
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import (
+    ENDED,
+    NOWHERE,
+    CampaignRecord,
+    Mode,
+    Places,
+    Point,
+    PublishStep,
+    RolloutPhase,
+    Turn,
+    Via,
+)
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.movers import by_hand, driver_manager, machine_pools, marks, prepulling, publishing
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import Standing, wants
+
+ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
+"""Phases that rest on rounds of gates, and after a pause go on with a new one."""
+
+
+def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None = None) -> Course:
+    """The next step of a campaign."""
+    campaign = intent.campaign
+    if campaign is None:
+        raise CoreBug(f"{intent.rollout} is no campaign; decide moves its nodes without one.")
+    record = seen.rollout.campaign
+    if record is None:
+        record = CampaignRecord(entered_at=now, history=(Turn(phase=RolloutPhase.PROPOSED, at=now),))
+        view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
+        return Course(record=record, holds=preflight.behind(view))
+    view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
+    if intent.is_paused:
+        course = _pause(view)
+        return replace(course, holds=(*course.holds, *machine_pools.told(view)))
+    if record.phase is RolloutPhase.PAUSED:
+        return _resume(view)
+    if stop is not None:
+        return Course(record=record)  # nothing is decided on a view that is not to be trusted; decide says why
+    undone = leaving.why_undone(seen, intent)
+    if undone and record.phase not in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+        to = RolloutPhase.REVERTED if record.phase is RolloutPhase.PROPOSED else RolloutPhase.REVERTING
+        course = turn_to(view, to, why=undone)
+    elif record.places is None and record.canaries and record.phase not in ENDED and _places(view) is not None:
+        # Written by a release that did not keep them: what the spec says now is the best that is known.
+        course = Course(record=replace(record, places=_places(view)))
+    else:
+        course = _step(view)
+        course = replace(course, holds=_with_moved(view, course.holds))
+    course = replace(
+        course, holds=(*course.holds, *machine_pools.told(view), *stragglers.told(view), *_loud_managers(view))
+    )
+    if record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) and not course.acts:
+        acts, holds = marks.prepare(view, _with_units(view, record.canaries))
+        course = replace(course, acts=acts, holds=(*course.holds, *holds))
+    course = replace(course, wake_at=_earliest(course, view.closes_at))
+    if course.record.phase in ENDED and record.phase not in ENDED:
+        # An end rests on nothing being left, and what we have written but not seen yet would be.
+        unseen = sorted(subject for subject in seen.busy if subject in seen.nodes or view.is_ours(subject))
+        if unseen:
+            told = view.hold(HoldCode.WRITE_IN_FLIGHT, until=seen.busy[unseen[0]])
+            return Course(record=record, holds=(told,), wake_at=told.until)
+    # Record first: acts wait until the record they rest on has been seen.
+    return course if course.record == record else replace(course, acts=(), open=frozenset())
+
+
+def _step(view: View) -> Course:
+    failed = why_failed(view.record)
+    if failed and view.record.phase in WAY_FORWARD:
+        return fail(view, failed, is_final=True)
+    match view.record.phase:
+        case RolloutPhase.PROPOSED:
+            return _propose(view)
+        case RolloutPhase.CANARY:
+            return _move_canaries(view)
+        case RolloutPhase.GATING:
+            return step_gating(view)
+        case RolloutPhase.BAKING:
+            return step_baking(view)
+        case RolloutPhase.WAVING:
+            return _wave(view)
+        case RolloutPhase.PROMOTING:
+            return _promote(view)
+        case RolloutPhase.REVERTING:
+            return step_reverting(view)
+        case RolloutPhase.DONE:
+            return Course(record=view.record, open=_late(view))
+        case RolloutPhase.REVERTED:
+            return Course(record=view.record)
+        case RolloutPhase.PAUSED:
+            raise CoreBug("a pause is ended before anything else is decided")
+        case _:
+            assert_never(view.record.phase)
+
+
+# ── forward ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _propose(view: View) -> Course:
+    chosen = canary.choose(view.nodes, view.campaign.canary)
+    holds = preflight.why_not(view, chosen)
+    if holds:
+        return Course(record=view.record, holds=holds)
+    is_by_hand = view.mode is Mode.BY_HAND
+    before = by_hand.before(view) if is_by_hand else publishing.baseline(view)
+    return turn_to(
+        view,
+        RolloutPhase.CANARY,
+        mode=view.mode,
+        canaries=chosen,
+        watched=watching.begun(view, chosen),
+        baseline=before,
+        switches=() if is_by_hand else publishing.switches_before(view),
+        places=_places(view),
+    )
+
+
+def _places(view: View) -> Places | None:
+    return view.campaign.places if view.campaign.places != NOWHERE else None
+
+
+def _move_canaries(view: View) -> Course:
+    record = view.record
+    gone = [name for name in record.canaries if name not in view.nodes]
+    if gone:
+        return _replace_canaries(view, gone)
+    standing = {name: view.standing(name) for name in record.canaries}
+    failed = [name for name, how in standing.items() if how is Standing.FAILED and not _is_retried(view, name)]
+    if failed:
+        return fail(view, f"canary {', '.join(failed)} failed: {_why_failed(view, failed[0])}")
+    if all(how is Standing.DONE for how in standing.values()):
+        # A round's number is never used again: what was measured for it before is of the canary as it was then.
+        number = record.round + 1
+        return turn_to(
+            view,
+            RolloutPhase.GATING,
+            round=number,
+            round_at=view.now,
+            gates=(),
+            baked_seconds=0.0,
+            unwell_since=0.0,
+            setback="",
+        )
+    waiting = _waits(view)
+    acts, holds = marks.prepare(view, _with_units(view, record.canaries))
+    if waiting is None and not holds:
+        acts, holds = publishing.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
+    elif waiting is not None:
+        acts, holds = (), (waiting,)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
+    told = (
+        by_hand.due(view, record.canaries)
+        if view.mode is Mode.BY_HAND
+        else view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
+    )
+    return _let_start(view, _with_units(view, record.canaries), told)
+
+
+def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
+    """Open these nodes, as far as a window is open and the image is there."""
+    closed = view.closed()
+    if closed is not None:
+        return Course(record=view.record, holds=(closed,))
+    if view.mode is Mode.DELEGATED:
+        return Course(record=view.record, acts=marks.let_in(view, names), open=names, holds=(told,))
+    if view.mode is Mode.BY_HAND:
+        return Course(record=view.record, open=names, holds=(told,))
+    pull = prepulling.bring(view, names)
+    return Course(record=pull.record, acts=pull.acts, open=pull.ready, holds=(told, *pull.holds))
+
+
+def _replace_canaries(view: View, gone: list[str]) -> Course:
+    """A canary that left the cluster takes its evidence with it; another node goes first in its place."""
+    left = tuple(name for name in view.record.canaries if name not in gone)
+    rest = {name: node for name, node in view.nodes.items() if name not in left}
+    # What is published is published: a node that another resource owns would need a step that is taken already.
+    same = {name: node for name, node in rest.items() if publishing.is_published(view, name)}
+    rest = same or rest
+    wanted = replace(view.campaign.canary, count=len(gone), nodes=())
+    found = canary.choose(rest, wanted)
+    if not left and not found:
+        return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=len(gone), found=0, why=""),))
+    why = f"canary {', '.join(gone)} is gone" + (f"; {', '.join(found)} goes first instead" if found else "")
+    canaries = tuple(sorted((*left, *found)))
+    watched = (*(each for each in view.record.watched if each.node in left), *watching.begun(view, found))
+    turn = Turn(phase=RolloutPhase.CANARY, at=view.now, why=why)
+    new = replace(view.record, canaries=canaries, watched=watched, history=remembered(view.record, turn))
+    return Course(record=new)
+
+
+def _wave(view: View) -> Course:
+    asked = step_round_in_waves(view)
+    if asked is not None:
+        closing, _ = marks.close_out(view, frozenset())
+        return replace(asked, acts=(*closing, *asked.acts))
+    record = view.record
+    bounds, names = _wave_names(view)
+    standing = {name: view.standing(name) for name in names}
+    # Ours know towards which version they failed; NVIDIA's controller does not say.
+    known = capacity.failed_of(view.nodes, view.intent) if view.mode is Mode.DIRECT else view.nodes
+    failed = sorted(name for name, how in standing.items() if how is Standing.FAILED and name in known)
+    if len(failed) > view.intent.failed_max:
+        limit, nodes = view.intent.failed_max, a_few(failed)
+        told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=nodes)
+        closing, _ = marks.close_out(view, names)
+        return Course(record=record, acts=closing, holds=(told,))
+    stuck = stragglers.stuck(view, names)
+    left = _left_behind(view, stuck)
+    at_work = sorted(
+        name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left
+    )
+    if not at_work:
+        return _end_wave(view, len(bounds), {name: stuck[name] for name in left})
+    waiting = _waits(view)
+    acts, holds = marks.prepare(view, set(names))
+    if waiting is not None:
+        acts, holds = (), (waiting,)
+    elif not holds:
+        wanted = (*publishing.resources_of(view, view.nodes), *publishing.vacant(view))
+        acts, holds = publishing.publish(view, PublishStep.FLEET, wanted)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
+    told = (
+        by_hand.due(view, at_work)
+        if view.mode is Mode.BY_HAND
+        else view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
+    )
+    acts, holds = machine_pools.let_go(view)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds)
+    course = _let_start(view, names, told)
+    return replace(course, holds=(*course.holds, stragglers.waited_for(view, stuck))) if stuck else course
+
+
+def _left_behind(view: View, stuck: Mapping[str, HoldCode]) -> frozenset[str]:
+    """Who cannot start and is not waited for any more: its time is up, or a wave before this one went on without it."""
+    if view.now >= stragglers.patience_until(view):
+        return frozenset(stuck)
+    before = _wave_names(replace(view, record=replace(view.record, wave=view.record.wave - 1)))[1]
+    return frozenset(stuck) & before if view.record.wave else frozenset()
+
+
+def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
+    """A wave is over: the next one, after the pause between them; or promotion, after the last."""
+    record, now = view.record, view.now
+    without = f"without {stragglers.named(left)}" if left else ""
+    if record.wave + 1 >= count:
+        # Where the canaries are all there is, no wave has published anything.
+        acts, holds = publishing.publish(view, PublishStep.FLEET, publishing.vacant(view))
+        if acts or holds:
+            return Course(record=record, acts=acts, holds=holds)
+        waiting = view.unapproved(Point.PROMOTION)
+        if waiting is not None:
+            return Course(record=record, holds=(waiting,))
+        day = datetime.fromtimestamp(now, UTC)
+        named = {"date": f"{day:%Y-%m-%d}", "tag_base": f"v{day:%Y-%m}-stable"}
+        return turn_to(view, RolloutPhase.PROMOTING, why=without, **named)
+    pause_seconds = view.campaign.waves.pause_seconds
+    if pause_seconds and record.settled_at < record.entered_at:
+        # Not before it began: with a clock that was put back, it would be written anew in every pass.
+        return Course(record=replace(record, settled_at=max(now, record.entered_at)))
+    next_at = record.settled_at + pause_seconds
+    if pause_seconds and now < next_at:
+        told = view.hold(HoldCode.WAVE_PAUSE, wave=record.wave + 1, waves=count, until=next_at)
+        return Course(record=record, holds=(told,))
+    why = f"wave {record.wave + 2} of {count}" + (f", {without}" if without else "")
+    turn = Turn(phase=RolloutPhase.WAVING, at=now, why=why)
+    return Course(record=replace(record, wave=record.wave + 1, entered_at=now, history=remembered(record, turn)))
+
+
+def _promote(view: View) -> Course:
+    record = view.record
+    moved = preflight.why_moved(view)
+    if moved is not None:
+        return Course(record=record, holds=(moved,))
+    if view.campaign.has_source:
+        source = view.source
+        if source is None or source.trouble:
+            return Course(record=record, holds=(view.unreachable(),))
+        stale = view.outdated()
+        if stale is not None:
+            return Course(record=record, holds=(stale,))
+        is_begun = bool(source.commit_of(PublishStep.PROMOTION))
+        waiting = None if is_begun else preflight.why_source(view)
+        if waiting is not None:
+            return Course(record=record, holds=(waiting,))
+        if not is_begun or not source.tag:
+            act = Promote(rollout=view.name, date=record.date, tag_base=record.tag_base)
+            acts, holds = view.act(act, HoldCode.PROMOTION_PENDING, tag=record.tag_base)
+            return Course(record=record, acts=acts, holds=holds)
+    acts, holds = marks.clear(view)
+    if acts or holds:
+        return Course(record=record, acts=acts, holds=holds, open=_late(view))
+    return turn_to(view, RolloutPhase.DONE)
+
+
+def _late(view: View) -> frozenset[str]:
+    """Who may still follow after the last wave: nodes that failed and are tried again, nodes that came later."""
+    if view.seen.others:
+        return frozenset()  # another campaign on its way back may want what we wanted, and moves the nodes itself
+    if view.closed() is not None:
+        return frozenset()
+    return frozenset(name for name, node in view.nodes.items() if wants(node.facts, view.target))
+
+
+# ── pausing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _pause(view: View) -> Course:
+    """Freeze; the one thing written is our skip label, on nodes that NVIDIA's controller might still start."""
+    record = view.record
+    if record.phase is RolloutPhase.PAUSED:
+        acts, holds = marks.close_out(view, frozenset())
+        return Course(record=record, acts=acts, holds=holds)
+    if record.phase in ENDED:
+        return Course(record=record)
+    return turn_to(view, RolloutPhase.PAUSED, paused_in=record.phase)
+
+
+def _resume(view: View) -> Course:
+    """Go on where we were. The time in between is no evidence, and what was proven before it is asked for anew."""
+    record, to = view.record, view.record.paused_in or RolloutPhase.PROPOSED
+    if to in ASKED_ANEW and not why_failed(record):
+        anew = baking.next_round(record, view.now)
+        return turn_to(
+            view, to, paused_in=None, round=anew.round, round_at=anew.round_at, gates=(), well_since=view.now
+        )
+    return turn_to(view, to, paused_in=None)
+
+
+# ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _loud_managers(view: View) -> tuple[Hold, ...]:
+    """That driver managers open nodes under us where somebody else publishes; nobody waits for it."""
+    is_theirs = view.mode is Mode.DIRECT and view.campaign.publish is Via.NOBODY
+    if not is_theirs or view.record.phase in ENDED:
+        return ()
+    return driver_manager.told_loud(view.operator, view.nodes.values(), view.name)
+
+
+def _waits(view: View) -> Hold | None:
+    """Why nothing new is published or started: the matrix does not stand behind it, or nobody may start any more."""
+    waiting = preflight.why_moved(view) or (preflight.why_source(view) if view.campaign.has_source else None)
+    return waiting or preflight.why_nobody(view)
+
+
+def _with_moved(view: View, holds: tuple[Hold, ...]) -> tuple[Hold, ...]:
+    """These, and that the places have changed: told while the canary bakes, and not when its evidence is complete."""
+    moved = preflight.why_moved(view) if view.record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING) else None
+    return holds if moved is None else (*holds, moved)
+
+
+def _is_retried(view: View, name: str) -> bool:
+    """Whether a failed node is going to be tried again by itself, or somebody asked for it."""
+    node = view.nodes[name]
+    # Records of an earlier release do not count their failures, and one there was.
+    is_due = node.record is not None and max(node.record.failures, 1) <= view.intent.retries.count_max
+    return is_due or node.is_retry_asked
+
+
+def _why_failed(view: View, name: str) -> str:
+    record = view.nodes[name].record
+    return record.reason if record is not None and record.reason else "its upgrade failed"
+
+
+def wave_order(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """How many nodes may have started when each wave is open, and the order in which they follow the canary."""
+    members = (node for node in view.nodes.values() if not stragglers.is_outside(view, node))
+    names = (node.name for node in order.fixed(members, view.intent))
+    rest = tuple(name for name in names if name not in view.record.canaries)
+    return waves.bounds(view.campaign.waves, len(rest)), rest
+
+
+def _wave_names(view: View) -> tuple[tuple[int, ...], frozenset[str]]:
+    """How large the waves are, and who is in the current one or one before it."""
+    bounds, rest = wave_order(view)
+    reached = bounds[min(view.record.wave, len(bounds) - 1)] if bounds else 0
+    first = [name for name in view.record.canaries if name in view.nodes]
+    return bounds, _with_units(view, (*first, *rest[:reached]))
+
+
+def _with_units(view: View, names: tuple[str, ...]) -> frozenset[str]:
+    """These nodes, and those that are upgraded with them or not at all."""
+    if not any(domain.is_unit for domain in view.intent.domains):
+        return frozenset(names)
+    units = {name: capacity.place_of(node.facts, view.intent).unit for name, node in view.nodes.items()}
+    wanted = {units[name] for name in names if units.get(name)}
+    return frozenset(names) | {name for name, unit in units.items() if unit in wanted}
+
+
+def _earliest(course: Course, closes_at: Instant | None) -> Instant | None:
+    due = (course.wake_at, closes_at, *(held.until for held in course.holds))
+    return min((instant for instant in due if instant is not None), default=None)

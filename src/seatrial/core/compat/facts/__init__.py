@@ -1,0 +1,67 @@
+"""The knowledge base as values: rows with their sources, the questions one may ask, and how data becomes rows.
+
+    rows.py       one value per kind of fact, each with its Cite
+    knowledge.py  Facts: the questions
+    reading.py    data → Facts, or FactInvalid with the path of what is wrong
+
+Where the data comes from (package data, a user's file) is the business of adapters/files/knowledge.py.
+
+Tests: tests/core/test_facts.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core.compat.facts.knowledge import Existence, Facts, Release
+from seatrial.core.compat.facts.reading import FactInvalid, read
+from seatrial.core.compat.facts.rows import (
+    Architecture,
+    BadOpenShift,
+    Bound,
+    Cite,
+    DriverBranch,
+    DriverNeed,
+    FirmwarePair,
+    GpuOperatorRelease,
+    Issue,
+    KernelSeen,
+    Lines,
+    MinKernel,
+    NetworkOperatorRelease,
+    OpenShiftRelease,
+    Product,
+    RhelSupport,
+    Said,
+    Support,
+    Toolkit,
+    ValidatedKernel,
+    weakest,
+)
+
+__all__ = [
+    "Architecture",
+    "BadOpenShift",
+    "Bound",
+    "Cite",
+    "DriverBranch",
+    "DriverNeed",
+    "Existence",
+    "FactInvalid",
+    "Facts",
+    "FirmwarePair",
+    "GpuOperatorRelease",
+    "Issue",
+    "KernelSeen",
+    "Lines",
+    "MinKernel",
+    "NetworkOperatorRelease",
+    "OpenShiftRelease",
+    "Product",
+    "Release",
+    "RhelSupport",
+    "Said",
+    "Support",
+    "Toolkit",
+    "ValidatedKernel",
+    "read",
+    "weakest",
+]

@@ -1,0 +1,284 @@
+"""The rows of the knowledge base as values; each says who says so and how sure we are. Questions are in knowledge.py.
+
+A row holds what its document states, in the document's own terms: a supported set is a range or a list, an end of life
+is a day, and what a document does not say is None.
+
+Tests: tests/core/test_facts.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from seatrial.core.compat.findings import Confidence
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import (
+    CudaVersion,
+    DriverVersion,
+    FirmwareVersion,
+    KernelVersion,
+    Line,
+    LinedVersion,
+    OfedVersion,
+    OpenShiftVersion,
+    OperatorVersion,
+    Version,
+    VersionRange,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cite:
+    """Who says so, and how sure we are that they do."""
+
+    source: str
+    confidence: Confidence
+
+
+_DOUBT = {Confidence.VERIFIED: 0, Confidence.SECONDARY: 1, Confidence.MEMORY: 2}
+
+
+def weakest(cites: Iterable[Cite]) -> Confidence:
+    """The confidence of a conclusion that needs all of these."""
+    return max((cite.confidence for cite in cites), key=_DOUBT.__getitem__, default=Confidence.VERIFIED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """The release lines a document supports: a range, or a list where the document has holes."""
+
+    range: VersionRange | None = None
+    listed: tuple[Line, ...] = ()
+
+    def contains(self, version: LinedVersion) -> bool:
+        """Whether the version's line is among them."""
+        return Line.of(version) in self.listed if self.range is None else self.range.contains(version)
+
+    def is_below(self, version: LinedVersion) -> bool:
+        """Whether the version's line is newer than all of them."""
+        newest = self.range.max if self.range is not None else max(self.listed)
+        return newest is not None and Line.of(version) > newest
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.listed)) if self.range is None else str(self.range)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """What one document says a release runs on."""
+
+    cite: Cite
+    openshift: Lines | None = None
+    kubernetes: Lines | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuOperatorRelease:
+    """One release of the GPU Operator: what it ships, and where documents, catalogue and tests say it runs."""
+
+    version: OperatorVersion
+    cite: Cite
+    released: date | None = None
+    driver: DriverVersion | None = None
+    """The chart's default: what installs, whatever the documentation calls the default."""
+    operands: Mapping[Component, Version]
+    kernel_module: str = ""
+    drivers: Mapping[DriverVersion, Cite]
+    """The drivers its documentation lists."""
+    documented: Support | None = None
+    bundle: Support | None = None
+    tested: frozenset[Line] = frozenset()
+    """The OpenShift minors on which its end-to-end tests passed."""
+    tested_cite: Cite | None = None
+
+    @property
+    def line(self) -> str:
+        return self.version.line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOperatorRelease:
+    """One release of the Network Operator: the driver it ships, and where documents and catalogue say it runs."""
+
+    version: OperatorVersion
+    cite: Cite
+    released: date | None = None
+    is_tagged: bool = False
+    """Whether it was read from its own Git tag; where tags are missing, the list of its line may have holes."""
+    ofeds: tuple[OfedVersion, ...] = ()
+    """Its own driver first, then the long-term alternative."""
+    documented: Support | None = None
+    bundle: Support | None = None
+    chart_kubernetes_min: Line | None = None
+    gpu_operator_min: Line | None = None
+
+    @property
+    def line(self) -> str:
+        return self.version.line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenShiftRelease:
+    """One minor of OpenShift: what it is built on, and until when it is maintained."""
+
+    line: Line
+    rhel: Line
+    rhel_cite: Cite
+    kernel_stream: str
+    kernel_dist: str
+    kernel_cite: Cite
+    sriov: Line | None = None
+    sriov_cite: Cite | None = None
+    maintenance_ends: date | None = None
+    extended_ends: date | None = None
+    lifecycle_cite: Cite | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadOpenShift:
+    """One z-stream that is known to break something."""
+
+    version: OpenShiftVersion
+    breaks: str
+    reference: str
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverBranch:
+    """One branch of the driver and the day its support ends."""
+
+    branch: int
+    kind: str
+    end_of_life: date
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinKernel:
+    """The oldest kernel a driver branch builds on."""
+
+    kernel: Line
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverNeed:
+    """The oldest driver something runs with."""
+
+    driver: DriverVersion
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolkit:
+    """One CUDA toolkit and the driver it comes with."""
+
+    version: CudaVersion
+    driver: DriverVersion
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A short text a document states, such as the CUDA level a branch reports."""
+
+    text: str
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """One GPU architecture: which drivers and which kernel modules it takes."""
+
+    name: str
+    age: int
+    """Its place in the order of architectures, oldest first."""
+    open_modules: str
+    first_branch: int | None
+    last_branch: int | None
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """What one GPU product needs of the driver."""
+
+    name: str
+    min_driver: DriverVersion | None
+    is_documented: bool
+    """Whether a document states the minimum; else it is the first driver whose notes name the product."""
+    needs_open_modules: bool
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwarePair:
+    """A network driver and the firmware it was bundled or tested with, by NIC family."""
+
+    ofed: OfedVersion
+    firmware: Mapping[str, FirmwareVersion]
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RhelSupport:
+    """The minors of RHEL that a release of the Network Operator added to its driver container."""
+
+    since: OperatorVersion
+    minors: tuple[Line, ...]
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatedKernel:
+    """The newest kernel on which the driver container of a Network Operator line was validated."""
+
+    operator_line: str
+    kernel: KernelVersion
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSeen:
+    """A kernel stream on which somebody saw a driver branch work."""
+
+    branch: int
+    kernel: str
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A condition on one version: equal to, at least, above, below."""
+
+    sign: str
+    version: Version
+
+    def holds(self, version: Version) -> bool:
+        """Whether the version meets the condition; a bound that is a line judges by the line."""
+        subject = Line.of(version) if isinstance(self.version, Line) and isinstance(version, LinedVersion) else version
+        if self.sign and subject.lineage != self.version.lineage:
+            return False  # a kernel of another stream, firmware of another device: neither above nor below
+        match self.sign:
+            case ">=":
+                return subject >= self.version
+            case ">":
+                return subject > self.version
+            case "<":
+                return subject < self.version
+            case _:
+                return subject == self.version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """A known issue: it applies where every named component meets one of its bounds."""
+
+    when: Mapping[Component, tuple[Bound, ...]]
+    effect: str
+    advice: str
+    reference: str
+    cite: Cite

@@ -1,0 +1,154 @@
+"""The steps of a plan as rollouts, one after the other: what each moves, who moves it, and what people are told.
+
+    a step of the plan ── one group ─▶ the driver, which we move         a campaign
+                                    └▶ what leads the rest of the group  by hand: an operator, OpenShift, firmware
+
+A group moves together in a plan, and one thing after the other in a cluster: the operator before its driver, unless the
+rules forbid the stack between the two and not the one the other way round. Tests: tests/core/test_plan_rollouts.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Group
+from seatrial.core.compat.plan.values import Change
+
+Judged: TypeAlias = frozenset[str]
+"""The rules that a stack fails."""
+
+INSTRUCTIONS_MAX: Final = 4096
+"""So much of its instructions a rollout can hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """A step of a plan, as far as a rollout needs it; `seatrial plan -o json` has all of it."""
+
+    number: int
+    changes: tuple[Change, ...]
+    stack: Mapping[Component, str]
+    """The whole stack once the step is done."""
+    why: tuple[str, ...] = ()
+    preparations: tuple[str, ...] = ()
+    way_back: str = ""
+    """What is to be known about the way back; empty where it is the way there."""
+    is_one_way: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """What one rollout moves."""
+
+    step: int
+    """The plan's step it belongs to."""
+    change: Change
+    along: tuple[Change, ...] = ()
+    """What moves with it, without being waited for."""
+    driver: str
+    """The driver that nodes run once it is done."""
+    is_one_way: bool = False
+    preparations: tuple[str, ...] = ()
+    instructions: str = ""
+    doubt: tuple[str, ...] = ()
+    """The rules that fail between this move and the next, whichever goes first."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we move it ourselves."""
+        return self.change.component is Component.GPU_DRIVER
+
+
+def moves_of(
+    legs: Sequence[Leg], running: Mapping[Component, str], judge: Callable[[Mapping[Component, str]], Judged]
+) -> tuple[Move, ...]:
+    """Every rollout that a plan needs, in order; `judge` says which rules a stack fails."""
+    found: list[Move] = []
+    before = dict(running)
+    for leg in legs:
+        found += _moves(leg, before, judge)
+        before = dict(leg.stack)
+    return tuple(found)
+
+
+def _moves(leg: Leg, before: Mapping[Component, str], judge: Callable[[Mapping[Component, str]], Judged]) -> list[Move]:
+    parts, doubt = _ordered(_parts(leg.changes), before, leg.stack, judge)
+    driver = before.get(Component.GPU_DRIVER, "") or leg.stack.get(Component.GPU_DRIVER, "")
+    found: list[Move] = []
+    for number, part in enumerate(parts):
+        lead, along = part[0], part[1:]
+        driver = lead.after if lead.component is Component.GPU_DRIVER else driver
+        prepared = leg.preparations if number == 0 else ()
+        later = [each[0] for each in parts[number + 1 :]]
+        found.append(
+            Move(
+                step=leg.number,
+                change=lead,
+                along=along,
+                driver=driver,
+                is_one_way=leg.is_one_way,
+                preparations=prepared,
+                instructions=_instructions(leg, part, prepared, later),
+                doubt=doubt if number == 0 else (),
+            )
+        )
+    return found
+
+
+def _parts(changes: Sequence[Change]) -> list[tuple[Change, ...]]:
+    """What a step moves by itself, each with what goes along."""
+    ordered = sorted(
+        (change for change in changes if change.after), key=lambda change: COMPONENTS.index(change.component)
+    )
+    driver = [change for change in ordered if change.component is Component.GPU_DRIVER]
+    rest = [change for change in ordered if change.component is not Component.GPU_DRIVER]
+    if rest and GROUPS[rest[0].component] is Group.FIRMWARE:
+        return [(change,) for change in rest]  # each kind of card has a firmware of its own
+    if driver and all(change.component is Component.CUDA for change in rest):
+        return [(*driver, *rest)]  # CUDA's version is the driver's
+    return [part for part in (tuple(rest), tuple(driver)) if part]
+
+
+def _ordered(
+    parts: list[tuple[Change, ...]],
+    before: Mapping[Component, str],
+    after: Mapping[Component, str],
+    judge: Callable[[Mapping[Component, str]], Judged],
+) -> tuple[list[tuple[Change, ...]], tuple[str, ...]]:
+    """The parts in an order whose stacks between are sound, and what fails if none is."""
+    if len(parts) < 2 or GROUPS[parts[0][0].component] is Group.FIRMWARE:
+        return parts, ()
+    known = judge(before) | judge(after)
+    failing = judge(_with(before, parts[0])) - known
+    if not failing:
+        return parts, ()
+    if not judge(_with(before, parts[1])) - known:
+        return [parts[1], parts[0]], ()
+    return parts, tuple(sorted(failing))
+
+
+def _with(stack: Mapping[Component, str], changes: Sequence[Change]) -> dict[Component, str]:
+    return {**stack, **{change.component: change.after for change in changes}}
+
+
+def _instructions(leg: Leg, part: Sequence[Change], preparations: Sequence[str], later: Sequence[Change]) -> str:
+    """What people have to do, in the plan's own words."""
+    lead, along = part[0], part[1:]
+    if lead.component is Component.GPU_DRIVER:
+        return ""
+    told = [f"Bring {_told(lead)}"]
+    if along:
+        told.append(f"With it {'goes' if len(along) == 1 else 'go'} {', '.join(map(_told, along))}")
+    told += [
+        f"Leave {each.component.value} at {each.before or 'what it is'}: a step of its own moves it" for each in later
+    ]
+    told += [f"Before: {sentence}" for sentence in preparations]
+    told += [f"Why: {sentence}" for sentence in leg.why]
+    told += [f"Way back: {leg.way_back}"] if leg.way_back else []
+    return ". ".join(sentence.rstrip(". ") for sentence in told)[: INSTRUCTIONS_MAX - 1] + "."
+
+
+def _told(change: Change) -> str:
+    return f"{change.component.value} from {change.before or 'what is there'} to {change.after}"

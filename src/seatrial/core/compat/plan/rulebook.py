@@ -1,0 +1,142 @@
+"""The rules as a plan needs them: asked thousands of times, answered in short, each answer kept.
+
+An Opinion says which rules fail and how many doubts remain; the findings themselves are there for the asking.
+
+Tests: tests/core/test_plan.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import Final
+
+from seatrial.core.compat import rules
+from seatrial.core.compat.facts import Facts
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import COMPONENTS, Component, Hardware, Stack
+from seatrial.core.compat.plan.memory import Memory, Rule, Values
+from seatrial.core.compat.plan.search import NO_DOUBTS, Doubts
+from seatrial.core.compat.rules.cases import Case, Step
+
+_DOUBTFUL: Final = (Verdict.WARN, Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What the rules say about one stack or one change."""
+
+    failing: frozenset[str] = frozenset()
+    """The rules that fail."""
+    doubts: Doubts = NO_DOUBTS
+
+
+def stack_rules(facts: Facts, on: date) -> list[Rule]:
+    """The built-in rules on one stack, each on its own."""
+    return [partial(_on_stack, rule, facts, on) for rule in rules.STACK_RULES]
+
+
+def change_rules(facts: Facts, on: date) -> list[Rule]:
+    """The built-in rules on a change, each on its own."""
+    return [partial(_on_change, rule, facts, on) for rule in rules.CHANGE_RULES]
+
+
+def _on_stack(rule: rules.Rule, facts: Facts, on: date, stack: Stack) -> tuple[Finding, ...]:
+    found = rule.on_stack(Case(stack=stack, facts=facts, on=on))
+    return () if found is None else (found,)
+
+
+def _on_change(rule: rules.Rule, facts: Facts, on: date, before: Stack, after: Stack) -> tuple[Finding, ...]:
+    step = Step(before=Case(stack=before, facts=facts, on=on), after=Case(stack=after, facts=facts, on=on))
+    found = rule.on_change(step)
+    return () if found is None else (found,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side(Stack):
+    """One side of a change that knows beforehand what moves: every rule asks, and comparing versions is what costs."""
+
+    moved: tuple[Component, ...]
+
+    def differing(self, other: Stack) -> tuple[Component, ...]:
+        is_pair = isinstance(other, _Side) and other.moved is self.moved
+        return self.moved if is_pair else Stack.differing(self, other)
+
+
+class Rulebook:
+    """All rules, for one hardware."""
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        stack_rules: Sequence[Rule],
+        change_rules: Sequence[Rule],
+        limits: Sequence[Rule] = (),
+        accepted: Iterable[str] = (),
+    ) -> None:
+        self.hardware = hardware
+        self.stack_rules = [Memory(rule, hardware) for rule in stack_rules]
+        self._change_rules = (*limits, *change_rules)  # without a memory: they compare whole stacks
+        self._limits = tuple(limits)
+        self._accepted = frozenset(accepted)
+        self._opinions: dict[int, Opinion] = {}
+
+    def stack_findings(self, values: Values) -> tuple[Finding, ...]:
+        """Every finding about a stack."""
+        return self._marked(finding for rule in self.stack_rules for finding in rule.ask(values))
+
+    def change_findings(self, before: Values, after: Values) -> tuple[Finding, ...]:
+        """Every finding about a change."""
+        return self._marked(self._asked(self._change_rules, before, after))
+
+    def on_stack(self, values: Values) -> Opinion:
+        """What the rules say about a stack, in short."""
+        return add(self.weigh(rule.ask(values)) for rule in self.stack_rules)
+
+    def on_change(self, before: Values, after: Values) -> Opinion:
+        """What the rules say about a change, in short."""
+        return self._summed(self._asked(self._change_rules, before, after))
+
+    def on_limits(self, before: Values, after: Values) -> Opinion:
+        """What the limits alone say about a change: they are quick, and forbid most of what is forbidden."""
+        return self._summed(self._asked(self._limits, before, after))
+
+    def _asked(self, rules_: Sequence[Rule], before: Values, after: Values) -> list[Finding]:
+        moved = tuple(part for part in COMPONENTS if before.get(part) is not after.get(part))
+        old, new = (_Side(values=values, hardware=self.hardware, moved=moved) for values in (before, after))
+        return [finding for rule in rules_ for finding in rule(old, new)]
+
+    def weigh(self, findings: tuple[Finding, ...]) -> Opinion:
+        """One rule's findings in short."""
+        # A memory hands out the same tuple again and again, and keeps it alive: its identity is a good key.
+        opinion = self._opinions.get(id(findings))
+        if opinion is None:
+            opinion = self._opinions[id(findings)] = self._summed(findings)
+        return opinion
+
+    def _summed(self, findings: Sequence[Finding]) -> Opinion:
+        verdicts = [each.verdict for each in findings if each.rule not in self._accepted]
+        return Opinion(
+            frozenset(each.rule for each in findings if each.verdict is Verdict.FAIL),
+            Doubts(verdicts.count(Verdict.UNKNOWN), verdicts.count(Verdict.WARN)),
+        )
+
+    def _marked(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        return tuple(
+            replace(each, is_accepted=True) if each.rule in self._accepted and each.verdict in _DOUBTFUL else each
+            for each in findings
+        )
+
+
+def add(opinions: Iterable[Opinion]) -> Opinion:
+    """What several rules say together."""
+    failing: frozenset[str] = frozenset()
+    unknown_count = warn_count = 0
+    for opinion in opinions:
+        if opinion.failing:
+            failing |= opinion.failing
+        unknown_count += opinion.doubts.unknown_count
+        warn_count += opinion.doubts.warn_count
+    return Opinion(failing, Doubts(unknown_count, warn_count))

@@ -1,0 +1,406 @@
+"""The GPUs, their driver, and what workloads bring along: CUDA, NCCL, DCGM, GPUDirect RDMA.
+
+Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from seatrial.core.compat.facts import Architecture, Product
+from seatrial.core.compat.matrix import NOWHERE, Component, Span
+from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line
+
+_CUDA_SUFFIX: Final = re.compile(r"\+cuda(?P<major>[0-9]+)\.")
+DMABUF, PEERMEM = "dmabuf", "peermem"
+
+
+def _hardware_span(case: Case) -> tuple[Span, ...]:
+    return (case.hardware.span,) if case.hardware.span != NOWHERE else ()
+
+
+# ── driver-cuda ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_driver_cuda(case: Case) -> Iterator[Answer]:
+    """Is the driver new enough for the newest toolkit in use?"""
+    driver, cuda = case.driver, case.cuda
+    if driver is not None and cuda is not None:
+        yield _cuda_on(case, driver, cuda)
+
+
+def _cuda_on(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
+    row, floor = case.facts.toolkit(cuda), case.facts.cuda_floors.get(cuda.major)
+    spans = case.spans(Component.GPU_DRIVER, Component.CUDA)
+    if floor is not None and driver < floor.driver:
+        return fail(
+            f"CUDA {cuda} needs driver {floor.driver} or newer, as all of CUDA {cuda.major} does; found {driver}.",
+            f"Take a driver of branch {floor.driver.branch} or newer, or an older toolkit.",
+            floor.cite,
+            spans=spans,
+        )
+    if row is None:
+        return nothing_known(f"the driver of CUDA {cuda}", str(max(case.facts.toolkits, default="")), case.facts, spans)
+    if driver >= row.driver:
+        return ok(f"CUDA {cuda} comes with driver {row.driver}, and {driver} is not older.", row.cite)
+    if floor is None:
+        return unknown(
+            f"CUDA {cuda} comes with driver {row.driver}, and no fact says whether {driver} is enough.",
+            f"Take driver {row.driver} or newer.",
+            row.cite,
+            spans=spans,
+        )
+    reported = case.facts.cuda_reported.get(driver.branch)
+    level = f" Branch {driver.branch} reports CUDA {reported.text}." if reported else ""
+    return warn(
+        f"CUDA {cuda} comes with driver {row.driver}; on {driver} it runs by minor-version compatibility only, without "
+        "JIT "
+        f"of newer PTX.{level}",
+        f"Take driver {row.driver} or newer, or accept the rule if no workload compiles PTX at run time.",
+        row.cite,
+        floor.cite,
+        spans=spans,
+    )
+
+
+DRIVER_CUDA: Final = Rule(
+    id="driver-cuda",
+    title="The driver runs the CUDA toolkit of the workloads",
+    meaning="""\
+`cuda` is the newest toolkit in workload images, not the level a driver reports (R565 reports 12.7, a toolkit that
+does not exist). A driver at least as new as the toolkit's own is ok. Older but above the floor of the CUDA major
+works with limits (minor-version compatibility) and warns. Below the floor fails. A newer driver never breaks an older
+toolkit.""",
+    inputs=(Component.GPU_DRIVER, Component.CUDA),
+    needs=(Component.GPU_DRIVER, Component.CUDA),
+    sources=("cuda.toolkit", "cuda.toolkit_newer", "cuda.minor_version_floor", "driver.cuda_reported_by_branch"),
+    judge=judge_driver_cuda,
+)
+
+
+# ── arch-driver ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_arch_driver(case: Case) -> Iterator[Answer]:
+    """Do the GPUs take this driver and these kernel modules?"""
+    driver, hardware = case.driver, case.hardware
+    if driver is None:
+        return
+    arch = case.facts.architecture(hardware.arch) if hardware.arch else None
+    products = case.facts.products_named(hardware.product) if hardware.product else ()
+    if hardware.arch and arch is None:
+        newest = "".join(list(case.facts.architectures)[-1:])
+        yield nothing_known(f"GPU architecture {hardware.arch!r}", newest, case.facts, _hardware_span(case))
+    elif arch is None and not products:
+        yield unknown(
+            f"There is no fact about GPU product {hardware.product!r}, and the matrix does not name its architecture.",
+            "Write hardware.arch.",
+            spans=_hardware_span(case),
+        )
+    if arch is not None:
+        yield from _arch(case, arch, driver)
+    for product in products:
+        yield from _product(case, product, driver)
+
+
+def _arch(case: Case, arch: Architecture, driver: DriverVersion) -> Iterator[Answer]:
+    spans = (*case.spans(Component.GPU_DRIVER), *_hardware_span(case))
+    if arch.first_branch is not None and driver.branch < arch.first_branch:
+        yield fail(
+            f"{arch.name} GPUs need driver branch {arch.first_branch} or newer, found {driver}.",
+            f"Take branch {arch.first_branch} or newer.",
+            arch.cite,
+            spans=spans,
+        )
+    elif arch.last_branch is not None and driver.branch > arch.last_branch:
+        yield fail(
+            f"{arch.name} GPUs are dropped after driver branch {arch.last_branch}, found {driver}.",
+            f"Stay on branch {arch.last_branch}.",
+            arch.cite,
+            spans=spans,
+        )
+    else:
+        yield ok(f"{arch.name} GPUs take driver {driver}.", arch.cite)
+    if arch.open_modules == "required" and case.module == "proprietary":
+        yield fail(
+            f"{arch.name} GPUs need the open kernel modules, and these are proprietary{_by_default(case)}.",
+            "Write kernel_module: open.",
+            arch.cite,
+            spans=spans,
+        )
+    if arch.open_modules == "unsupported" and case.module == "open":
+        yield fail(
+            f"{arch.name} GPUs do not work with the open kernel modules.",
+            "Write kernel_module: proprietary.",
+            arch.cite,
+            spans=spans,
+        )
+
+
+def _by_default(case: Case) -> str:
+    release = case.gpu_release
+    return "" if case.hardware.kernel_module or release is None else f", the default of GPU Operator {release.version}"
+
+
+def _product(case: Case, product: Product, driver: DriverVersion) -> Iterator[Answer]:
+    spans = (*case.spans(Component.GPU_DRIVER), *_hardware_span(case))
+    if product.needs_open_modules and case.module == "proprietary":
+        yield fail(
+            f"{product.name} needs the open kernel modules, and these are proprietary{_by_default(case)}.",
+            "Write kernel_module: open.",
+            product.cite,
+            spans=spans,
+        )
+    least = product.min_driver
+    if least is None:
+        return
+    if driver >= least:
+        yield ok(f"{product.name} takes driver {driver}: it needs {least} or newer.", product.cite)
+    elif product.is_documented:
+        yield fail(
+            f"{product.name} needs driver {least} or newer, found {driver}.",
+            f"Take {least} or newer.",
+            product.cite,
+            spans=spans,
+        )
+    elif least == case.facts.oldest_readme:
+        # Older lists were not read: the product may well be in them, and its architecture says the rest.
+        yield unknown(
+            f"No list of products older than that of driver {least} was read, so nothing says whether {driver} "
+            f"knows {product.name}.",
+            f"Take {least} or newer.",
+            product.cite,
+            spans=spans,
+        )
+    elif driver.branch == least.branch:
+        yield warn(
+            f"{product.name} is first named by driver {least}, and {driver} is a little older.",
+            f"Take {least} or newer.",
+            product.cite,
+            spans=spans,
+        )
+    else:
+        yield fail(
+            f"No driver before {least} names {product.name}, found {driver}.",
+            f"Take {least} or newer.",
+            product.cite,
+            spans=spans,
+        )
+
+
+ARCH_DRIVER: Final = Rule(
+    id="arch-driver",
+    title="The GPUs take this driver and these kernel modules",
+    meaning="""\
+Needs the hardware block (arch, product, kernel_module). Each architecture has a first driver branch, the older ones a
+last one (Maxwell to Volta end with 580), and newer ones take the open kernel modules only. Products have a documented
+minimum, or else the first driver whose list names them: an older branch fails, an older driver of the same branch
+warns. Where kernel_module is not written, the operator's default counts.""",
+    inputs=(Component.GPU_DRIVER, Component.GPU_OPERATOR),
+    needs=(Component.GPU_DRIVER,),
+    applies=lambda case: bool(case.hardware.arch or case.hardware.product),
+    sources=(
+        "gpu_architecture",
+        "driver.documented_product_minimums",
+        "driver.product_first_listed_in_open_module_readme",
+    ),
+    judge=judge_arch_driver,
+)
+
+
+# ── rdma ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_rdma(case: Case) -> Iterator[Answer]:
+    """Is there all that GPUDirect RDMA needs?"""
+    if case.hardware.rdma == PEERMEM:
+        yield from _peermem(case)
+    elif case.hardware.rdma == DMABUF:
+        yield _dmabuf_kernel(case)
+        yield _dmabuf_modules(case)
+        yield _dmabuf_cuda(case)
+        yield _dmabuf_arch(case)
+    else:
+        yield fail(
+            f"hardware.rdma is {case.hardware.rdma!r}, and only {DMABUF} and {PEERMEM} exist.",
+            f"Write {DMABUF} or {PEERMEM}.",
+            spans=_hardware_span(case),
+        )
+
+
+def _peermem(case: Case) -> Iterator[Answer]:
+    cite = case.facts.cite("gpudirect_rdma.peermem")
+    yield from case.unreadable(Component.MOFED)
+    if case.ofed is not None:
+        yield ok(f"nvidia-peermem needs MOFED, and it is {case.ofed}.", cite)
+    elif not case.has(Component.MOFED):
+        yield fail(
+            "nvidia-peermem needs MOFED, and this stack has none.",
+            f"Add mofed, or use {DMABUF}.",
+            cite,
+            spans=_hardware_span(case),
+        )
+
+
+def _dmabuf_kernel(case: Case) -> Answer:
+    need, platform = case.facts.dmabuf.get("kernel"), case.openshift_release
+    unreadable = case.unreadable(Component.KERNEL)
+    if unreadable:
+        return unreadable[0]
+    line = Line.of(case.kernel) if case.kernel else _upstream(platform.kernel_stream) if platform else None
+    if need is None or line is None:
+        return _unsaid(case, "the kernel", "Write kernel.")
+    if line >= Line.parse(need.text):
+        return ok(f"DMA-BUF needs kernel {need.text} or newer, and this is {line}.", need.cite)
+    return fail(
+        f"DMA-BUF needs kernel {need.text} or newer, found {line}.",
+        f"Use {PEERMEM}, or a newer kernel.",
+        need.cite,
+        spans=case.spans(Component.KERNEL, Component.OPENSHIFT),
+    )
+
+
+def _upstream(stream: str) -> Line:
+    return Line.parse(".".join(stream.split(".")[:2]))
+
+
+def _dmabuf_modules(case: Case) -> Answer:
+    cite = case.facts.cite("gpudirect_rdma.dma_buf")
+    if case.module in ("open", "auto"):
+        return ok(f"DMA-BUF needs the open kernel modules, and kernel_module is {case.module}.", cite)
+    if case.module == "proprietary":
+        return fail(
+            f"DMA-BUF needs the open kernel modules, and these are proprietary{_by_default(case)}.",
+            "Write kernel_module: open.",
+            cite,
+            spans=_hardware_span(case),
+        )
+    return _unsaid(case, "the kind of kernel modules", "Write hardware.kernel_module.")
+
+
+def _dmabuf_cuda(case: Case) -> Answer:
+    need = case.facts.dmabuf.get("cuda")
+    unreadable = case.unreadable(Component.CUDA)
+    if unreadable:
+        return unreadable[0]
+    if need is None or case.cuda is None:
+        return _unsaid(case, "the CUDA toolkit", "Write cuda.")
+    if case.cuda >= CudaVersion.parse(need.text):
+        return ok(f"DMA-BUF needs CUDA {need.text} or newer, and this is {case.cuda}.", need.cite)
+    return fail(
+        f"DMA-BUF needs CUDA {need.text} or newer, found {case.cuda}.",
+        "Take a newer toolkit.",
+        need.cite,
+        spans=case.spans(Component.CUDA),
+    )
+
+
+def _dmabuf_arch(case: Case) -> Answer:
+    need = case.facts.dmabuf.get("arch")
+    least = case.facts.architecture(need.text) if need else None
+    arch = case.facts.architecture(case.hardware.arch) if case.hardware.arch else None
+    if need is None or least is None or arch is None:
+        return _unsaid(case, "the GPU architecture", "Write hardware.arch.")
+    if arch.age >= least.age:
+        return ok(f"DMA-BUF needs {least.name} or newer, and this is {arch.name}.", need.cite)
+    return fail(
+        f"DMA-BUF needs {least.name} or newer, found {arch.name}.",
+        f"Use {PEERMEM}.",
+        need.cite,
+        spans=_hardware_span(case),
+    )
+
+
+def _unsaid(case: Case, what: str, next_step: str) -> Answer:
+    return unknown(
+        f"DMA-BUF depends on {what}, and the matrix does not say it.",
+        next_step,
+        case.facts.cite("gpudirect_rdma.dma_buf"),
+        spans=_hardware_span(case),
+    )
+
+
+RDMA: Final = Rule(
+    id="rdma",
+    title="GPUDirect RDMA has what it needs",
+    meaning="""\
+Needs hardware.rdma. DMA-BUF needs kernel 5.12 or newer, the open kernel modules, CUDA 11.7 and Turing or newer: no
+RHEL 9 is too old for it. nvidia-peermem needs MOFED. What the matrix does not say is unknown.""",
+    inputs=(Component.KERNEL, Component.OPENSHIFT, Component.CUDA, Component.MOFED, Component.NETWORK_OPERATOR),
+    applies=lambda case: bool(case.hardware.rdma),
+    sources=("gpudirect_rdma.dma_buf", "gpudirect_rdma.peermem"),
+    judge=judge_rdma,
+)
+
+
+# ── dcgm-driver, nccl ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_dcgm_driver(case: Case) -> Iterator[Answer]:
+    """Is the driver new enough for DCGM?"""
+    driver, least, cite = case.driver, case.facts.dcgm_branch_min, case.facts.cite("dcgm.driver_floor")
+    if driver is None:
+        return
+    if least is None:
+        yield nothing_known("the drivers DCGM supports", "", case.facts, case.spans(Component.DCGM))
+    elif driver.branch >= least:
+        yield ok(f"DCGM needs driver branch {least} or newer, and this is {driver}.", cite)
+    else:
+        yield fail(
+            f"DCGM needs driver branch {least} or newer, found {driver}.",
+            f"Take branch {least} or newer.",
+            cite,
+            spans=case.spans(Component.GPU_DRIVER),
+        )
+
+
+DCGM_DRIVER: Final = Rule(
+    id="dcgm-driver",
+    title="DCGM supports the driver",
+    meaning="""\
+DCGM needs driver branch 450 or newer, which today every driver is. It is never unknown: a driver that can be read has
+a branch.""",
+    inputs=(Component.DCGM, Component.GPU_DRIVER),
+    needs=(Component.DCGM, Component.GPU_DRIVER),
+    sources=("dcgm.driver_floor",),
+    judge=judge_dcgm_driver,
+)
+
+
+def judge_nccl(case: Case) -> Iterator[Answer]:
+    """Does this NCCL exist, and is it built for the CUDA in use?"""
+    nccl = case.nccl
+    if nccl is None:
+        return
+    known, spans = case.facts.tags.get(Component.NCCL, {}), case.spans(Component.NCCL, Component.CUDA)
+    cite = known.get(nccl)
+    if cite is None:
+        newest = str(max(known, key=lambda each: each.rank, default=""))
+        yield nothing_known(f"NCCL {nccl}", newest, case.facts, case.spans(Component.NCCL))
+    else:
+        yield ok(f"NCCL {nccl} exists.", cite)
+    built = _CUDA_SUFFIX.search(nccl.text)
+    if built is not None and case.cuda is not None and int(built["major"]) != case.cuda.major:
+        yield fail(
+            f"NCCL {nccl} is built for CUDA {built['major']}, and workloads use CUDA {case.cuda}.",
+            f"Take the build for CUDA {case.cuda.major}.",
+            case.facts.cite("nccl.packaging"),
+            spans=spans,
+        )
+
+
+NCCL: Final = Rule(
+    id="nccl",
+    title="NCCL exists and is built for this CUDA",
+    meaning="""\
+NCCL lives in workload images and is packaged per CUDA major. The version must exist; where it is written with its
+build (2.22.3+cuda12.6), the CUDA major must be that of the workloads. That packages are per major is a second-hand
+fact, so a mismatch warns and never fails.""",
+    inputs=(Component.NCCL, Component.CUDA),
+    needs=(Component.NCCL,),
+    sources=("existing_tags.nccl", "nccl.packaging"),
+    judge=judge_nccl,
+)

@@ -1,0 +1,89 @@
+"""Versions of everything in the stack, as values that compare by meaning.
+
+What goes with what is a rule, not a version; which release exists is a fact, not a form: `v24.12.0` parses although
+nobody ever released it. Neither lives here.
+
+    values.py    what every version promises: its text, its order, its errors
+    nvidia.py    GPU and Network Operator, driver, CUDA, OFED, NIC firmware, DCGM, operands, NCCL
+    platform.py  kernel, OpenShift, SR-IOV operator, Kubernetes
+    ranges.py    release lines and inclusive ranges
+
+Tests: tests/core/test_versions.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from seatrial.core.compat.versions.nvidia import (
+    NIC_FAMILIES,
+    CudaVersion,
+    DcgmExporterVersion,
+    DcgmVersion,
+    DriverVersion,
+    FirmwareVersion,
+    NcclVersion,
+    OfedVersion,
+    OperandVersion,
+    OperatorVersion,
+    driver_version_of_image,
+)
+from seatrial.core.compat.versions.platform import (
+    KernelVersion,
+    KubernetesVersion,
+    OpenShiftVersion,
+    SriovOperatorVersion,
+)
+from seatrial.core.compat.versions.ranges import Line, RangeInvalid, VersionRange
+from seatrial.core.compat.versions.values import LinedVersion, NotComparable, Scheme, Version, VersionInvalid
+
+__all__ = [
+    "NIC_FAMILIES",
+    "VALUES",
+    "CudaVersion",
+    "DcgmExporterVersion",
+    "DcgmVersion",
+    "DriverVersion",
+    "FirmwareVersion",
+    "KernelVersion",
+    "KubernetesVersion",
+    "Line",
+    "LinedVersion",
+    "NcclVersion",
+    "NotComparable",
+    "OfedVersion",
+    "OpenShiftVersion",
+    "OperandVersion",
+    "OperatorVersion",
+    "RangeInvalid",
+    "Scheme",
+    "SriovOperatorVersion",
+    "Version",
+    "VersionInvalid",
+    "VersionRange",
+    "driver_version_of_image",
+    "parse",
+]
+
+VALUES: Final[Mapping[Scheme, type[Version]]] = {
+    Scheme.OPERATOR: OperatorVersion,
+    Scheme.DRIVER: DriverVersion,
+    Scheme.CUDA: CudaVersion,
+    Scheme.OFED: OfedVersion,
+    Scheme.FIRMWARE: FirmwareVersion,
+    Scheme.KERNEL: KernelVersion,
+    Scheme.DCGM_EXPORTER: DcgmExporterVersion,
+    Scheme.DCGM: DcgmVersion,
+    Scheme.OPERAND: OperandVersion,
+    Scheme.OPENSHIFT: OpenShiftVersion,
+    Scheme.SRIOV_OPERATOR: SriovOperatorVersion,
+    Scheme.KUBERNETES: KubernetesVersion,
+    Scheme.NCCL: NcclVersion,
+    Scheme.LINE: Line,
+}
+
+
+def parse(scheme: Scheme, text: str) -> Version:
+    """Read a text by its scheme; where the scheme is fixed, `DriverVersion.parse(text)` keeps the type."""
+    return VALUES[scheme].parse(text)

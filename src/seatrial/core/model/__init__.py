@@ -1,0 +1,7 @@
+"""What is seen and what is wanted, as values.
+
+    seen      snapshot (nodes, rollout, operator), consumers, troubles, offers, owners
+    wanted    intent, policy, campaign, gates, windows, selectors, edits        both    instants
+
+Law of this room: frozen values and plain questions about them; nothing is decided.
+"""

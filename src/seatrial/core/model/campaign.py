@@ -1,0 +1,331 @@
+"""A careful rollout: what is asked of it (Campaign), what was written down of it (CampaignRecord). Values only.
+
+    matrix commit ─▶ Campaign        canary, gates, bake, waves, windows, who has to say yes       asked
+                     CampaignRecord  phase, canaries, the way back, verdicts, evidence, the wave   written by us
+                     SourceFacts     what the matrix's home shows: head, entry, our commits        seen
+
+A rollout without a Campaign moves nodes and nothing else: somebody else publishes, and every member may go at once. The
+phases and what leads from one to the next are in rollout.py. Tests: tests/core/test_rollout.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.gates import Gate, GateResult
+from seatrial.core.model.instants import ApiInstant, Instant
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.policy import Share
+
+HOUR: Final = 3600.0
+FIVE_PERCENT: Final = Share(amount=5, is_percent=True)
+
+
+class Mode(StrEnum):
+    """Who moves the nodes: we (direct), NVIDIA's upgrade controller (delegated), or people (by-hand)."""
+
+    DIRECT = "direct"
+    DELEGATED = "delegated"
+    BY_HAND = "by-hand"
+
+
+class RolloutPhase(StrEnum):
+    """Where a campaign stands; the text is what the resource's status says."""
+
+    PROPOSED = "Proposed"
+    CANARY = "Canary"
+    GATING = "Gating"
+    BAKING = "Baking"
+    WAVING = "Waving"
+    PROMOTING = "Promoting"
+    DONE = "Done"
+    PAUSED = "Paused"
+    REVERTING = "Reverting"
+    REVERTED = "Reverted"
+
+
+ENDED: Final = frozenset({RolloutPhase.DONE, RolloutPhase.REVERTED})
+"""Phases after which a campaign holds nobody up."""
+
+
+class Via(StrEnum):
+    """How a version reaches the cluster."""
+
+    GIT = "git"
+    """A commit to the path that Argo CD or Flux brings into the cluster."""
+    DIRECT = "direct"
+    """We write the resource that owns the drivers."""
+    NOBODY = "none"
+    """Somebody else publishes; we wait for it."""
+
+
+class Point(StrEnum):
+    """Where a person may have to say yes."""
+
+    CANARY = "canary"
+    WAVES = "waves"
+    PROMOTION = "promotion"
+    ROLLBACK = "rollback"
+
+
+class PublishStep(StrEnum):
+    """What a campaign changes outside of the nodes; each at most once, each found again by its name."""
+
+    CANARY = "canary"
+    FLEET = "fleet"
+    PROMOTION = "promotion"
+    REVERT = "revert"
+    BAD = "bad"
+
+
+PUBLISHING: Final = (PublishStep.CANARY, PublishStep.FLEET, PublishStep.PROMOTION)
+"""Steps that a revert takes back, the newest first."""
+
+
+# ── asked ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """Who goes first: the named nodes, or as many as asked for, chosen among those with these labels."""
+
+    count: int = 1
+    nodes: tuple[str, ...] = ()
+    selector: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bake:
+    """How long the canary has to hold, counted in hours with evidence, and how often its gates are asked again."""
+
+    seconds: float = 48 * HOUR
+    every_seconds: float = HOUR
+
+
+class Growth(StrEnum):
+    """How waves grow."""
+
+    FIXED = "fixed"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+    SHARES = "percentages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waves:
+    """How the fleet follows the canary."""
+
+    growth: Growth = Growth.EXPONENTIAL
+    first: Share = FIVE_PERCENT
+    step: Share = FIVE_PERCENT
+    """What each wave is larger than the one before it, when growing linearly."""
+    factor: int = 2
+    shares: tuple[Share, ...] = ()
+    """How much of the fleet is to be upgraded after each wave, when given as percentages."""
+    pause_seconds: float = 0.0
+    """How long a finished wave is watched before the next begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByHand:
+    """A component that people move, node by node or for the whole cluster; the rules are in by_hand.py."""
+
+    component: Component
+    version: str
+    before: str = ""
+    """What it is to come from, as a plan has it; what is observed says it better."""
+    instructions: str = ""
+    is_one_way: bool = False
+    """Nobody knows a way back from the version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitPlace:
+    """A file on a branch of a repository."""
+
+    url: str
+    branch: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} on {self.branch} of {self.url}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a campaign works in Git: the matrix, and the file that versions are published in."""
+
+    matrix: GitPlace | None = None
+    published: GitPlace | None = None
+
+
+NOWHERE: Final = Places()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """What a careful rollout is asked to do."""
+
+    canary: Canary = field(default_factory=Canary)
+    gates: tuple[Gate, ...] = ()
+    bake: Bake = field(default_factory=Bake)
+    waves: Waves = field(default_factory=Waves)
+    openings: tuple[tuple[Instant, Instant], ...] | None = None
+    """When work may begin, from the windows asked for; None where none were, and any time is right."""
+    manual: tuple[Point, ...] = ()
+    """Where a person has to say yes."""
+    approved: tuple[Point, ...] = ()
+    """Where a person has said yes."""
+    publish: Via = Via.DIRECT
+    mode: Mode | None = None
+    """Who is to move the nodes; None takes what the cluster has."""
+    has_source: bool = False
+    """Whether a matrix stands behind the target: it is then checked, promoted and marked."""
+    abort: str = ""
+    """Why somebody wants it undone; empty while nobody does."""
+    pool: str = ""
+    """On OpenShift: the MachineConfigPool to make for the canary; empty makes none."""
+    still: tuple[str, ...] = ()
+    """On OpenShift: the MachineConfigPools to pause until the canary has proved itself."""
+    prepull: bool = True
+    """Whether the new driver's image is brought to a node before the node is touched."""
+    by_hand: ByHand | None = None
+    """What people move instead of a driver that we do; None where we do."""
+    after: str = ""
+    """The rollout that has to be Done before this one begins; empty where it comes after none."""
+    places: Places = NOWHERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """One value in the environment of a resource's driver manager."""
+
+    resource: str
+    name: str
+    value: str | None = None
+    """None where nothing is said."""
+
+
+# ── written down ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One change of phase, for people."""
+
+    phase: RolloutPhase
+    at: Instant
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A canary as it was last seen, by signs that stay when something came and went; watching.py has the rules."""
+
+    node: str
+    before: GpuOffer = field(default_factory=GpuOffer)
+    """What it offered before anything was done to it."""
+    boot_id: str = ""
+    ready_at: ApiInstant | None = None
+    driver: str = ""
+    """The uid of its driver pod."""
+    started_at: ApiInstant | None = None
+    """When the driver's container started."""
+    loaded_at: ApiInstant | None = None
+    """Since when the driver has been usable."""
+    lack: str = ""
+    """What was missing from the proof that it is well, by its hold code; empty when nothing was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecord:
+    """What we wrote down of a campaign, in the status of its GPURollout."""
+
+    phase: RolloutPhase = RolloutPhase.PROPOSED
+    entered_at: Instant = 0.0
+    paused_in: RolloutPhase | None = None
+    """Where to go on, while it is paused."""
+    mode: Mode | None = None
+    canaries: tuple[str, ...] = ()
+    baseline: tuple[tuple[str, str], ...] = ()
+    """What each resource that owns drivers carried before us: the way back. `*` stands for DaemonSets without one."""
+    places: Places | None = None
+    """Where it began to work in Git, and goes back whatever the spec says by then; None where it does not."""
+    switches: tuple[Switch, ...] = ()
+    """How the driver manager's switches stood in each resource that we write; empty where we leave them alone."""
+    wave: int = 0
+    settled_at: Instant = 0.0
+    """When the wave was over; the next one begins after a pause."""
+    pull_round: int = 0
+    """How often nodes that could not get the new driver's image were asked again."""
+    unpulled_at: Instant = 0.0
+    """When the tries of this round were used up on a node; 0 while they are not."""
+    is_forgetting: bool = False
+    """NVIDIA's controller is being made to forget the states it wrote, by switching it off and on again."""
+    gates: tuple[GateResult, ...] = ()
+    """The last verdict of each gate on each canary."""
+    round: int = 0
+    """How often the gates have been asked."""
+    round_at: Instant = 0.0
+    baked_seconds: float = 0.0
+    """Evidence: how long the canary was seen to be well."""
+    baked_until: Instant = 0.0
+    watched: tuple[Watched, ...] = ()
+    """The canaries as they were last seen."""
+    well_since: Instant = 0.0
+    """Since when nothing has befallen them."""
+    unwell_since: Instant = 0.0
+    """Since when one of them has not been well; 0 while all are."""
+    setback: str = ""
+    """Why evidence last began anew."""
+    bake_asked_seconds: float | None = None
+    """How much evidence was asked for when the fleet began to follow: what is asked for later changes nothing."""
+    tag_base: str = ""
+    """The name of the tag to be, fixed when promotion begins: a crash at midnight must not make two."""
+    date: str = ""
+    """The day on which promotion began."""
+    why: str = ""
+    """Why it is undone."""
+    history: tuple[Turn, ...] = ()
+
+
+# ── seen ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """What the home of the matrix shows: a Git repository, a ConfigMap, or nothing where the stack is given inline."""
+
+    trouble: str = ""
+    """Why it cannot be looked at now; what was seen before stays."""
+    is_barred: bool = False
+    """Nobody may look at it: its address is none of those that the controller was started for."""
+    since: Instant = 0.0
+    """Since when it could not, or when it was last seen."""
+    seen_at: Instant = 0.0
+    """When it was last looked at, and seen."""
+    every_seconds: float = 0.0
+    """How often it is looked at; 0 where what is shown is of this very moment."""
+    head: str = ""
+    problem: str = ""
+    """What is wrong with the entry as it stands there: not to be read, not there any more."""
+    driver: str = ""
+    """The driver version of the entry the rollout was made from, as it stands there now."""
+    bad: str = ""
+    """Why the entry is marked bad, if it is."""
+    is_rewritten: bool = False
+    """The commit the rollout was made from is not in the history any more."""
+    steps: tuple[tuple[PublishStep, str], ...] = ()
+    """Our steps that are found there, and the commit of each."""
+    proposals: tuple[tuple[PublishStep, str], ...] = ()
+    """Our steps that wait for a person to merge them, and what they are asked to."""
+    conflict: str = ""
+    """Why our commits cannot be reverted, and what a person has to type."""
+    tag: str = ""
+
+    def commit_of(self, step: PublishStep) -> str:
+        return next((commit for done, commit in self.steps if done is step), "")

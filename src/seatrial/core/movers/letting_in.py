@@ -1,0 +1,173 @@
+"""Who is let in to NVIDIA's controller, and who is closed out again: what binds our own machine binds it too.
+
+    our skip label on       kept out: it may write upgrade-required on the node, and starts nothing
+    our skip label off      let in: it may start the node at any moment from now on
+    cordon-required, and on under way: nothing that we may write stops it, and it goes on
+
+Law of this file: a node is let in while the ledger names it and it fits the budget, a window is open and nobody paused;
+whoever may still be started is closed out when one of these says no, before anybody else is let in. The ledger is the
+same as where we move the nodes ourselves, and so is `capacity.admit`: for it, NVIDIA's states are read as records. No
+more than the budget is ever let in, so its controller may count and round as it likes.
+
+Tests: tests/core/test_letting_in.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Final
+
+from seatrial.core.budget import capacity, units
+from seatrial.core.budget.capacity import Budget
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.movers.view import View
+from seatrial.core.node import phases
+from seatrial.core.node.progress import Standing, is_same, resource_of, standing_of, wants
+
+ATTEMPT: Final = 0
+"""Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
+to have begun it has to be told from the one that failed."""
+_STATES: Final = frozenset(phase.value for phase in NodePhase)
+
+
+def is_delegated(seen: Snapshot) -> bool:
+    """Whether NVIDIA's controller was chosen to move the nodes."""
+    return seen.rollout.campaign is not None and seen.rollout.campaign.mode is Mode.DELEGATED
+
+
+def is_going_back(record: CampaignRecord) -> bool:
+    """Whether nodes are on their way to what they ran before, or were when somebody paused."""
+    return RolloutPhase.REVERTED in (record.phase, record.paused_in) or RolloutPhase.REVERTING in (
+        record.phase,
+        record.paused_in,
+    )
+
+
+# ── its states as records ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def recorded(seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
+    """The nodes with what the budget has to know of each as a record; as they are where we move them ourselves."""
+    campaign = seen.rollout.campaign
+    if campaign is None or campaign.mode is not Mode.DELEGATED:
+        return seen.nodes
+    return {name: _as_ours(node, campaign, seen.operator, intent) for name, node in seen.nodes.items()}
+
+
+def _as_ours(node: NodeSeen, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> NodeSeen:
+    record = _record_of(node, campaign, operator, intent)
+    # Where we move the nodes ourselves, only people mark them skip.
+    facts = replace(node.facts, is_skipped=False) if node.facts.skipped_by else node.facts
+    return replace(node, facts=facts, record=record)
+
+
+def _record_of(node: NodeSeen, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> NodeRecord | None:
+    """None for whoever waits: an admission of theirs has not ended."""
+    facts, version = node.facts, version_for(node.facts, campaign, operator, intent)
+    phase = _phase_of(node, version, is_back=is_going_back(campaign))
+    # Who is gone for its users stays in the ledger, and is not under way.
+    is_gone = (phase is NodePhase.UPGRADE_FAILED and facts.is_cordoned) or (phase is not None and not facts.is_ready)
+    return None if phase is None else NodeRecord(phase=phase, attempt=ATTEMPT, entered_at=0.0, is_cordon_ours=is_gone)
+
+
+def _phase_of(node: NodeSeen, version: str, *, is_back: bool) -> NodePhase | None:
+    facts = node.facts
+    match standing_of(node, version, Mode.DELEGATED):
+        case Standing.MOVING:
+            # A value that nobody knows: whatever it means, the node is not free.
+            is_known = facts.nvidia_state in _STATES
+            return NodePhase(facts.nvidia_state) if is_known else NodePhase.CORDON_REQUIRED
+        case Standing.FAILED:
+            return NodePhase.UPGRADE_FAILED
+        case Standing.DONE | Standing.SKIPPED:
+            return NodePhase.UPGRADE_DONE
+        case Standing.AWAY:
+            rests = _has_never_left(facts, version) if is_back else not facts.is_ready
+            return NodePhase.UPGRADE_DONE if rests and facts.is_skipped else None
+
+
+def _has_never_left(facts: NodeFacts, version: str) -> bool:
+    driver = facts.driver
+    return driver is not None and driver.is_ready and is_same(driver.version, version)
+
+
+def version_for(facts: NodeFacts, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> str:
+    """What a node is on its way to: the target, or what it ran before us."""
+    if is_going_back(campaign):
+        return dict(campaign.baseline).get(resource_of(facts, operator), "")
+    return str(intent.target)
+
+
+# ── who may be let in, and who may not ───────────────────────────────────────────────────────────────────────────────
+
+
+def let_in(view: View, turn: AbstractSet[str]) -> frozenset[str]:
+    """Of those whose turn it is, who may be without our skip label now.
+
+    Between an admission and the start of a node may lie a pause of days, so the budget is looked at once more: first
+    for those who are let in already, then for those who were closed out meanwhile.
+    """
+    if view.intent.is_paused or (not is_going_back(view.record) and view.closed() is not None):
+        return frozenset()
+    nodes = recorded(view.seen, view.intent)
+    named = [each for each in view.seen.rollout.admitted if each.node in nodes]
+    waiting = [each for each in named if each.node in turn and _waits(view, nodes[each.node], each)]
+    begun = (each for each in named if nodes[each.node].record is not None and each not in waiting)
+    ledger = capacity.still_admitted(begun, nodes, view.intent)
+    is_back = capacity.is_going_back(view.seen.rollout)
+    budget = capacity.budget_of(nodes, ledger, view.intent, is_back=is_back)
+    lame = {} if is_back else units.unfit(nodes, budget.unit_of)
+    wishes = sorted(waiting, key=lambda each: (view.nodes[each.node].facts.is_skipped, each.node))
+    fitting = {each.node for each in capacity.admit(wishes, ledger, budget, unfit=_unbegun(lame, nodes, budget)).ledger}
+    return frozenset(each.node for each in waiting if each.node in fitting)
+
+
+def _unbegun(
+    lame: Mapping[str, tuple[str, ...]], nodes: Mapping[str, NodeSeen], budget: Budget
+) -> dict[str, tuple[str, ...]]:
+    """Units that cannot start as a whole; one that has begun is finished as far as it can be."""
+    begun = {unit for name, unit in budget.unit_of.items() if phases.is_under_way(nodes[name].record)}
+    return {unit: members for unit, members in lame.items() if unit not in begun}
+
+
+def _waits(view: View, node: NodeSeen, admission: Admission) -> bool:
+    """Whether a node may be started, and would get what it is to have: somebody else may have published a third one."""
+    version = version_for(node.facts, view.record, view.operator, view.intent)
+    is_waiting = node.record is None or is_retried(node, admission.attempt)
+    return is_waiting and why_not(node.facts) is None and wants(node.facts, version)
+
+
+def is_retried(node: NodeSeen, attempt: int) -> bool:
+    """Whether the admission of a failed node, of those that `recorded` gives, is one to try it again."""
+    return capacity.has_failed(node.record) and attempt > ATTEMPT
+
+
+def why_not(facts: NodeFacts) -> Hold | None:
+    """Why a node is not to be started, whoever moves it; it would hold a slot and get nowhere."""
+    if facts.is_skipped and not facts.skipped_by:
+        return hold(facts.name, HoldCode.SKIPPED)
+    return hold(facts.name, HoldCode.NODE_NOT_READY) if not facts.is_ready else None
+
+
+def may_be_started(node: NodeSeen, version: str) -> bool:
+    """Whether NVIDIA's controller starts a node, now or once a version is published, unless it is kept out."""
+    facts = node.facts
+    if standing_of(node, version, Mode.DELEGATED) is not Standing.AWAY:
+        return False
+    # It never looks at the need again once it has written its word.
+    is_marked = facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value
+    return is_marked or not (facts.is_in_sync and wants(facts, version))
+
+
+def startable(view: View) -> set[str]:
+    """Everybody whom NVIDIA's controller might start."""
+    return {
+        name
+        for name, node in view.nodes.items()
+        if may_be_started(node, version_for(node.facts, view.record, view.operator, view.intent))
+    }

@@ -1,0 +1,106 @@
+"""The new driver's image is brought to a node before the node is touched: minutes of pulling are no minutes of outage.
+
+A Job of the very image runs on the node and does nothing; how it ends does not matter, only that it ran. An image that
+cannot be started is found out while the node still has its old driver, and the node waits instead of being broken. It
+is asked again in rounds, after a pause that grows: a Job that failed is no reason to wait for ever for an image that
+was pushed since. Tests: tests/core/test_prepulling.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from seatrial.core.actions import CampaignAct, StartProbe
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import CampaignRecord
+from seatrial.core.model.gates import Gate, Verdict, judge
+from seatrial.core.model.instants import Instant
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import Standing
+
+NAME: Final = "prepull"
+SECONDS: Final = 900.0
+STARTS_MAX: Final = 20
+"""How many nodes begin to pull in one pass: registries are slow, and shared."""
+PAUSE_SECONDS: Final = 900.0
+PAUSE_SECONDS_MAX: Final = 7200.0
+"""Between two rounds a quarter of an hour, doubling to two: each of them leaves Jobs behind for people to look at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pull:
+    """Which nodes have the image, or need none; what is due for the others, and why they wait."""
+
+    record: CampaignRecord
+    """As it should be: another one when a round is over, or the next begins."""
+    ready: frozenset[str]
+    acts: tuple[CampaignAct, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+
+def bring(view: View, names: Collection[str]) -> Pull:
+    """Bring the image to these nodes."""
+    if not view.campaign.prepull:
+        return Pull(record=view.record, ready=frozenset(names))
+    has_run = {
+        each.node
+        for each in view.seen.measurements
+        if each.gate == NAME and each.verdict in (Verdict.PASSED, Verdict.FAILED)
+    }
+    ready: set[str] = set()
+    acts: list[CampaignAct] = []
+    pulling: list[str] = []
+    lacking: list[tuple[str, str, str]] = []
+    for name in sorted(names):
+        wanted = view.nodes[name].facts.wanted
+        is_needed = wanted is not None and wanted.image and view.standing(name) is Standing.AWAY
+        if wanted is None or not is_needed or name in has_run:
+            ready.add(name)
+            continue
+        gate = Gate(name=NAME, image=wanted.image, command=("true",), gpus=0, timeout_seconds=SECONDS)
+        number = view.record.pull_round
+        judged = judge(gate, name, number, view.seen.measurements)
+        if judged.verdict is Verdict.UNKNOWN:
+            lacking.append((name, wanted.image, judged.detail))
+            continue
+        pulling.append(name)
+        if judged.due is not None:
+            acts.append(StartProbe(rollout=view.name, gate=gate, node=name, round=number, attempt=judged.due))
+    due = tuple(act for act in acts if view.may_act(act.subject))[:STARTS_MAX]
+    record = _round_of(view) if lacking else view.record
+    holds = _told(view, record, pulling, lacking)
+    return Pull(record=record, ready=frozenset(ready), acts=due, holds=holds)
+
+
+def _round_of(view: View) -> CampaignRecord:
+    """The record of a campaign with nodes that could not get the image: their tries are used up, or begin anew."""
+    record = view.record
+    if not record.unpulled_at:
+        return replace(record, unpulled_at=view.now)
+    if view.now >= again_at(record):
+        return replace(record, pull_round=record.pull_round + 1, unpulled_at=0.0)
+    return record
+
+
+def again_at(record: CampaignRecord) -> Instant:
+    """When nodes that could not get the image are asked again."""
+    return record.unpulled_at + min(PAUSE_SECONDS * float(2 ** min(record.pull_round, 8)), PAUSE_SECONDS_MAX)
+
+
+def _told(
+    view: View, record: CampaignRecord, pulling: list[str], lacking: list[tuple[str, str, str]]
+) -> tuple[Hold, ...]:
+    until = again_at(record) if record.unpulled_at else None
+    holds = [
+        view.hold(HoldCode.IMAGE_NOT_PULLED, node=name, image=image, why=why, until=until)
+        for name, image, why in lacking
+    ]
+    if pulling:
+        ends_at = view.record.entered_at + SECONDS
+        told = view.hold(
+            HoldCode.PREPULLING, count=len(pulling), node=pulling[0], until=ends_at if ends_at > view.now else None
+        )
+        holds.append(told)
+    return tuple(holds)

@@ -1,0 +1,244 @@
+"""Which resource carries which driver version, and what is due so that it carries another.
+
+Law of this file: published means seen to be published, in the resource and in the DaemonSets that come from it. A
+version is written once per step; if somebody else keeps writing another one, that is named, not fought. Tests:
+tests/core/test_publishing.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from seatrial.core.actions import CampaignAct, Publish
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import Mode, PublishStep, Switch, Via
+from seatrial.core.model.owners import GPU_PRESENT
+from seatrial.core.movers import driver_manager
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import ANY, carried, carrier_of, is_same, wants
+
+Versions: TypeAlias = tuple[tuple[str, str], ...]
+Outcome: TypeAlias = tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]
+
+GITOPS: Final = ("argocd", "kustomize-controller", "helm-controller", "flux")
+"""How the field managers of those begin who bring a repository into the cluster, and undo what differs from it."""
+
+
+def baseline(view: View) -> Versions:
+    """What each resource carried before us; where it carries the target already, what its nodes still run."""
+    found: dict[str, str] = {}
+    for resource in sorted(({view.resource_of(name) for name in view.nodes} | _vacant(view)) - {""}):
+        text = carried(resource, view.operator)
+        if not text or is_same(text, view.target):
+            text = _running(view, resource)
+        if text:
+            found[resource] = text
+    return tuple(found.items())
+
+
+def switches_before(view: View) -> tuple[Switch, ...]:
+    """How the driver manager's switches stand in the resources that we are going to write; none where we write none.
+
+    Where NVIDIA's controller moves the nodes, its driver manager leaves them alone by itself.
+    """
+    if view.mode is not Mode.DIRECT or view.campaign.publish is Via.NOBODY:
+        return ()
+    known = dict(baseline(view))
+    return tuple(
+        each for carrier in view.operator.carriers if carrier.name in known for each in driver_manager.standing(carrier)
+    )
+
+
+def _wanted_switches(view: View, step: PublishStep, resource: str) -> tuple[Switch, ...]:
+    """What the driver manager of a resource is to be told; nothing where nobody wrote down what it was told before."""
+    before = tuple(each for each in view.record.switches if each.resource == resource)
+    return before if step is PublishStep.REVERT or not before else driver_manager.off(resource)
+
+
+def _is_switched(view: View, step: PublishStep, resource: str) -> bool:
+    wanted = _wanted_switches(view, step, resource)
+    return not wanted or driver_manager.standing(carrier_of(resource, view.operator)) == wanted
+
+
+def _running(view: View, resource: str) -> str:
+    """What most nodes of a resource run that is not the target; empty when all run it."""
+    running = Counter(
+        node.facts.driver.version
+        for name, node in sorted(view.nodes.items())
+        if node.facts.driver is not None and view.resource_of(name) == resource
+    )
+    others = [(count, text) for text, count in running.items() if text and not is_same(text, view.target)]
+    return max(others)[1] if others else ""
+
+
+def resources_of(view: View, names: Iterable[str]) -> Versions:
+    """The resources that say which driver these nodes run, each with the target."""
+    found = {view.resource_of(name) for name in names if name in view.nodes} - {""}
+    return tuple((resource, view.target) for resource in sorted(found))
+
+
+def vacant(view: View) -> Versions:
+    """Pools of the rollout that own no node now, each with the target: who joins one is to come up with it.
+
+    Written only where we write ourselves and know the way back. What a repository says of such a pool, and whether it
+    says anything, nobody here can tell: there the end names it instead.
+    """
+    known = dict(view.record.baseline)
+    if view.campaign.publish is not Via.DIRECT or view.mode is Mode.BY_HAND:
+        return ()
+    return tuple((resource, view.target) for resource in sorted(_vacant(view)) if resource in known)
+
+
+def left_out(view: View) -> tuple[str, ...]:
+    """Pools of the rollout that own no node now and do not carry the target, each with what it carries."""
+    found = ((resource, carried(resource, view.operator)) for resource in sorted(_vacant(view)))
+    return tuple(f"{resource} ({text or 'no version'})" for resource, text in found if not is_same(text, view.target))
+
+
+def _vacant(view: View) -> set[str]:
+    """NVIDIADrivers that own no member and whose nodes would be members: they ask for all that the rollout does."""
+    owned = {node.facts.owner for node in view.nodes.values()}
+    return {
+        f"NVIDIADriver/{pool.name}"
+        for pool in view.operator.pools
+        if pool.name not in owned
+        and not pool.claim.is_deleting
+        and view.intent.selector.items() <= {**GPU_PRESENT, **(pool.claim.selector or {})}.items()
+    }
+
+
+def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
+    """What is due so that these resources carry these versions, and why we wait meanwhile."""
+    if view.mode is Mode.BY_HAND:
+        return (), ()
+    via = view.campaign.publish
+    note = _note(view, step) if via is Via.DIRECT else ""
+    is_noted = step is PublishStep.REVERT and via is Via.DIRECT
+    missing = tuple(
+        (name, text)
+        for name, text in wanted
+        if name != ANY
+        and (not _is_whole(view, step, name, text) or (is_noted and carrier_of(name, view.operator).note != note))
+        and not _is_left(view, step, name, text, note)
+    )
+    if not missing or via is Via.NOBODY:
+        return await_carried(view, step, wanted)
+    if via is Via.GIT and view.source is not None and view.source.commit_of(step):
+        return await_carried(view, step, wanted)
+    if via is Via.GIT and (view.source is None or view.source.trouble):
+        # Whether our commit is there cannot be told, and nothing is committed twice.
+        return (), (view.unreachable(),)
+    stale = view.outdated() if via is Via.GIT and step is not PublishStep.REVERT else None
+    if stale is not None:
+        return (), (stale,)
+    if view.seen.others and step is not PublishStep.REVERT:
+        # Two that were proposed in the same moment; who goes back publishes only what was there before.
+        return (), (view.hold(HoldCode.OTHER_ROLLOUT, other=view.seen.others[0]),)
+    other = writer_of(view, missing[0][0]) if via is Via.DIRECT else ""
+    is_back = step is PublishStep.REVERT and _is_carried(view, *missing[0])
+    if other and not is_back and not _is_whole(view, step, *missing[0]):
+        told = {"resource": missing[0][0], "version": missing[0][1], "writer": other}
+        return (), (hold(view.name, HoldCode.WRITTEN_BY_ANOTHER, told),)
+    if via is Via.DIRECT and step is not PublishStep.REVERT:
+        others = tuple(each for each in missing if not _is_carried(view, *each))
+        told = _taken_over(view, others) or _switched_back(view, missing)
+        if told:
+            return (), (hold(view.name, HoldCode.TAKEN_OVER, told, since=view.record.entered_at),)
+    seen = ((name, carrier_of(name, view.operator).resource_version) for name, _ in missing)
+    expects = tuple(seen) if via is Via.DIRECT else ()
+    switches = tuple(each for name, _ in missing for each in _wanted_switches(view, step, name))
+    act = Publish(
+        rollout=view.name, step=step, versions=missing, via=via, expects=expects, note=note, switches=switches
+    )
+    return view.act(act, HoldCode.PUBLISH_PENDING, resource=missing[0][0], version=missing[0][1], via=via)
+
+
+def _is_left(view: View, step: PublishStep, resource: str, text: str, note: str) -> bool:
+    """Whether somebody brought the old version back and keeps the switches as they are: tried once, and not fought."""
+    is_ours_noted = bool(note) and carrier_of(resource, view.operator).note == note
+    is_back = step is PublishStep.REVERT and _is_carried(view, resource, text)
+    return is_back and is_ours_noted and bool(writer_of(view, resource))
+
+
+def _note(view: View, step: PublishStep) -> str:
+    """What is noted on a resource with a version. On the way back it is noted in any case, also where nothing is to be
+    changed: a write of ours that is still on its way is bound to the resource as it was, and must not arrive after the
+    end."""
+    at = f"/{view.record.entered_at:.0f}" if step is PublishStep.REVERT else ""
+    return f"{view.name}/{step}{at}"
+
+
+def _taken_over(view: View, missing: Versions) -> dict[str, str]:
+    """What somebody wrote into a resource since the campaign began; empty when it is as we found it.
+
+    A third version is theirs. So is the one from before us, once the canary has run ours: who puts it back by hand may
+    be in a hurry, and is not to be overruled by a machine.
+    """
+    baseline = dict(view.record.baseline)
+    is_carried = any(is_same(carrier.version, view.target) for carrier in view.operator.carriers)
+    for resource, text in missing:
+        found, before = carried(resource, view.operator), baseline.get(resource, "")
+        is_back = view.record.round > 0 and (_has_run(view, resource) or not is_carried)
+        if found and before and (is_back or not is_same(found, before)):
+            writer = carrier_of(resource, view.operator).writer or "somebody"
+            return {"resource": resource, "version": text, "found": found, "writer": writer}
+    return {}
+
+
+def _switched_back(view: View, missing: Versions) -> dict[str, str]:
+    """What somebody told the driver manager of a resource after we had switched it off; empty when nobody did."""
+    for resource, text in missing:
+        carrier = carrier_of(resource, view.operator)
+        if _is_carried(view, resource, text) and carrier.note.startswith(f"{view.name}/"):
+            wanted, found = driver_manager.off(resource), driver_manager.standing(carrier)
+            words = {"version": driver_manager.told(wanted), "found": driver_manager.told(found)}
+            return {"resource": resource, "writer": "somebody"} | words
+    return {}
+
+
+def _has_run(view: View, resource: str) -> bool:
+    """Whether a node of this resource runs the target, and so was given it."""
+    drivers = (node.facts.driver for name, node in view.nodes.items() if view.resource_of(name) == resource)
+    return any(driver is not None and is_same(driver.version, view.target) for driver in drivers)
+
+
+def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
+    """Why these resources are not seen to carry these versions yet; nothing when they are, down to the DaemonSets."""
+    for resource, text in wanted:
+        # Who put the old version back for us may have left the switches off, which harms nobody: it is not waited for.
+        is_there = _is_carried(view, resource, text) and (
+            step is PublishStep.REVERT or _is_switched(view, step, resource)
+        )
+        is_behind = not is_there or not _has_followed(view, resource, text)
+        if is_behind:
+            told = {"resource": resource, "version": text, "via": view.campaign.publish}
+            return (), (hold(view.name, HoldCode.PUBLISH_PENDING, told, since=view.record.entered_at),)
+    return (), ()
+
+
+def is_published(view: View, name: str) -> bool:
+    """Whether the resource of a node carries the target."""
+    return _is_carried(view, view.resource_of(name), view.target)
+
+
+def _is_whole(view: View, step: PublishStep, resource: str, text: str) -> bool:
+    """Whether a resource carries a version, and tells its driver manager what belongs to it."""
+    return _is_carried(view, resource, text) and _is_switched(view, step, resource)
+
+
+def _is_carried(view: View, resource: str, text: str) -> bool:
+    return resource == ANY or is_same(carried(resource, view.operator), text)
+
+
+def _has_followed(view: View, resource: str, text: str) -> bool:
+    """Whether the DaemonSets of a resource want what it says; those of nodes without a driver pod cannot be told."""
+    mine = (node.facts for name, node in view.nodes.items() if view.resource_of(name) == resource)
+    return all(wants(facts, text) for facts in mine if facts.wanted is not None)
+
+
+def writer_of(view: View, resource: str) -> str:
+    """Who brings a repository into the cluster and wrote the version of this resource last; empty when nobody does."""
+    writer = carrier_of(resource, view.operator).writer
+    return writer if writer.startswith(GITOPS) else ""

@@ -1,0 +1,241 @@
+"""Clearing a node of those who use its GPUs: wait for jobs, let them save their work, evict, in the end drain.
+
+Nobody is deleted by force. Budgets of the users are honoured, pods that would be lost for good are left alone unless
+the policy says otherwise, and whatever does not leave in time is named. One pod that must not be evicted keeps all of
+its node: half an emptied node helps nobody.
+
+Tests: tests/core/test_clearing.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.policy import Eviction
+from seatrial.core.model.snapshot import Keeper, NodeFacts, NodePhase, NodeSeen, Pod
+from seatrial.core.node import closing
+from seatrial.core.node.phases import FailureCode
+from seatrial.core.node.writing import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
+
+
+class Exit(NamedTuple):
+    """How pods leave: by which rules, until when, and what the node is given up for when they do not."""
+
+    rules: Eviction
+    deadline: Instant
+    failure: FailureCode
+    is_pausing: bool = True
+    """Whether clients that were asked to leave once are kept away; with a driver there to be used they come back."""
+
+
+def users(facts: NodeFacts) -> tuple[Pod, ...]:
+    """The pods that have to leave before the driver does.
+
+    A DaemonSet's pod that merely runs under NVIDIA's runtime class and cannot be asked to leave is not among them: it
+    may hold nothing, it would be back at once, and nobody could do anything about it.
+    """
+    return tuple(pod for pod in facts.gpu_pods if pod.keeper is not Keeper.DAEMON_SET or _is_movable(pod))
+
+
+def _is_movable(pod: Pod) -> bool:
+    return bool(pod.deploy_label) or pod.gpu is not GpuUse.RUNTIME_CLASS
+
+
+# ── waiting for jobs ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def step_waiting_for_jobs(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """Wait until the selected pods have finished, or their time is up."""
+    jobs = orders.policy(node).jobs
+    running = [pod for pod in node.facts.pods if jobs.selector is not None and jobs.selector.matches(dict(pod.labels))]
+    seconds = jobs.timeout_seconds
+    deadline = deadline_of(record_of(node), orders, seconds) if seconds else None
+    if not running or (deadline is not None and now >= deadline):
+        is_saving = any(pod.offers_checkpoint for pod in users(node.facts))
+        return open_phase(node, NodePhase.POD_DELETION_REQUIRED, now, is_saving=is_saving)
+    return Step(
+        hold=hold(
+            node.name,
+            HoldCode.JOBS_RUNNING,
+            since=record_of(node).entered_at,
+            until=deadline,
+            pod=running[0].full_name,
+            count=len(running),
+            limit=f"{seconds:g} s" if seconds else "none",
+        )
+    )
+
+
+# ── evicting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def step_evicting(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """Move the users of the GPUs away; on to the drain when they do not go and one is allowed."""
+    policy = orders.policy(node)
+    leaving = users(node.facts)
+    if not leaving:
+        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
+    asked_until = _checkpoint_deadline(node, orders)
+    saving = _step_saving(node, leaving, orders, asked_until, now)
+    if saving is not None:
+        return saving
+    deadline = asked_until + policy.eviction.timeout_seconds
+    is_hopeless = any(_why_protected(pod, policy.eviction) is not None for pod in leaving if not pod.is_terminating)
+    if policy.drain.is_enabled and (is_hopeless or now >= deadline):
+        return open_phase(node, NodePhase.DRAIN_REQUIRED, now)
+    return evict(node, leaving, Exit(policy.eviction, deadline, FailureCode.EVICTION_TIMEOUT), orders, now)
+
+
+def step_draining(node: NodeSeen, orders: Orders, now: Instant) -> Step:
+    """Move every pod away that the drain selects; DaemonSets' and static pods stay, as in every drain."""
+    drain = orders.policy(node).drain
+    leaving = tuple(
+        pod
+        for pod in node.facts.pods
+        if pod.keeper not in (Keeper.DAEMON_SET, Keeper.KUBELET) and drain.selector.matches(dict(pod.labels))
+    )
+    if not leaving or not drain.is_enabled:
+        return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
+    deadline = deadline_of(record_of(node), orders, drain.rules.timeout_seconds)
+    return evict(node, leaving, Exit(drain.rules, deadline, FailureCode.DRAIN_TIMEOUT), orders, now)
+
+
+def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, now: Instant) -> Step:
+    """Ask pods to leave, or say what keeps them. Only for a node with pods to evict."""
+    facts, record = node.facts, record_of(node)
+    rules, deadline, failure, is_pausing = leave
+    if not facts.is_cordoned:
+        return wait(node, HoldCode.CORDON_LOST, deadline, failure, now)
+    staying = [pod for pod in pods if not pod.is_terminating]
+    for pod in staying:
+        protected = _why_protected(pod, rules)
+        if protected is not None:
+            return wait(node, protected, deadline, failure, now, pod=pod.full_name)
+    pausing = step_pausing(node, staying) if is_pausing else None
+    if pausing is not None and now < deadline:
+        return pausing
+    movable = [pod for pod in staying if pod.keeper is not Keeper.DAEMON_SET]  # their label is paused: they go
+    due = tuple(pod for pod in movable if pod.uid not in orders.rebuffs or now >= retry_at(orders.rebuffs[pod.uid]))
+    if due and now < deadline:
+        return Step(action=EvictPods(node=node.name, attempt=record.attempt, pods=due))
+    blocked = [(pod, orders.rebuffs[pod.uid]) for pod in movable if pod.uid in orders.rebuffs]
+    if not blocked:
+        return wait(node, HoldCode.EVICTING, deadline, failure, now, pod=pods[0].full_name, count=len(pods))
+    pod, rebuff = min(blocked, key=lambda pair: (retry_at(pair[1]), pair[0].uid))
+    return wait(
+        node,
+        HoldCode.EVICTION_BLOCKED,
+        deadline,
+        failure,
+        now,
+        look_again_at=retry_at(rebuff),
+        pod=pod.full_name,
+        why=rebuff.detail,
+        count=len(blocked),
+    )
+
+
+def step_slipped(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant) -> Step | None:
+    """Have those leave who came while the node was open; None where nobody did. They go before anything is proven."""
+    pods = closing.slipped_in(node)
+    if not pods:
+        return None
+    leave = Exit(orders.policy(node).eviction, deadline, FailureCode.EVICTION_TIMEOUT, is_pausing=False)
+    step = evict(node, pods, leave, orders, now)
+    if step.hold is None or step.hold.code is not HoldCode.EVICTING:
+        return step
+    return Step(hold=replace(step.hold, code=HoldCode.SLIPPED_IN))
+
+
+def _why_protected(pod: Pod, rules: Eviction) -> HoldCode | None:
+    if pod.keeper is Keeper.KUBELET:
+        return HoldCode.STATIC_POD_HOLDS_GPU
+    if pod.keeper is Keeper.DAEMON_SET:
+        return None if pod.deploy_label else HoldCode.DAEMON_SET_HOLDS_GPU
+    if pod.keeper is Keeper.NOBODY and not rules.force:
+        return HoldCode.POD_WITHOUT_CONTROLLER
+    if pod.has_empty_dir and not rules.delete_empty_dir:
+        return HoldCode.POD_WITH_EMPTY_DIR
+    return None
+
+
+def step_pausing(node: NodeSeen, staying: Iterable[Pod] = ()) -> Step | None:
+    """Ask DaemonSets that choose their nodes by a deploy label to leave; None when there is nobody left to ask.
+
+    Those asked before are asked again: given their label back, they may be about to start, and not to be seen yet.
+    """
+    facts, record = node.facts, record_of(node)
+    wanted = {pod.deploy_label for pod in staying if pod.keeper is Keeper.DAEMON_SET and pod.deploy_label}
+    wanted |= dict(record.paused).keys()
+    values = {key: facts.labels[key] for key in sorted(wanted) if PAUSED not in facts.labels.get(key, PAUSED)}
+    if not values:
+        return None
+    paused = dict(record.paused) | values
+    return Step(
+        action=PauseClients(
+            node=node.name,
+            record=replace(record, paused=tuple(sorted(paused.items()))),
+            expect=facts.resource_version,
+            labels=tuple((key, paused_value(value)) for key, value in values.items()),
+        )
+    )
+
+
+def paused_value(value: str) -> str:
+    """A deploy label's value while it is paused, as NVIDIA's driver manager writes it."""
+    return PAUSED if value == "true" else f"{value}_{PAUSED}"
+
+
+# ── checkpoints ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def checkpoint_token(node: NodeSeen, orders: Orders) -> str:
+    """What asks, and what an answer has to repeat: one per rollout, node and attempt."""
+    return f"{orders.intent.rollout}.{node.name}.{record_of(node).attempt}"
+
+
+def _checkpoint_deadline(node: NodeSeen, orders: Orders) -> Instant:
+    record = record_of(node)
+    return deadline_of(record, orders, orders.intent.checkpoint.timeout_seconds if record.is_saving else 0)
+
+
+def _step_saving(
+    node: NodeSeen, leaving: Iterable[Pod], orders: Orders, deadline: Instant, now: Instant
+) -> Step | None:
+    """Have jobs save their work; None when all have, or their time is up, or none offers to."""
+    token = checkpoint_token(node, orders)
+    unsaved = [
+        pod for pod in leaving if pod.offers_checkpoint and not pod.is_terminating and pod.checkpoint_saved != token
+    ]
+    if not unsaved or now >= deadline:
+        return None
+    webhook = orders.intent.checkpoint.webhook
+    due = tuple(pod for pod in unsaved if _is_due(pod, token, webhook, orders, now))
+    if due:
+        attempt = record_of(node).attempt
+        return Step(action=AskCheckpoint(node=node.name, attempt=attempt, pods=due, token=token, webhook=webhook))
+    again = [retry_at(orders.rebuffs[pod.uid]) for pod in unsaved if webhook and pod.uid in orders.rebuffs]
+    return Step(
+        hold=hold(
+            node.name,
+            HoldCode.CHECKPOINT_PENDING,
+            since=record_of(node).entered_at,
+            until=min([deadline, *again]),
+            pod=unsaved[0].full_name,
+            count=len(unsaved),
+            token=token,
+        )
+    )
+
+
+def _is_due(pod: Pod, token: str, webhook: str, orders: Orders, now: Instant) -> bool:
+    """Whether to ask: a pod is asked once, a webhook until it says that the work is saved."""
+    if not webhook:
+        return pod.checkpoint_asked != token
+    return pod.uid not in orders.rebuffs or now >= retry_at(orders.rebuffs[pod.uid])

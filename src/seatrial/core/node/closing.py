@@ -1,0 +1,69 @@
+"""A node stays closed from the moment its driver is taken away until the next one is proven.
+
+Law of this file: predicates, no steps. Before we delete a driver pod, whoever lifts a cordon is a person, and is left
+alone (cordon-lost). After it, k8s-driver-manager runs in the new pod and uncordons the node before the new driver is
+loaded, and again whenever it fails; it never asks whose cordon it was. Nobody can see who opened a node, so from there
+to the proof every opening is undone, be it a person's: who wants a failed node open says so with a skip label. Whose
+the cordon was does not change by that: ours is lifted at the end, somebody else's stays.
+
+Tests: tests/core/test_closing.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from seatrial.core.model.snapshot import Keeper, NodePhase, NodeRecord, NodeSeen, Pod
+from seatrial.core.node import phases
+
+_REPLACING: Final = frozenset(
+    {NodePhase.POD_RESTART_REQUIRED, NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED}
+)
+"""Phases in which the pod on record is the one that had to go."""
+
+
+def has_lost_driver(node: NodeSeen) -> bool:
+    """Whether the driver that a node ran is gone, or going, and none is proven since."""
+    record, driver = node.record, node.facts.driver
+    if record is None or record.phase is NodePhase.UPGRADE_DONE:
+        return False
+    if record.has_lost_driver:
+        return True
+    is_on_record = record.phase in _REPLACING and bool(record.old_pod)
+    return is_on_record and (driver is None or driver.is_terminating or driver.uid != record.old_pod)
+
+
+def is_opened(node: NodeSeen) -> bool:
+    """Whether a node takes work on a driver that nobody has proven, and has to be closed again."""
+    # As everywhere: a skip label keeps nobody from being brought to an end who is under way.
+    is_skipped = node.facts.is_skipped and not node.facts.skipped_by
+    is_left_alone = is_skipped and not phases.is_under_way(node.record)
+    return has_lost_driver(node) and not node.facts.is_cordoned and not is_left_alone
+
+
+def is_surely_opened(node: NodeSeen) -> bool:
+    """The same on a view that may be old or incomplete: there a driver pod that is not seen may well be there."""
+    is_told = node.facts.driver is not None or (node.record is not None and node.record.has_lost_driver)
+    return is_told and is_opened(node)
+
+
+def closed_again(record: NodeRecord) -> NodeRecord:
+    """The record of a node that is closed again: one more opening counted, and the cordon ours unless it was theirs."""
+    return replace(
+        record,
+        is_cordon_ours=not record.is_cordon_theirs,
+        has_lost_driver=True,
+        reopened_count=record.reopened_count + 1,
+    )
+
+
+def slipped_in(node: NodeSeen) -> tuple[Pod, ...]:
+    """Users of the GPUs that came while the node was open; the driver was taken from nobody, so all are new.
+
+    A restart under its users is another matter: those who were there cannot be told from those who came.
+    """
+    record = node.record
+    if record is None or not record.reopened_count or record.is_restart_only or not has_lost_driver(node):
+        return ()
+    return tuple(pod for pod in node.facts.gpu_pods if pod.keeper not in (Keeper.DAEMON_SET, Keeper.KUBELET))

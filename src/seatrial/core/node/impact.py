@@ -1,0 +1,473 @@
+"""What a step does to the workloads of one node, row by row, in the order in which it happens to them.
+
+    Step ── Impact ── Row    who does what, in which state of the node, and what its users lose by it
+
+Law of this file: a row says what is so by default, and a condition is spelled out in its words. The states are those
+of the node machine, in its order; only a driver walks through them. Who acts is named as one finds it in a cluster,
+since people look there. What is often told otherwise:
+
+    - The upgrade controller cordons, evicts and uncordons; neither kubelet nor kube-controller-manager does.
+    - The driver DaemonSet is always OnDelete: updateStrategy paces the other operands, never the driver.
+    - The container runtime is restarted by the container toolkit, whenever that starts or stops. Running containers
+      outlive it: each is held by a shim of its own.
+    - DRA claims are prepared by the DRA kubelet plugin and not by the device plugin.
+
+Tests: tests/core/test_plan_impact.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from seatrial.core.compat.matrix import Component, Value
+from seatrial.core.compat.plan.values import Step
+from seatrial.core.model.snapshot import NodePhase
+
+
+class Loss(StrEnum):
+    """What users of a node can lose for a while, the worst first."""
+
+    NODE = "the node itself"
+    EVERY_POD = "every running pod"
+    GPU_PODS = "running GPU pods"
+    RDMA_PODS = "running RDMA pods"
+    NEW_PODS = "new pods"
+    NEW_GPU_PODS = "new GPU pods"
+    NEW_RDMA_PODS = "new pods with RDMA or VFs"
+    GPUS = "GPUs"
+    CLAIMS = "DRA claims"
+    RDMA = "RDMA devices"
+    CONTAINER_STARTS = "container starts"
+    METRICS = "GPU metrics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One thing that happens on a node."""
+
+    phase: str = ""
+    """The state of the node meanwhile, as its label has it; empty for what happens outside the states."""
+    component: str
+    action: str
+    impact: str
+    is_capacity_lost: bool = False
+    """Whether the node's GPUs are out of service while this lasts."""
+    loses: tuple[Loss, ...] = ()
+    """What is lost from here on for certain; what a condition may add is in the words only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impact:
+    """What a step costs the users of each node it touches."""
+
+    rows: tuple[Row, ...]
+    loses: tuple[Loss, ...]
+    """Everything lost on the way, each once, the worst first."""
+    is_reboot: bool
+    """Whether the node goes down; a NIC that is reset counts, since nobody can promise that this is enough."""
+    is_one_way: bool
+
+
+def impact_of(step: Step) -> Impact:
+    """Tell what a step does to one node."""
+    moving = frozenset(change.component for change in step.changes)
+    rows = tuple(row for movers, tell in TABLE if moving & movers for row in tell(step))
+    lost = {loss for row in rows for loss in row.loses}
+    loses = tuple(loss for loss in Loss if loss in lost)
+    return Impact(rows=rows, loses=loses, is_reboot=Loss.NODE in loses, is_one_way=step.is_one_way)
+
+
+CONTROLLER: Final = "upgrade controller"
+DRIVER: Final = "nvidia-driver-daemonset"
+TOOLKIT: Final = "nvidia-container-toolkit"
+DEVICE_PLUGIN: Final = "nvidia-device-plugin"
+DRA_PLUGIN: Final = "DRA kubelet plugin"
+VALIDATOR: Final = "nvidia-operator-validator"
+
+_RUNTIME_RESTARTED: Final = "Containers keep running; none starts or stops meanwhile"
+
+
+# ── the driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+DRIVER_ROWS: Final[Mapping[NodePhase, tuple[Row, ...]]] = {
+    NodePhase.UPGRADE_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Lets the node wait for its turn (maxParallelUpgrades, maxUnavailable)",
+            impact="None",
+        ),
+    ),
+    NodePhase.CORDON_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Cordons the node",
+            impact="No new pods",
+            is_capacity_lost=True,
+            loses=(Loss.NEW_PODS,),
+        ),
+    ),
+    NodePhase.WAIT_FOR_JOBS_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Waits for the jobs that waitForCompletion names, if any",
+            impact="Running pods go on, and no new ones come",
+            is_capacity_lost=True,
+        ),
+    ),
+    NodePhase.POD_DELETION_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Evicts the GPU pods, as their PodDisruptionBudgets allow",
+            impact="GPU pods leave, the others stay; a new version never takes the restart-only way",
+            is_capacity_lost=True,
+            loses=(Loss.GPU_PODS,),
+        ),
+    ),
+    NodePhase.DRAIN_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Only if GPU pods did not leave and drain.enable is set: drains the node",
+            impact="The other pods leave too, but those of DaemonSets",
+            is_capacity_lost=True,
+        ),
+    ),
+    NodePhase.NODE_MAINTENANCE_REQUIRED: (
+        Row(
+            component="maintenance operator",
+            action="Only if it is asked to: cordons and drains the node instead of the controller",
+            impact="As with a drain",
+            is_capacity_lost=True,
+        ),
+    ),
+    NodePhase.POD_RESTART_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Deletes the driver pod",
+            impact="None by itself",
+            is_capacity_lost=True,
+        ),
+        Row(
+            component="k8s-driver-manager",
+            action="Stops toolkit, device plugin and exporters; unloads the kernel modules",
+            impact="GPUs and their metrics are gone",
+            is_capacity_lost=True,
+            loses=(Loss.GPUS, Loss.METRICS),
+        ),
+        Row(
+            component=DRIVER,
+            action="Builds and loads the new kernel modules",
+            impact="GPUs stay away for as long as it takes",
+            is_capacity_lost=True,
+        ),
+    ),
+    NodePhase.VALIDATION_REQUIRED: (
+        Row(
+            component=TOOLKIT,
+            action="Starts again; restarts containerd or CRI-O, as it did when it stopped",
+            impact=_RUNTIME_RESTARTED,
+            is_capacity_lost=True,
+            loses=(Loss.CONTAINER_STARTS,),
+        ),
+        Row(
+            component=DEVICE_PLUGIN,
+            action="Starts again and registers the GPUs",
+            impact="GPUs are counted again; the cordon still keeps pods away",
+            is_capacity_lost=True,
+        ),
+        Row(
+            component=DRA_PLUGIN,
+            action="Must start after the new driver is Ready; left alone it keeps the old library",
+            impact="DRA claims cannot be prepared until it has",
+            is_capacity_lost=True,
+            loses=(Loss.CLAIMS,),
+        ),
+        Row(
+            component=VALIDATOR,
+            action="Proves driver, toolkit, CUDA and plugin",
+            impact="No new pods until it is Ready",
+            is_capacity_lost=True,
+        ),
+    ),
+    NodePhase.UNCORDON_REQUIRED: (
+        Row(
+            component=CONTROLLER,
+            action="Uncordons, once validated, what it cordoned itself",
+            impact="A cordon somebody else set stays",
+            is_capacity_lost=True,
+        ),
+    ),
+    NodePhase.UPGRADE_DONE: (
+        Row(
+            component=CONTROLLER,
+            action="Hands the slot to the next node",
+            impact="New pods come again; the evicted ones stay where they went",
+        ),
+    ),
+    NodePhase.UPGRADE_FAILED: (
+        Row(
+            component=CONTROLLER,
+            action="Only if a deadline passed or the driver keeps crashing: gives the node up, cordoned",
+            impact="No new pods until it is mended or retried; NVIDIA's own uncordons it once the driver pod is Ready",
+            is_capacity_lost=True,
+        ),
+    ),
+}
+"""What happens in each state; the order is the enum's."""
+
+_CLAIMS_UNSEEN: Final = Row(
+    component=CONTROLLER,
+    action="NVIDIA's own, before v26.7: does not see pods with DRA claims",
+    impact="They hold the driver until somebody moves them away",
+    is_capacity_lost=True,
+)
+
+
+def _driver(step: Step) -> Iterator[Row]:
+    yield Row(
+        component="ClusterPolicy, NVIDIADriver",
+        action="Names the new version; the driver DaemonSet gets a new template",
+        impact="None: it is OnDelete, so no driver pod moves by itself, whatever updateStrategy says",
+    )
+    for phase in NodePhase:
+        told = DRIVER_ROWS.get(phase, ())
+        if phase is NodePhase.POD_DELETION_REQUIRED and not _is_from(step.stack[Component.GPU_OPERATOR], CLAIMS_SEEN):
+            told = (*told, _CLAIMS_UNSEEN)
+        yield from (replace(row, phase=phase.value) for row in told)
+
+
+# ── the GPU Operator and its operands ─────────────────────────────────────────────────────────────────────────────────
+
+CLAIMS_SEEN: Final = (26, 7)
+"""The first release line whose upgrade controller counts pods with DRA claims as GPU pods."""
+RESTART_ONLY: Final = (26, 7)
+"""The first that restarts a driver pod under its users, where the digest of its configuration stays the same."""
+DIGEST_WRITTEN: Final = (26, 3)
+"""The first that writes this digest into the driver pod."""
+
+
+def _gpu_operator(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component="gpu-operator",
+        action="Restarts; gives its operands new templates, on all nodes alike",
+        impact="None by itself; updateStrategy paces the operands below",
+    )
+
+
+def _toolkit(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component=TOOLKIT,
+        action="Is replaced; restarts containerd or CRI-O",
+        impact=_RUNTIME_RESTARTED,
+        loses=(Loss.CONTAINER_STARTS,),
+    )
+
+
+def _device_plugin(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component=DEVICE_PLUGIN,
+        action="Is replaced; registers the GPUs again",
+        impact="Running GPU pods stay; new ones wait until it has",
+        loses=(Loss.NEW_GPU_PODS,),
+    )
+
+
+def _exporter(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component="nvidia-dcgm-exporter",
+        action="Is replaced",
+        impact="No pod is touched; a gap in the GPU metrics",
+        loses=(Loss.METRICS,),
+    )
+
+
+def _kept_driver(step: Step) -> Iterator[Row]:
+    """The driver under an operator that moves: its template changes, although its version does not."""
+    if any(change.component is Component.GPU_DRIVER for change in step.changes):
+        return
+    if step.stack[Component.GPU_DRIVER] is None:
+        yield Row(
+            component=DRIVER,
+            action="Gets the operator's own version, since the matrix names none",
+            impact="None while driver upgrades are held; then all that a step of the driver does",
+        )
+        return
+    yield Row(
+        component=DRIVER,
+        action="Gets a new template of the same version; OnDelete, so its pods stay",
+        impact=f"None while driver upgrades are held; then {_released(step)}",
+    )
+
+
+def _released(step: Step) -> str:
+    before = next(change.before for change in step.changes if change.component is Component.GPU_OPERATOR)
+    has_digest = _is_from(Value.read(Component.GPU_OPERATOR, before), DIGEST_WRITTEN)
+    if has_digest and _is_from(step.stack[Component.GPU_OPERATOR], RESTART_ONLY):
+        return "GPU pods run on if DRIVER_CONFIG_DIGEST stays equal, and are evicted if not"
+    return "GPU pods are evicted, node by node"
+
+
+def _is_from(value: Value | None, line: tuple[int, int]) -> bool:
+    return value is not None and value.version is not None and tuple(value.version.rank[:2]) >= line
+
+
+# ── network, firmware, SR-IOV ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _network_operator(step: Step) -> Iterator[Row]:
+    yield Row(
+        component="network-operator",
+        action="Restarts; replaces its CNI plugins and device plugins",
+        impact="Running pods stay; new ones with RDMA or VFs wait until these are back",
+        loses=(Loss.NEW_RDMA_PODS,),
+    )
+    if not any(change.component is Component.MOFED for change in step.changes):
+        yield Row(
+            component="mofed",
+            action="Stays as long as its version does",
+            impact="None: no pod is evicted",
+        )
+
+
+def _mofed(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component="NicClusterPolicy",
+        action="Names the new version",
+        impact="None",
+    )
+    yield Row(
+        component="network-operator",
+        action="Cordons the node and drains it as upgradePolicy.drain says, or has the maintenance operator do so",
+        impact="No new pods; pods using RDMA leave, and whatever else the drain selects",
+        is_capacity_lost=True,
+        loses=(Loss.NEW_PODS, Loss.RDMA_PODS),
+    )
+    yield Row(
+        component="mofed",
+        action="Unloads and loads the network driver",
+        impact="No RDMA; the NICs it drives are down meanwhile",
+        is_capacity_lost=True,
+        loses=(Loss.RDMA,),
+    )
+    yield Row(component="network-operator", action="Uncordons the node", impact="New pods come again")
+
+
+def _firmware(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component="administrator",
+        action="Writes the firmware to the NICs",
+        impact="None: the old one runs until they are reset",
+    )
+    yield Row(
+        component="administrator",
+        action="Cordons and drains the node",
+        impact="No new pods; every pod leaves, but those of DaemonSets",
+        is_capacity_lost=True,
+        loses=(Loss.NEW_PODS, Loss.EVERY_POD),
+    )
+    yield Row(
+        component="NIC",
+        action="Is reset, or the node is rebooted",
+        impact="No network and no RDMA; with a reboot no GPUs either",
+        is_capacity_lost=True,
+        loses=(Loss.RDMA, Loss.NODE),
+    )
+    yield Row(component="administrator", action="Uncordons the node", impact="New pods come again")
+
+
+def _sriov(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component="sriov-network-operator",
+        action="Restarts; replaces its device plugin and its config daemon",
+        impact="Running pods stay; new ones with VFs wait until these are back",
+        loses=(Loss.NEW_RDMA_PODS,),
+    )
+    yield Row(
+        component="sriov-config-daemon",
+        action="Compares the NICs with the SriovNetworkNodePolicies",
+        impact="None if they agree, and no pod is evicted; otherwise it drains the node and may reboot it",
+    )
+
+
+# ── platform ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _platform(step: Step) -> Iterator[Row]:
+    is_openshift = step.stack[Component.OPENSHIFT] is not None
+    who = "machine-config-operator" if is_openshift else "administrator"
+    yield Row(
+        component=who,
+        action="Cordons and drains the node",
+        impact="No new pods; every pod leaves, but those of DaemonSets",
+        is_capacity_lost=True,
+        loses=(Loss.NEW_PODS, Loss.EVERY_POD),
+    )
+    yield Row(
+        component=who,
+        action="Reboots it into the new kernel",
+        impact="The node is gone meanwhile, with its GPUs",
+        is_capacity_lost=True,
+        loses=(Loss.NODE, Loss.GPUS),
+    )
+    yield Row(
+        component=who,
+        action="Uncordons as soon as the node is Ready; it does not wait for the GPUs",
+        impact="Pods without GPU come again; GPU pods stay Pending",
+        is_capacity_lost=True,
+    )
+    yield from _drivers_after_boot(step)
+
+
+def _drivers_after_boot(step: Step) -> Iterator[Row]:
+    """A kernel needs drivers of its own; with nothing loaded there is nothing to evict, so no state is walked."""
+    if step.stack[Component.MOFED] is not None or step.stack[Component.NETWORK_OPERATOR] is not None:
+        yield Row(
+            component="mofed",
+            action="Builds and loads the network driver for the new kernel",
+            impact="No RDMA until it has; a GPU driver that uses RDMA waits for it without limit",
+            is_capacity_lost=True,
+            loses=(Loss.RDMA,),
+        )
+    if step.stack[Component.GPU_DRIVER] is not None or step.stack[Component.GPU_OPERATOR] is not None:
+        yield Row(
+            component=DRIVER,
+            action="Builds and loads the driver for the new kernel, outside the upgrade states",
+            impact="No GPUs until it has",
+            is_capacity_lost=True,
+        )
+        yield Row(component=DEVICE_PLUGIN, action="Registers the GPUs", impact="Pending GPU pods start")
+
+
+# ── what lives in images ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _images(_step: Step) -> Iterator[Row]:
+    yield Row(
+        component="workload images",
+        action="Are rebuilt by their owners",
+        impact="None on the node: each workload restarts when its owner rolls it out",
+    )
+
+
+# ── who brings which rows ─────────────────────────────────────────────────────────────────────────────────────────────
+
+Tell: TypeAlias = Callable[[Step], Iterator[Row]]
+
+TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
+    (frozenset({Component.OPENSHIFT, Component.KUBERNETES, Component.KERNEL}), _platform),
+    # Operands roll before the driver does when an operator brings both.
+    (frozenset({Component.GPU_OPERATOR}), _gpu_operator),
+    (frozenset({Component.GPU_OPERATOR, Component.CONTAINER_TOOLKIT}), _toolkit),
+    (frozenset({Component.GPU_OPERATOR, Component.DEVICE_PLUGIN}), _device_plugin),
+    (frozenset({Component.GPU_OPERATOR, Component.DCGM}), _exporter),
+    (frozenset({Component.GPU_OPERATOR}), _kept_driver),
+    (frozenset({Component.GPU_DRIVER}), _driver),
+    (frozenset({Component.NETWORK_OPERATOR}), _network_operator),
+    (frozenset({Component.MOFED}), _mofed),
+    (frozenset({Component.FIRMWARE_CX7, Component.FIRMWARE_CX6}), _firmware),
+    (frozenset({Component.SRIOV_OPERATOR}), _sriov),
+    (frozenset({Component.CUDA, Component.NCCL}), _images),
+)
+"""Which components bring which rows, in the order in which a node meets them."""

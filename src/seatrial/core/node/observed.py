@@ -1,0 +1,51 @@
+"""Which version of a component people moved is on a node, and how the node stands towards the one that is wanted.
+
+Law of this file: what nobody observed is not there. Two components every kubelet tells of; of the others somebody says
+what is there (`seatrial rollout observed`). Tests: tests/core/test_by_hand.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from seatrial.core.compat import versions
+from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.model.campaign import ByHand
+from seatrial.core.model.snapshot import NodeFacts
+from seatrial.core.node.progress import Standing
+
+SHOWN: Final[Mapping[Component, str]] = {
+    Component.KERNEL: "status.nodeInfo.kernelVersion",
+    Component.KUBERNETES: "status.nodeInfo.kubeletVersion",
+}
+"""Components that every kubelet tells of, and where on the node."""
+OURS: Final = frozenset({Component.GPU_DRIVER})
+"""Components that we move ourselves."""
+
+
+def observed(facts: NodeFacts, component: Component) -> str:
+    """The version of a component on a node; empty where nobody observed one."""
+    return next((text for name, text in facts.components if name == component.value), "")
+
+
+def shows(facts: NodeFacts, component: Component, version: str) -> bool:
+    """Whether a node was observed to have this version."""
+    return is_same(component, observed(facts, component), version)
+
+
+def is_same(component: Component, one: str, other: str) -> bool:
+    """Whether two texts name the same version of a component; what cannot be read is the same as itself alone."""
+    if not one or not other:
+        return False
+    try:
+        return versions.parse(SCHEMES[component], one) == versions.parse(SCHEMES[component], other)
+    except versions.VersionInvalid:
+        return one == other
+
+
+def standing_of(facts: NodeFacts, asked: ByHand, version: str = "") -> Standing:
+    """How a node stands towards the version that is asked for, or another one."""
+    if shows(facts, asked.component, version or asked.version):
+        return Standing.DONE if facts.is_ready else Standing.MOVING
+    return Standing.SKIPPED if facts.is_skipped else Standing.AWAY

@@ -1,0 +1,131 @@
+"""How a node stands towards a version, whoever moves it: our own machine (direct) or NVIDIA's (delegated).
+
+Law of this file: done means seen to be done. In direct mode our record says so and the facts agree; in delegated mode
+NVIDIA's label says so, and the driver and its validator are seen Ready on the version. What people move by hand is no
+driver, and has its own file: by_hand.py.
+
+Tests: tests/core/test_standing.py
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from seatrial.core.compat import versions
+from seatrial.core.model.campaign import Mode
+from seatrial.core.model.snapshot import Carrier, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts
+from seatrial.core.node.phases import is_under_way
+
+ANY: Final = "*"
+"""The owner of driver DaemonSets that no GPU Operator made."""
+
+GPU_LABELS: Final = ("nvidia.com/gpu.present", "nvidia.com/gpu.count", "nvidia.com/gpu.deploy.driver")
+"""Labels of nodes with a GPU: the operator's, feature discovery's, and the one by which the driver is placed."""
+
+_SETTLED: Final = frozenset({"", NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_FAILED.value})
+_WAITING: Final = frozenset({NodePhase.UPGRADE_REQUIRED.value})
+
+
+class Standing(StrEnum):
+    """How a node stands towards a version."""
+
+    AWAY = "away"
+    """It runs another one, or is not proven on this one."""
+    MOVING = "moving"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """A person wants it left alone."""
+
+
+def standing_of(node: NodeSeen, version: str, mode: Mode) -> Standing:
+    """How a node stands towards a version."""
+    return _delegated(node.facts, version) if mode is Mode.DELEGATED else _direct(node, version)
+
+
+def _direct(node: NodeSeen, version: str) -> Standing:
+    record, facts = node.record, node.facts
+    if (
+        record is not None
+        and record.phase is NodePhase.UPGRADE_FAILED
+        and not _failed_elsewhere(record, facts, version)
+    ):
+        return Standing.FAILED
+    if is_under_way(record):
+        return Standing.MOVING
+    is_recorded = record is not None and record.phase is NodePhase.UPGRADE_DONE
+    if is_recorded and runs(facts, version) and not facts.is_requested:
+        return Standing.DONE
+    return Standing.SKIPPED if facts.is_skipped else Standing.AWAY
+
+
+def _failed_elsewhere(record: NodeRecord, facts: NodeFacts, version: str) -> bool:
+    """Whether a node is known to have failed on its way to something else: it sets out anew when this is wanted."""
+    if facts.wanted is None or not record.failed_revision:
+        return False
+    return wants(facts, version) is not (facts.wanted.hash == record.failed_revision)
+
+
+def _delegated(facts: NodeFacts, version: str) -> Standing:
+    if facts.nvidia_state == NodePhase.UPGRADE_FAILED.value:
+        return Standing.FAILED
+    if facts.nvidia_state not in _SETTLED and facts.nvidia_state not in _WAITING:
+        return Standing.MOVING
+    is_recorded = facts.nvidia_state == NodePhase.UPGRADE_DONE.value
+    if is_recorded and runs(facts, version) and facts.validator is not None and facts.validator.is_ready:
+        return Standing.DONE
+    return Standing.SKIPPED if is_left_out(facts) else Standing.AWAY
+
+
+def is_left_out(facts: NodeFacts) -> bool:
+    """Whether a person marked the node skip; a label of ours that keeps it out until its wave is another matter."""
+    return facts.is_skipped and not facts.skipped_by
+
+
+def is_out_of_reach(node: NodeSeen, version: str, mode: Mode) -> bool:
+    """Whether a person left the node out and nothing moves there that would come to an end by itself."""
+    facts = node.facts
+    is_alive = facts.is_ready and facts.driver is not None and facts.driver.is_ready
+    return is_left_out(facts) and (standing_of(node, version, mode) is not Standing.MOVING or not is_alive)
+
+
+def runs(facts: NodeFacts, version: str) -> bool:
+    """Whether the node's driver is Ready, of this version, and of the revision its DaemonSet wants."""
+    return facts.driver is not None and facts.driver.is_ready and facts.is_in_sync and wants(facts, version)
+
+
+def wants(facts: NodeFacts, version: str) -> bool:
+    """Whether the node's DaemonSet carries this version."""
+    return facts.wanted is not None and is_same(facts.wanted.version, version)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two texts name the same driver version; what cannot be read is the same as nothing."""
+    try:
+        return versions.DriverVersion.parse(one) == versions.DriverVersion.parse(other)
+    except versions.VersionInvalid:
+        return False
+
+
+def is_without_gpu(facts: NodeFacts) -> bool:
+    """Whether nothing on a node tells of a GPU, or of a driver that is to come: none will, unless that changes."""
+    is_told = any(facts.labels.get(label, "") not in ("", "false", "0") for label in GPU_LABELS)
+    return facts.driver is None and not is_told and not any(count for _, count in facts.offer.resources)
+
+
+def resource_of(facts: NodeFacts, operator: OperatorFacts) -> str:
+    """The resource that says which driver a node runs; empty where it cannot be told."""
+    if facts.owner:
+        return f"NVIDIADriver/{facts.owner}"
+    return "" if operator.pools else operator.kind or ANY
+
+
+def carrier_of(resource: str, operator: OperatorFacts) -> Carrier:
+    """What is seen of a resource that says which driver nodes run; one that says nothing where it is not there."""
+    return next((carrier for carrier in operator.carriers if carrier.name == resource), Carrier(name=resource))
+
+
+def carried(resource: str, operator: OperatorFacts) -> str:
+    """The driver version a resource carries; empty where it says none."""
+    return carrier_of(resource, operator).version

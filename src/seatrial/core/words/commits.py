@@ -1,0 +1,156 @@
+"""What a campaign's commits say: what a person would have written, had they done the work by hand.
+
+    Driver 580.105.08 for the canary node-3                 subject: what changes
+
+    It takes the place of 570.124.06. Only node-3 moves     body: why one may believe that it is right
+    now; the others follow once it has passed smoke-train
+    and has been well for 48 hours.
+
+Law of this file: nothing is claimed that the record does not show; the same record gives the same words at any time.
+Wrapping, and the lines that say whose a commit is, are Git's (adapters/git/messages.py).
+
+Tests: tests/core/test_commit_messages.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.model.campaign import CampaignRecord, PublishStep
+from seatrial.core.model.gates import READINESS, Verdict
+from seatrial.core.model.intent import Intent
+
+NAMES_MAX: Final = 3
+HOUR_SECONDS: Final = 3600
+MINUTE_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A commit's text; an empty subject is the one that `git revert` gives."""
+
+    subject: str
+    body: str = ""
+
+
+def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Message:
+    """The text of the commit that an act makes."""
+    target = str(intent.target)
+    match action:
+        case Publish(step=PublishStep.CANARY):
+            return Message(
+                subject=f"Driver {target} for {_canaries(record)}",
+                body=_joined(_replaced(action, record), _what_follows(intent, record), _switched(action)),
+            )
+        case Publish():
+            return Message(
+                subject=f"Driver {target} for the fleet",
+                body=_joined(
+                    _replaced(action, record),
+                    _evidence(record),
+                    "The others follow now, wave by wave.",
+                    _switched(action),
+                ),
+            )
+        case Promote(date=date):
+            return Message(
+                subject=f"Promote driver {target} to production",
+                body=_joined(f"The last wave was over on {date}.", _evidence(record)),
+            )
+        case MarkBad(why=why):
+            return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
+        case RevertCommits(why=why):
+            return Message(subject="", body=_because("Taken back", why))
+        case _:
+            assert_never(action)
+
+
+def tag_message(intent: Intent, record: CampaignRecord) -> str:
+    """The text of the tag: a subject, and what stands behind it."""
+    return "\n\n".join(
+        text for text in (f"Driver {intent.target} in production since {record.date}", _evidence(record)) if text
+    )
+
+
+def _what_follows(intent: Intent, record: CampaignRecord) -> str:
+    """Who moves now, and when the others do."""
+    names, campaign = record.canaries, intent.campaign
+    if not names or campaign is None:
+        return ""
+    one = len(names) == 1
+    who, have = ("it", "has") if one else ("they", "have")
+    asked = [f"passed {_listed(gate.name for gate in campaign.gates)}"] if campaign.gates else []
+    if campaign.bake.seconds >= 1:
+        asked.append(f"been well for {_span(campaign.bake.seconds)}")
+    when = f"{who} {have} {f' and {have} '.join(asked)}" if asked else f"{who} {'runs' if one else 'run'} it"
+    return f"Only {_names(names)} {'moves' if one else 'move'} now; the others follow once {when}."
+
+
+def _evidence(record: CampaignRecord) -> str:
+    """What was seen of the canary; that it is ready is asked of every node, so it is no gate to be named."""
+    if not record.canaries:
+        return ""
+    names, be = _names(record.canaries), "was" if len(record.canaries) == 1 else "were"
+    gates = sorted({each.gate for each in record.gates if each.verdict is Verdict.PASSED} - {READINESS})
+    passed = f"passed {_listed(gates)}" if gates else ""
+    held = f"{be} well on it for {_span(record.baked_seconds)}" if record.baked_seconds >= 1 else ""
+    return f"{names} {' and '.join(part for part in (passed, held) if part) or f'{be} upgraded first'}."
+
+
+def _replaced(action: Publish, record: CampaignRecord) -> str:
+    """What the resources of this commit carried before."""
+    before = dict(record.baseline)
+    versions = sorted({before[resource] for resource, _ in action.versions if resource in before})
+    return f"It takes the place of {_listed(versions)}." if versions else ""
+
+
+def _switched(action: Publish) -> str:
+    """What the driver manager is told, and what for."""
+    if not action.switches:
+        return ""
+    names = _listed(dict.fromkeys(each.name for each in action.switches))
+    return f"{names} are false, so that the driver manager does not uncordon nodes before their new driver is proven."
+
+
+def _canaries(record: CampaignRecord) -> str:
+    names = record.canaries
+    return f"{len(names)} canaries" if len(names) > 1 else " ".join(("the canary", *names))
+
+
+def _names(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    if len(names) <= NAMES_MAX + 1:  # "and 1 more" says less than the name
+        return _listed(names)
+    return _listed((*names[:NAMES_MAX], f"{len(names) - NAMES_MAX} more"))
+
+
+def _listed(texts: Iterable[str]) -> str:
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _span(seconds: float) -> str:
+    if seconds >= HOUR_SECONDS:
+        return _counted(seconds / HOUR_SECONDS, "hour")
+    if seconds >= 2 * MINUTE_SECONDS:
+        return _counted(seconds // MINUTE_SECONDS, "minute")
+    return _counted(seconds // 1, "second")
+
+
+def _counted(number: float, unit: str) -> str:
+    text = f"{number:.1f}".removesuffix(".0")
+    return f"{text} {unit}" if text == "1" else f"{text} {unit}s"
+
+
+def _because(said: str, why: str) -> str:
+    whole = why.strip()
+    if not whole:
+        return ""
+    return f"{said}: {whole}" if whole.endswith((".", "!", "?", "…")) else f"{said}: {whole}."
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
