@@ -23,9 +23,9 @@ from seatrial.core.model.instants import Instant
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, run_once
 from seatrial.run.memory import Memory
-from seatrial.sim.behaviours import table
-from seatrial.sim.delegated_schedules import run_delegated
-from seatrial.sim.schedules import Ending, run_schedule
+from seatrial_lab.schedules.behaviours import table
+from seatrial_lab.schedules.delegated import run_delegated
+from seatrial_lab.schedules.schedules import Ending, run_schedule
 
 COUNT = 10_000
 PROGRESS_SECONDS = 10.0

@@ -21,11 +21,13 @@ from typing import Any
 from bench.machine import keep, machine
 from bench.pace import NEW, OLD, PREFIX, environment_seconds, most_under_way, quicken, say
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, manifests, operator, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 ACCOUNT = "modes"
 QUICK = (manifests.VALIDATOR_APP, manifests.DEVICE_PLUGIN_APP, manifests.FEATURE_DISCOVERY_APP)

@@ -28,11 +28,13 @@ import yaml
 from bench.machine import keep, machine
 
 from seatrial import manifests as shipped
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.core.pace import waking as pace
-from seatrial.testbed import controller_process, manifests, operator, stages, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.history import History, Moment, NodeMoment, PodMoment
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.history import History, Moment, NodeMoment, PodMoment
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.nodes import manifests, stages
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 OLD, NEW = "570.124.06", "570.172.08"
 PREFIX = "operator"

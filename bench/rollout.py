@@ -21,11 +21,12 @@ from typing import Any
 
 from bench.machine import keep, machine
 
-from seatrial.testbed import controller_process, manifests
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
-from seatrial.testbed.history import History, PodMoment
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History, PodMoment
+from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 OLD, NEW = "570.124.06", "580.105.08"
 PREFIX = "bench"

@@ -29,9 +29,9 @@ from rich.terminal_theme import TerminalTheme
 from docs import drawing, phases_page, rules_page
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
-from seatrial.cli import demo
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
+from seatrial.cli.run import demo
 from seatrial.core import decide, invariants
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
@@ -269,7 +269,7 @@ def promises() -> str:
 
 def exit_codes() -> str:
     """The exit codes, and which of them a command gives today."""
-    sources = (path.read_text(encoding="utf-8") for path in (SOURCE / "cli").glob("*.py") if path.stem != "exit_codes")
+    sources = (path.read_text(encoding="utf-8") for path in (SOURCE / "cli").rglob("*.py") if path.stem != "exit_codes")
     given = {name for source in sources for name in re.findall(r"ExitCode\.([A-Z_]+)", source)}
     rows = [
         (str(code.value), f"`{code.name}`", meaning, "yes" if code.name in given else "reserved")
@@ -290,13 +290,14 @@ def commands() -> str:
     """Every command with its options, as its own --help has them."""
     text = NOTE.format(source="cli/") + "# Commands\n\n"
     text += _table(
-        ("Command", "What it does"), [(f"[`seatrial {n}`](#seatrial-{n})", s) for n, s in cli.COMMANDS.items()]
+        ("Command", "What it does"),
+        [(f"[`seatrial {name}`](#seatrial-{name})", each.text) for name, each in cli.COMMANDS.items()],
     )
     text += "\n`seatrial --version` prints the version. Data goes to stdout, messages to stderr.\n"
     text += "What the exit codes mean: [exit codes](exit-codes.md).\n"
     for name in cli.COMMANDS:
         actions = [action for action in cli._parser_of(name)._actions if not isinstance(action, argparse._HelpAction)]
-        described = (import_module(f"seatrial.cli.{name}").__doc__ or "").strip()
+        described = (import_module(cli.COMMANDS[name].module).__doc__ or "").strip()
         shown = (
             f"```text\n{described}\n```\n" if "\n  " in described or "\nseatrial " in described else f"{described}\n"
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from seatrial.testbed import control_plane
+from seatrial_lab.testbed.plane import control_plane
 
 # The same examples on every run, so that a red run is about the change; HYPOTHESIS_PROFILE=default draws new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)

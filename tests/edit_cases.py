@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from seatrial.adapters.kube import models
-from seatrial.adapters.kube.rollout_intent import read_intent
+from seatrial.adapters.kube.reading.rollout_intent import read_intent
+from seatrial.adapters.kube.shapes import models
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import OperatorFacts
 from tests.builders import NEW, NOW, SMOKE

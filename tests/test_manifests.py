@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from seatrial import manifests
-from seatrial.adapters.kube import models
-from seatrial.adapters.kube.rollout_intent import read_intent
+from seatrial.adapters.kube.reading.rollout_intent import read_intent
+from seatrial.adapters.kube.shapes import models
 from seatrial.cli import main as cli
 from seatrial.core.compat.matrix import Role
 from seatrial.core.model.campaign import Campaign, Growth, Mode, Point, Via
@@ -20,8 +20,8 @@ from seatrial.core.model.gates import READINESS
 from seatrial.core.model.intent import Order
 from seatrial.core.model.snapshot import OperatorFacts
 from seatrial.core.model.windows import DAYS
-from seatrial.testbed import controller_process, errors
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed import controller_process, errors
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 

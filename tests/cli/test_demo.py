@@ -12,9 +12,9 @@ import pytest
 
 from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.cli import main
-from seatrial.cli.demo import GOOD, RUNNING, SLOW
-from seatrial.cli.demo_stage import MATRIX, PUBLISHED, Workshop
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.run.demo import GOOD, RUNNING, SLOW
+from seatrial.cli.run.demo_stage import MATRIX, PUBLISHED, Workshop
 from seatrial.core.compat.matrix import Component, Matrix, Role
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from seatrial.adapters.files import snapshot_file
 from seatrial.adapters.journal.jsonl import JsonlJournal
-from seatrial.cli import look
 from seatrial.cli.main import main
+from seatrial.cli.show import look
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts
 from seatrial.ports import Sight
 from tests import builders

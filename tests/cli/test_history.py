@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seatrial.cli import history
-from seatrial.cli.rollout_pick import Rollout
+from seatrial.cli.rollout.pick import Rollout
+from seatrial.cli.show import history
 
 
 def a_rollout(name: str, created: str, *turns: tuple[str, str, str]) -> Rollout:

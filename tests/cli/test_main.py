@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatrial.cli import demo, main
+from seatrial.cli import main
 from seatrial.cli.exit_codes import MEANINGS, ExitCode
+from seatrial.cli.run import demo
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -48,8 +49,19 @@ def test_the_version_is_told_without_loading_what_only_commands_need() -> None:
 
 def test_the_overview_names_every_command_and_where_to_start(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys=capsys)
-    assert all(f"  {name:12} {what}\n" in text for name, what in main.COMMANDS.items())
+    assert all(f"  {name:12} {each.text}\n" in text for name, each in main.COMMANDS.items())
     assert "Start with `seatrial demo`" in text
+
+
+def test_where_the_laboratory_is_not_installed_its_command_is_not_offered_and_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main, "find_spec", lambda _: None)
+    assert "testbed" not in help_of(capsys=capsys)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["testbed", "up"])
+    assert ended.value.code == ExitCode.USAGE
+    assert "pip install 'seatrial[testbed]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", main.COMMANDS)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.cli import look, main, node
+from seatrial.adapters.kube.shapes import keys
+from seatrial.cli import main
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import look, node
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import Loaded, NodePhase, NodeSeen

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from seatrial import manifests
-from seatrial.cli import main, pace
+from seatrial.cli import main
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.run import pace
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.snapshot import OperatorFacts
 from seatrial.core.pace import waking as core

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli import rollout_acts, rollout_pick
-from seatrial.cli.rollout_acts import RolloutRefused
-from seatrial.cli.rollout_pick import Rollout, RolloutMissing
-from seatrial.cli.rollout_spec import CalledWrongly
+from seatrial.cli.rollout import acts as rollout_acts
+from seatrial.cli.rollout import pick as rollout_pick
+from seatrial.cli.rollout.acts import RolloutRefused
+from seatrial.cli.rollout.pick import Rollout, RolloutMissing
+from seatrial.cli.rollout.spec import CalledWrongly
 from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.model.snapshot import NodePhase
 from tests import builders

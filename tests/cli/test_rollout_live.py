@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane.audit import AuditedRequest
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import bare
 from tests.cli.test_rollout_source import FILE, a_matrix
 from tests.cli.test_rollout_watch import screen_of
@@ -313,7 +313,8 @@ def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
 def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:
     import argparse
 
-    from seatrial.cli import rollout_acts, rollout_pick
+    from seatrial.cli.rollout import acts as rollout_acts
+    from seatrial.cli.rollout import pick as rollout_pick
 
     start(run)
     args = argparse.Namespace(kubeconfig=str(plane.kubeconfig), context=None)

@@ -6,8 +6,8 @@ import pytest
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
-from seatrial.cli.rollout_observed import check_version, component_of
-from seatrial.cli.rollout_spec import CalledWrongly
+from seatrial.cli.rollout.observed import check_version, component_of
+from seatrial.cli.rollout.spec import CalledWrongly
 from seatrial.core.compat.matrix import Component
 
 

@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from seatrial.cli import rollout_spec
-from seatrial.cli.rollout_spec import CalledWrongly
+from seatrial.cli.rollout import spec as rollout_spec
+from seatrial.cli.rollout.spec import CalledWrongly
 
 TARGET = "580.105.08"
 

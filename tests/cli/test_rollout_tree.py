@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli import look, rollout_picture, rollout_tree
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.rollout_picture import Picture
-from seatrial.cli.rollout_tree import Ink
+from seatrial.cli.show import look
+from seatrial.cli.show import picture as rollout_picture
+from seatrial.cli.show import tree as rollout_tree
+from seatrial.cli.show.picture import Picture
+from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase, Turn

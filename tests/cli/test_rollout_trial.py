@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli import rollout_trial
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.report import Report
-from seatrial.cli.rollout_source import Target
-from seatrial.cli.rollout_start import Around
+from seatrial.cli.matrix.report import Report
+from seatrial.cli.rollout import trial as rollout_trial
+from seatrial.cli.rollout.source import Target
+from seatrial.cli.rollout.start import Around
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, RolloutPhase, Via

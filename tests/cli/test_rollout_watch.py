@@ -17,7 +17,7 @@ from typing import TextIO
 
 import pytest
 
-from seatrial.cli import rollout_watch
+from seatrial.cli.show import watch as rollout_watch
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodePhase
 from tests import builders

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli import rollout_words as words
+from seatrial.cli.rollout import words
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.files.snapshot_file import Saved, load_snapshot
-from seatrial.cli import look, snapshot
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import look, snapshot
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RolloutRecord, Snapshot
 from seatrial.ports import Sight
 from tests import builders

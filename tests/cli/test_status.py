@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.cli import look, status
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import look, status
 from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot

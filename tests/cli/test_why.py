@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from seatrial.cli import look, why
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import look, why
 from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look

@@ -13,9 +13,10 @@ import pytest
 from seatrial.adapters.files import switched
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import config_maps, errors
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at
@@ -23,7 +24,7 @@ from seatrial.core.actions import RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers import driver_manager
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW, OLD
 from tests.controller.git_stage import (

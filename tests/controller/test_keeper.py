@@ -14,15 +14,15 @@ import pytest
 
 from seatrial.adapters.git.addresses import NOBODY, Permit, Permits
 from seatrial.adapters.git.clone import Clone
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import models
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import models
 from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
 from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
 from seatrial.supervision import Ending
-from seatrial.testbed.git_server import GitServer
+from seatrial_lab.testbed.neighbours.git_server import GitServer
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW
 from tests.controller.git_stage import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.adapters.kube import errors
+from seatrial.adapters.kube.api import errors
 from seatrial.controller import leading
 
 

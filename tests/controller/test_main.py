@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.kube import records
-from seatrial.cli import controller as command
+from seatrial.adapters.kube.shapes import records
+from seatrial.cli.run import controller as command
 from seatrial.controller import main
 
 

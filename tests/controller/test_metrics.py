@@ -17,7 +17,7 @@ from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodePhase, Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
-from seatrial.testbed import promtool
+from seatrial_lab.testbed.building import promtool
 from tests import builders
 from tests.builders import NOW, a_ledger, a_node, a_snapshot, an_intent
 

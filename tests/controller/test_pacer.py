@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import models
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import models
 from seatrial.controller.log import Log
 from seatrial.controller.pacer import Pacer
 from seatrial.core.model.campaign import Mode, RolloutPhase

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import models
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.events import EventRecorder
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.controller.teller import Teller
 from seatrial.core.actions import (
     Action,

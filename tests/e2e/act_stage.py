@@ -21,18 +21,21 @@ from aiohttp import web
 
 from seatrial.adapters.git.addresses import Permit, Permits
 from seatrial.adapters.http import webhook
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors, keys, models
-from seatrial.adapters.kube.client import Client, PatchKind, api_path
-from seatrial.adapters.kube.execute import KubeExecutor
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
+from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.core.actions import Action
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.ports import Outcome, Sight
-from seatrial.testbed import controller_process, machine_pools, maintenance
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.neighbours import maintenance
+from seatrial_lab.testbed.nodes import machine_pools
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare
 from tests.builders import NEW, a_campaign_record
 from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote

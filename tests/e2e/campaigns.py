@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seatrial.testbed import controller_process, gate_runs, operator, operator_drivers, syncer, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.neighbours import gate_runs, operator, operator_drivers, syncer
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 OLD, NEW, BAD = "570.124.06", "570.172.08", "580.105.08"
 PREFIX = "operator"

@@ -20,13 +20,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from seatrial.adapters.journal.reading import first_broken_line
-from seatrial.adapters.kube import keys
-from seatrial.testbed import consumers, controller_process, waiting
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.fleet import Fleet, Workload
-from seatrial.testbed.history import History
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.nodes import consumers
+from seatrial_lab.testbed.nodes.fleet import Fleet, Workload
+from seatrial_lab.testbed.plane.audit import AuditedRequest
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 RolloutMaker = Callable[..., None]
 

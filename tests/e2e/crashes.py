@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.journal.reading import first_broken_line
-from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.lives import PUSH, REFUSED_PUSH, Lives
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.lives import PUSH, REFUSED_PUSH, Lives
 from tests.e2e.campaigns import BAD, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
 from tests.e2e.promises import most_unavailable, most_under_way
 

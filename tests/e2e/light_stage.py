@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, errors, manifests, syncer, waiting
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
-from seatrial.testbed.history import History, NodeMoment, PodMoment
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, errors, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History, NodeMoment, PodMoment
+from seatrial_lab.testbed.neighbours import syncer
+from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane.audit import AuditedRequest
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import LEASE_SECONDS, MATRIX, NEW, OLD, PUBLISHED, Ground, make_remote, matrix_of, published_of
 
 POLICY = "cluster-policy"

@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import pairwise
 
 from seatrial.core.model.snapshot import NodePhase
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.history import History, NodeMoment, PodMoment
+from seatrial_lab.testbed.history import History, NodeMoment, PodMoment
+from seatrial_lab.testbed.plane.audit import AuditedRequest
 
 PATH = (
     "upgrade-done",

@@ -7,13 +7,13 @@ from collections.abc import Callable, Container
 
 import pytest
 
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.config import load_config
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.api.config import load_config
+from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.ports import Sight
-from seatrial.testbed import operator
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.history import History, NodeMoment
+from seatrial_lab.testbed.history import History, NodeMoment
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import is_under_way
 
 FOREVER = float("inf")

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys, marking, pools, records, rollout_records
+from seatrial.adapters.kube.reading import pools
+from seatrial.adapters.kube.shapes import keys, marking, records, rollout_records
 from seatrial.sim.reactions import Fate
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.controller.git_stage import a_machine_of_its_own
 from tests.e2e.act_stage import ActStage, furnished, opened
 from tests.scenarios.acts import CASES, FIRST, SECOND, Case, Setting

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import models, rollout_records
+from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import Admission, RolloutRecord, Summary
-from seatrial.testbed import errors
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

@@ -19,17 +19,18 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import adoption, keys
-from seatrial.adapters.kube.client import Client, PatchKind
-from seatrial.adapters.kube.config import Config, load_config
+from seatrial.adapters.kube import adoption
+from seatrial.adapters.kube.api.client import Client, PatchKind
+from seatrial.adapters.kube.api.config import Config, load_config
+from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.adoption import node as adopt
 from seatrial.core.node.writing import PAUSED
 from seatrial.core.pace import ways as pace_ways
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from seatrial.testbed import controller_process
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

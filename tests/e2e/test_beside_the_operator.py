@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.core.model.campaign import Mode
 from seatrial.core.model.snapshot import Snapshot
-from seatrial.testbed import controller_process, operator, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import PATH, most_unavailable, most_under_way
 from tests.e2e.sights import look
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, errors, gate_runs, manifests, waiting
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, errors, waiting
+from seatrial_lab.testbed.neighbours import gate_runs
+from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, RESOURCE, LightStage, light_stage
 
 pytestmark = pytest.mark.cluster

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, a_policy, light_stage
 
 pytestmark = pytest.mark.cluster

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import MATRIX, PUBLISHED
 from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, light_stage
 

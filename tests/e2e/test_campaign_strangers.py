@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from seatrial.testbed import gate_runs
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.git_server import GitServer
+from seatrial_lab.testbed.neighbours import gate_runs
+from seatrial_lab.testbed.neighbours.git_server import GitServer
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import PUBLISHED
 from tests.e2e.light_stage import LightStage, light_stage
 

@@ -18,7 +18,8 @@ from typing import Any, Final, assert_never
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import keys, models, rollout_intent
+from seatrial.adapters.kube.reading import rollout_intent
+from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.budget.losses import GPU
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
@@ -26,9 +27,10 @@ from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
 from seatrial.sim.world import Delay, World
-from seatrial.testbed import consumers, dra, manifests, stages, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.fleet import Fleet, FleetSpec, Workload, make_fleet
+from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed.nodes import consumers, dra, manifests, stages
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, Workload, make_fleet
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import ANY, DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import driver_restarts
 from tests.scenarios.conformance import (

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.core.node.writing import PAUSED
-from seatrial.testbed import consumers, dra, manifests, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.fleet import Fleet, FleetSpec, Workload, make_fleet
-from seatrial.testbed.history import History
+from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.nodes import consumers, dra, manifests
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, Workload, make_fleet
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import PATH, driver_restarts, has_left, running_on, shortest_pauses
 

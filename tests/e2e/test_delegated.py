@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from tests.e2e.campaigns import BAD, KINDS, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import controller_process, operator, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History, NodeMoment
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History, NodeMoment
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from seatrial.adapters.kube import rollout_records
+from seatrial.adapters.kube.shapes import rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.model.edits import EDITS, Effect
 from seatrial.core.model.snapshot import RolloutRecord, Summary
-from seatrial.testbed import errors
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.edit_cases import BASES, CASES, GONE, WAVES_BY_SHARE, Case
 
 pytestmark = pytest.mark.cluster

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import LedgerMoment
-from seatrial.testbed.write_proxy import Write, WriteProxy
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import LedgerMoment
+from seatrial_lab.testbed.plane.audit import AuditedRequest
+from seatrial_lab.testbed.plane.write_proxy import Write, WriteProxy
 from tests.e2e.campaigns import BAD, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
 from tests.e2e.promises import driver_restarts, is_under_way, most_unavailable, most_under_way
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from seatrial import supervision
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube.lease import Election
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api.lease import Election
 from seatrial.controller import leading
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.write_proxy import COURTESIES, LEASES, Write, WriteProxy
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.write_proxy import COURTESIES, LEASES, Write, WriteProxy
 from tests.e2e.light_stage import light_stage
 
 pytestmark = pytest.mark.cluster

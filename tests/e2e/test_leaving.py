@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import manifests
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import POLICY, RESOURCE, LightStage, light_stage
 
 pytestmark = pytest.mark.cluster

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.testbed import machine_pools, manifests
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed.nodes import machine_pools, manifests
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.light_stage import LONG_BAKE, LightStage, light_stage
 
 pytestmark = pytest.mark.cluster

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from seatrial.testbed import consumers, promtool, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed.building import promtool
+from seatrial_lab.testbed.nodes import consumers
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 
 pytestmark = pytest.mark.cluster

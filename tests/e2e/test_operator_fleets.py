@@ -28,12 +28,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import consumers, controller_process, dra, fleet, manifests, operator, operator_drivers, waiting
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History, NodeMoment, PodMoment
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History, NodeMoment, PodMoment
+from seatrial_lab.testbed.neighbours import operator, operator_drivers
+from seatrial_lab.testbed.nodes import consumers, dra, fleet, manifests
+from seatrial_lab.testbed.plane.audit import AuditedRequest
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import PATH, is_under_way
 from tests.e2e.sights import is_unavailable, look, most
 

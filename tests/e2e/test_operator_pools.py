@@ -19,10 +19,11 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.policy import NO_LIMITS, Limits, Share
 from seatrial.ports import Sight
-from seatrial.testbed import controller_process, operator, operator_drivers
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.history import History
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.neighbours import operator, operator_drivers
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import is_under_way
 from tests.e2e.sights import is_unavailable, look, most
 

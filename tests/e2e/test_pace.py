@@ -22,14 +22,15 @@ import pytest
 import yaml
 
 from seatrial import manifests
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE
-from seatrial.testbed import controller_process, operator, waiting
-from seatrial.testbed.audit import AuditedRequest
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.history import History
-from seatrial.testbed.write_proxy import Write, WriteProxy
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.plane.audit import AuditedRequest
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.write_proxy import Write, WriteProxy
 from tests.e2e.promises import PATH
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.core.decide import why_blind
-from seatrial.testbed import controller_process, waiting
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.controller_process import ControllerProcess
-from seatrial.testbed.restoring import RestorablePlane
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.restoring import RestorablePlane
 
 pytestmark = pytest.mark.cluster
 

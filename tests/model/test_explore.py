@@ -29,8 +29,16 @@ from seatrial.core.model.snapshot import (
     Pod,
     Snapshot,
 )
-from seatrial.sim.explore import AT_ONCE, Counterexample, Exploration, explore, why_exposed, why_overspent, why_split
 from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
+from seatrial_lab.explore.explore import (
+    AT_ONCE,
+    Counterexample,
+    Exploration,
+    explore,
+    why_exposed,
+    why_overspent,
+    why_split,
+)
 from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent
 
 pytestmark = pytest.mark.slow

@@ -20,11 +20,13 @@ from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.adapters.git import answers, messages
 from seatrial.adapters.git.errors import GitRefused, RevertConflict
 from seatrial.adapters.git.proposals import describe
-from seatrial.adapters.kube import errors, items, keys, models, operator_items, pod_items, probes, records
-from seatrial.adapters.kube.campaign_models import Job, JobStatus, MachineConfigPool
-from seatrial.adapters.kube.pools import pool_item
-from seatrial.adapters.kube.rollout_intent import read_intent
-from seatrial.adapters.kube.rollout_records import read_rollout
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.reading import items, operator_items, pod_items, probes
+from seatrial.adapters.kube.reading.pools import pool_item
+from seatrial.adapters.kube.reading.rollout_intent import read_intent
+from seatrial.adapters.kube.shapes import keys, models, records
+from seatrial.adapters.kube.shapes.campaign_models import Job, JobStatus, MachineConfigPool
+from seatrial.adapters.kube.shapes.rollout_records import read_rollout
 from seatrial.controller.log import Log
 from seatrial.controller.matrix_text import MatrixPlace, look_at
 from seatrial.core import foreign

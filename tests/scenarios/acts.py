@@ -16,7 +16,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
-from seatrial.adapters.kube import keys
+from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions import Action
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement

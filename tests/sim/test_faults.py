@@ -19,13 +19,13 @@ from seatrial.core.decide import Decision
 from seatrial.core.model.snapshot import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in
 from seatrial.ports import Result
-from seatrial.sim.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
-from seatrial.sim.delegated_schedules import run_delegated
-from seatrial.sim.faults import FAULTS, Listing, Seat, Stream, View, Weather
 from seatrial.sim.outside import TELLING
 from seatrial.sim.reactions import HEALTHY, REACTIONS, new_node
-from seatrial.sim.schedules import Judge, run_schedule, why_unsettled
 from seatrial.sim.world import OUTSIDE_DELAYS, World
+from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
+from seatrial_lab.schedules.delegated import run_delegated
+from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, View, Weather
+from seatrial_lab.schedules.schedules import Judge, run_schedule, why_unsettled
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
 
 pytestmark = pytest.mark.slow

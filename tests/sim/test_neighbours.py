@@ -18,10 +18,10 @@ from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import neighbours, reactions
-from seatrial.sim.behaviours import BEHAVIOURS
 from seatrial.sim.neighbours import DRIVER_MANAGER, PARTS, Deed, Neighbour, Start, deeds_of
 from seatrial.sim.reactions import Fate, driver_manager_acts, new_node, rebooted
 from seatrial.sim.world import World
+from seatrial_lab.schedules.behaviours import BEHAVIOURS
 from tests.builders import NEW, OLD
 
 ON, OFF = ((EVICTION, "true"), (DRAIN, "false")), ((EVICTION, "false"), (DRAIN, "false"))

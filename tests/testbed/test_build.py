@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.testbed import build, errors
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.building import build
 
 
 def a_recipe(folder: Path, *, source: str = 'package main\n\nfunc main() { println("ahoy") }\n') -> build.Recipe:

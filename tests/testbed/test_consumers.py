@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import consumers, control_plane, fleet, waiting
+from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed.nodes import consumers, fleet
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatrial.testbed import build, control_plane, errors
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.building import build
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import consumers, control_plane, dra, fleet, waiting
+from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed.nodes import consumers, dra, fleet
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import control_plane, errors, fleet, manifests, waiting
+from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.nodes import fleet, manifests
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
 

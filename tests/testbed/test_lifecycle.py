@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.testbed import build, control_plane, errors, lifecycle, processes, record, toolchain
+from seatrial_lab.testbed import errors, record
+from seatrial_lab.testbed.building import build, toolchain
+from seatrial_lab.testbed.plane import control_plane, lifecycle, processes
 
 pytestmark = pytest.mark.cluster
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.testbed import control_plane, errors, maintenance
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.neighbours import maintenance
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
 

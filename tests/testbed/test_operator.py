@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from seatrial.adapters.kube import keys
-from seatrial.testbed import control_plane, errors, operator, waiting
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.neighbours import operator
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.testbed import boot, errors, processes, waiting
+from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.plane import boot, processes
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 STUBBORN = [

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.testbed import errors, promtool
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.building import promtool
 
 A_PROGRAM = "#!/bin/sh\necho promtool, version 9.9.9\n"
 

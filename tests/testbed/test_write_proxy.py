@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.kube import errors, models
-from seatrial.adapters.kube.client import Client, PatchKind, WatchEvent
-from seatrial.adapters.kube.config import load_config
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.write_proxy import Write, WriteProxy
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, PatchKind, WatchEvent
+from seatrial.adapters.kube.api.config import load_config
+from seatrial.adapters.kube.shapes import models
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.write_proxy import Write, WriteProxy
 
 pytestmark = pytest.mark.cluster
 

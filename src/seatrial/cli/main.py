@@ -9,35 +9,57 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import NoReturn
+from importlib.util import find_spec
+from typing import Final, NoReturn
 
 from seatrial import __version__
 from seatrial.cli.exit_codes import MEANINGS, ExitCode
 from seatrial.core.errors import SeatrialError
 
-COMMANDS = {
-    "init": "write a commented version matrix to begin with",
-    "matrix": "look at a version matrix, compare two, or change one",
-    "check": "say whether the stacks of a version matrix can work, why, and who says so",
-    "facts": "look into the knowledge base, and add to it",
-    "plan": "show the ordered steps from what runs to what is wanted, or which rules fight",
-    "forecast": "say what an upgrade will cost: duration against capacity, and which limits to take",
-    "demo": "watch an upgrade of 24 simulated nodes, one of them failing",
-    "rollout": "start a careful rollout, look at it, pause, approve, promote or undo it",
-    "rollback": "undo the last rollout, one that is done too",
-    "history": "show what rollouts did, phase by phase",
-    "status": "show a rollout: who is where, who waits and why",
-    "why": "say why a node or a rollout is not moving, and what to do",
-    "node": "list nodes, look at one, retry it, leave it out",
-    "controller": "move the nodes of a rollout",
-    "pace": "wake NVIDIA's own upgrade controller as soon as it has something to see",
-    "replay": "decide recorded journals anew, and show the first difference",
-    "snapshot": "print everything that is seen of the cluster, for a file",
-    "manifests": "print what seatrial needs in a cluster",
-    "testbed": "run a real control plane with simulated kubelets on this machine",
+LAB: Final = "seatrial_lab"
+"""The laboratory, a distribution of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A module with `add_arguments(parser)`, `run(args) -> int` and its further `EXITS`."""
+
+    module: str
+    text: str
+
+
+COMMANDS: Final = {
+    "init": Command("seatrial.cli.matrix.init", "write a commented version matrix to begin with"),
+    "matrix": Command("seatrial.cli.matrix.matrix", "look at a version matrix, compare two, or change one"),
+    "check": Command(
+        "seatrial.cli.matrix.check", "say whether the stacks of a version matrix can work, why, and who says so"
+    ),
+    "facts": Command("seatrial.cli.matrix.facts", "look into the knowledge base, and add to it"),
+    "plan": Command(
+        "seatrial.cli.matrix.plan", "show the ordered steps from what runs to what is wanted, or which rules fight"
+    ),
+    "forecast": Command(
+        "seatrial.cli.run.forecast",
+        "say what an upgrade will cost: duration against capacity, and which limits to take",
+    ),
+    "demo": Command("seatrial.cli.run.demo", "watch an upgrade of 24 simulated nodes, one of them failing"),
+    "rollout": Command(
+        "seatrial.cli.rollout.rollout", "start a careful rollout, look at it, pause, approve, promote or undo it"
+    ),
+    "rollback": Command("seatrial.cli.rollout.rollback", "undo the last rollout, one that is done too"),
+    "history": Command("seatrial.cli.show.history", "show what rollouts did, phase by phase"),
+    "status": Command("seatrial.cli.show.status", "show a rollout: who is where, who waits and why"),
+    "why": Command("seatrial.cli.show.why", "say why a node or a rollout is not moving, and what to do"),
+    "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry it, leave it out"),
+    "controller": Command("seatrial.cli.run.controller", "move the nodes of a rollout"),
+    "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller as soon as it has something to see"),
+    "replay": Command("seatrial.cli.run.replay", "decide recorded journals anew, and show the first difference"),
+    "snapshot": Command("seatrial.cli.show.snapshot", "print everything that is seen of the cluster, for a file"),
+    "manifests": Command("seatrial.cli.run.manifests", "print what seatrial needs in a cluster"),
+    "testbed": Command("seatrial_lab.command", "run a real control plane with simulated kubelets on this machine"),
 }
-"""Each is a module of this package with `add_arguments(parser)`, `run(args) -> int` and its further `EXITS`."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -60,7 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     named = given[0]
     if named not in COMMANDS:
         _overview().error(f"there is no command {named!r}{_alike(named)}")
+    if not _is_here(COMMANDS[named]):
+        _overview().error(f"{named} comes with a package of its own: pip install 'seatrial[testbed]'")
     return _guarded(named, _parser_of(named).parse_args(given[1:]))
+
+
+def _is_here(command: Command) -> bool:
+    """Whether a command is installed: those of the laboratory need not be."""
+    return not command.module.startswith(LAB) or find_spec(LAB) is not None
 
 
 def _alike(named: str) -> str:
@@ -94,13 +123,13 @@ def _guarded(named: str, args: argparse.Namespace) -> int:
 
 
 def _run(named: str, args: argparse.Namespace) -> int:
-    code = int(import_module(f"seatrial.cli.{named}").run(args))
+    code = int(import_module(COMMANDS[named].module).run(args))
     sys.stdout.flush()  # here, where a closed pipe is met with grace, and not while the interpreter ends
     return code
 
 
 def _overview() -> argparse.ArgumentParser:
-    lines = "\n".join(f"  {name:12} {text}" for name, text in COMMANDS.items())
+    lines = "\n".join(f"  {name:12} {each.text}" for name, each in COMMANDS.items() if _is_here(each))
     parser = _Parser(
         prog="seatrial",
         description="Upgrades the NVIDIA stack of a Kubernetes GPU cluster, one careful step at a time.",
@@ -113,7 +142,7 @@ def _overview() -> argparse.ArgumentParser:
 
 
 def _parser_of(named: str) -> argparse.ArgumentParser:
-    module = import_module(f"seatrial.cli.{named}")
+    module = import_module(COMMANDS[named].module)
     parser = _Parser(
         prog=f"seatrial {named}",
         description=(module.__doc__ or "").strip(),

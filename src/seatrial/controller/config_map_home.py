@@ -16,8 +16,9 @@ import json
 from typing import Final, assert_never
 
 from seatrial.adapters.files.matrix_edit import EditRefused
-from seatrial.adapters.kube import config_maps, errors
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite, Standing
 from seatrial.controller.matrix_text import MatrixPlace

@@ -25,8 +25,10 @@ from seatrial.adapters.git.addresses import NOBODY, Permits
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import Barred, NothingToChange, Stale
 from seatrial.adapters.git.repository import Author, Repository
-from seatrial.adapters.kube import errors, models, rollout_intent, rollout_records
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import rollout_intent
+from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home, Standing

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from seatrial import supervision
-from seatrial.adapters.kube import errors
-from seatrial.adapters.kube.config import Config
-from seatrial.adapters.kube.lease import Election, Timing
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.config import Config
+from seatrial.adapters.kube.api.lease import Election, Timing
 from seatrial.controller.log import Log
 from seatrial.core.errors import SeatrialError
 

@@ -21,12 +21,12 @@ from typing import Final
 from seatrial import __version__
 from seatrial.adapters.http import webhook
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
-from seatrial.adapters.kube.access import Access
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.config import Config
-from seatrial.adapters.kube.events import EventRecorder
-from seatrial.adapters.kube.execute import KubeExecutor
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.api.config import Config
+from seatrial.adapters.kube.reading.access import Access
+from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.writing.events import EventRecorder
+from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.controller import health, leading
 from seatrial.controller.health import Health
 from seatrial.controller.homes import Standing

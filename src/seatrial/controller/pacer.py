@@ -14,8 +14,10 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from seatrial import supervision
-from seatrial.adapters.kube import errors, models, pacing
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube import pacing
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import models
 from seatrial.controller.log import Log
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts

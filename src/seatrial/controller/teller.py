@@ -1,7 +1,8 @@
 """Brings together what an act was about, how it ended and who is to be told: Events on nodes and pods.
 
-What is told is core/words/announce.py's; how it is sent is adapters/kube/events.py's. It remembers, for acts under way,
-the node they were decided on, and whose pods were moved; a restart forgets both, and a courtesy is lost at most.
+What is told is core/words/announce.py's; how it is sent is adapters/kube/writing/events.py's. It remembers, for acts
+under way, the node they were decided on, and whose pods were moved; a restart forgets both, and a courtesy is lost at
+most.
 
 Tests: tests/controller/test_teller.py
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from seatrial.adapters.kube import keys, models, records
-from seatrial.adapters.kube.events import EventRecorder, EventType, Subject
+from seatrial.adapters.kube.shapes import keys, models, records
+from seatrial.adapters.kube.writing.events import EventRecorder, EventType, Subject
 from seatrial.controller import notices
 from seatrial.core.actions import (
     Action,

@@ -7,8 +7,9 @@
     GitOps engine           brings a repository into the cluster
 
 Law of this file: what a neighbour does is said here and nowhere else. `World` plays the driver manager's rows as one of
-its reactions (reactions.py), and the testbed plays the same rows on a real API server (testbed/driver_manager.py). The
-other neighbours are real on the testbed; their rows name the reaction of World that stands for them.
+its reactions (reactions.py), and the testbed plays the same rows on a real API server
+(seatrial_lab/testbed/neighbours/driver_manager.py). The other neighbours are real on the testbed; their rows name the
+reaction of World that stands for them.
 
 Tests: tests/sim/test_neighbours.py
 """

@@ -16,7 +16,7 @@ import pytest
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import GitRefused, GitUnavailable, SetupInvalid, Stale
 from seatrial.adapters.git.repository import NewTag, Repository
-from seatrial.testbed.git_server import GitServer
+from seatrial_lab.testbed.neighbours.git_server import GitServer
 from tests.adapters.git.remotes import MATRIX, ROBOT, Bare
 from tests.adapters.git.test_repository import promote
 

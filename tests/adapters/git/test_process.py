@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.adapters.git.errors import GitUnavailable
 from seatrial.adapters.git.process import run
-from seatrial.testbed.waiting import wait_for
+from seatrial_lab.testbed.waiting import wait_for
 
 
 def test_what_a_run_leaves_behind() -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from seatrial.adapters.kube import client as clients
+from seatrial.adapters.kube.api import client as clients
 from tests.adapters.kube import standin
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from aiohttp import web
 
-from seatrial.adapters.kube import config as configs
+from seatrial.adapters.kube.api import config as configs
 
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from seatrial.adapters.kube import access
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import access
 from seatrial.core.model.campaign import Campaign, Mode, Via
 from seatrial.core.model.gates import Gate
 from seatrial.core.model.snapshot import Carrier, OperatorFacts
-from seatrial.testbed import controller_process
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.kube import standin
 
 POLICY = OperatorFacts(

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import auth, errors
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
+from seatrial.adapters.kube.api import auth, errors
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
 from tests.adapters.kube import standin
 from tests.adapters.kube.models import Item
 

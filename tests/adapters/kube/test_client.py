@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
 from tests.adapters.kube import standin
 from tests.adapters.kube.models import Item
 

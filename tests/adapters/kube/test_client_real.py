@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors
-from seatrial.testbed import control_plane
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
+from seatrial_lab.testbed.plane import control_plane
 from tests.adapters.kube.models import ConfigMap, Item
 
 pytestmark = pytest.mark.cluster

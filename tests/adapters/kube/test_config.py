@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
 
 
 def a_kubeconfig(

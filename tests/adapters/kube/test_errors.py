@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import errors
+from seatrial.adapters.kube.api import errors
 
 
 def refused(code: int, **content: Any) -> errors.ServerRefused:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from seatrial import supervision
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import events
-from seatrial.testbed import control_plane
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.writing import events
+from seatrial_lab.testbed.plane import control_plane
 from tests.adapters.kube import standin
 
 NODE = events.Subject(api_version="v1", kind="Node", name="gpu-1", uid="u")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import keys, models, records, rollout_records
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.execute import KubeExecutor
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import keys, models, records, rollout_records
+from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,

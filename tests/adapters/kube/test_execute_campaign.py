@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors, keys, models, operator_items, probes
-from seatrial.adapters.kube.campaign_models import Job
-from seatrial.adapters.kube.client import Client, PatchKind
-from seatrial.adapters.kube.execute import KubeExecutor, Outer, Outside
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, PatchKind
+from seatrial.adapters.kube.reading import operator_items, probes
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.campaign_models import Job
+from seatrial.adapters.kube.writing.execute import KubeExecutor, Outer, Outside
 from seatrial.core.actions import (
     Action,
     MakePool,
@@ -32,10 +34,13 @@ from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.movers import driver_manager, prepulling
 from seatrial.ports import Outcome, Result
-from seatrial.testbed import control_plane, controller_process, machine_pools, operator_drivers
-from seatrial.testbed import errors as testbed_errors
-from seatrial.testbed.control_plane import ControlPlane
-from seatrial.testbed.waiting import wait_for
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed import errors as testbed_errors
+from seatrial_lab.testbed.neighbours import operator_drivers
+from seatrial_lab.testbed.nodes import machine_pools
+from seatrial_lab.testbed.plane import control_plane
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
 

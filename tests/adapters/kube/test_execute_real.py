@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import keys, models
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.execute import KubeExecutor
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
@@ -26,8 +26,8 @@ from seatrial.core.model.policy import JobWait, Policy
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.snapshot import NodePhase, NodeRecord, Pod
 from seatrial.ports import Outcome, Result
-from seatrial.testbed import maintenance
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed.neighbours import maintenance
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

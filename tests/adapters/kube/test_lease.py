@@ -14,9 +14,9 @@ import pytest
 from aiohttp import web
 
 from seatrial import supervision
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors, lease
-from seatrial.testbed import control_plane
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors, lease
+from seatrial_lab.testbed.plane import control_plane
 from tests.adapters.kube import standin
 
 QUICK = lease.Timing(lease_seconds=1, deadline_seconds=0.6, renew_seconds=0.05, retry_seconds=0.02, request_seconds=0.3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.adapters.kube import keys, marking
+from seatrial.adapters.kube.shapes import keys, marking
 from seatrial.core.actions import MarkNode
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import models
+from seatrial.adapters.kube.shapes import models
 
 
 def rollout_spec(**spec: Any) -> models.RolloutSpec:

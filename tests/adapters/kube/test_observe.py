@@ -18,10 +18,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from seatrial.adapters.kube import access, errors, items, keys, models, pools, probes, project
-from seatrial.adapters.kube.client import Client
-from seatrial.adapters.kube.observe import KubeObserver
-from seatrial.adapters.kube.rollout_items import RolloutUnclear
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import access, items, pools, probes, project
+from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
+from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.actions import MakePool, StartProbe
 from seatrial.core.decide import decide, why_blind
 from seatrial.core.holds import HoldCode

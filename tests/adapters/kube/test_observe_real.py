@@ -8,14 +8,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.snapshot import Keeper, NodeFacts
 from seatrial.core.model.troubles import Symptom
-from seatrial.testbed import consumers, control_plane, controller_process, maintenance
-from seatrial.testbed.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.neighbours import maintenance
+from seatrial_lab.testbed.nodes import consumers
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
 

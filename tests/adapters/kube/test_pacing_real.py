@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors, keys, models, pacing
-from seatrial.adapters.kube.client import Client
+from seatrial.adapters.kube import pacing
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.pace.waking import Lower, Raise, Reset
 from seatrial.core.pace.ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
-from seatrial.testbed.control_plane import ControlPlane
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
 

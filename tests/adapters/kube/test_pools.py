@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from seatrial.adapters.kube import keys, pools
-from seatrial.adapters.kube.campaign_models import MachineConfigPool
+from seatrial.adapters.kube.reading import pools
+from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.core.actions import MakePool, PausePool
 from seatrial.core.model.snapshot import MachinePool
 

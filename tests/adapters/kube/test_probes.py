@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import keys, models, probes
-from seatrial.adapters.kube.campaign_models import Job
+from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions import StartProbe
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 

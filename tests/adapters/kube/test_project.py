@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import items, keys, models, operator_items, pod_items, project
+from seatrial.adapters.kube.reading import items, operator_items, pod_items, project
+from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import OWNER_LABEL, DriverClaim

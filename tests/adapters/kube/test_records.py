@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube import keys, records
+from seatrial.adapters.kube.shapes import keys, records
 from seatrial.core import foreign
 from seatrial.core.actions import Cordon, PauseClients, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.offers import GpuOffer

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube import models
-from seatrial.adapters.kube.rollout_intent import publish_place, read_intent
+from seatrial.adapters.kube.reading.rollout_intent import publish_place, read_intent
+from seatrial.adapters.kube.shapes import models
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model import windows

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube import models, rollout_records
-from seatrial.adapters.kube.records import text_of
+from seatrial.adapters.kube.shapes import models, rollout_records
+from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core import foreign
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 
 import pytest
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import store
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import store
 from tests.adapters.kube.models import Item, Meta
 
 

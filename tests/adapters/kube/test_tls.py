@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors, tls
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors, tls
 from tests.adapters.kube import standin
 from tests.adapters.kube.models import Item
 

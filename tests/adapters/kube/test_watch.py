@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import errors, watch
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import errors, watch
 from tests.adapters.kube import standin
 from tests.adapters.kube.models import Item
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube import client as clients
-from seatrial.adapters.kube import config as configs
-from seatrial.adapters.kube import errors, store, watch
-from seatrial.testbed import control_plane
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors, store, watch
+from seatrial_lab.testbed.plane import control_plane
 from tests.adapters.kube.models import Item
 
 pytestmark = pytest.mark.cluster

@@ -20,9 +20,10 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from seatrial.adapters.kube import errors, keys, models, publishing, records
-from seatrial.adapters.kube.client import Client, PatchKind
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, PatchKind
+from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.shapes import keys, models, publishing, records
 from seatrial.core import foreign
 from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.adoption.node import Adoption, Trace, Traces, Write

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from seatrial.adapters.kube import errors, keys, models
-from seatrial.adapters.kube.client import Client, PatchKind, api_path
-from seatrial.adapters.kube.observe import KubeObserver
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
+from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase

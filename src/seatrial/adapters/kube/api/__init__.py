@@ -1,0 +1,1 @@
+"""The wire to one cluster: typed answers, typed refusals, nothing decided, and nothing known of GPUs."""

@@ -1,0 +1,212 @@
+"""Keeps one kind in view for ever: list it, then watch it, and always say how sure we are.
+
+              ┌──────── 410, 404, an unreadable event, silence, or an older history ───────┐
+              ▼                                                                            │
+    LIST (consistent, paged) ──► on_sync ──► WATCH from that version ──► on_event ... ─────┤
+                                                     ▲                                     │
+                                                     └────── ended, cut, refused ──────────┘
+
+Every way back waits first, longer each time, with jitter; only a watch that lived a while and then ended cleanly is
+resumed at once. A server that always answers 410, or closes each watch at once, is asked twice a minute in the end.
+A kind that is missing or forbidden is asked every ten seconds or slower, because a CRD or a right may come later.
+
+Silence is listed, not resumed. A kind in which nothing happens gets no bookmarks at all, unless etcd is set to announce
+its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent. Both look
+like a dead connection, and a list is the only answer that is right for all three. It also proves freshness.
+
+After anything but a clean end the view is in doubt: the cluster may have been restored from a backup meanwhile, and
+count from an older number again. So the version it is at is asked for first, by a read of one object; a lower one than
+ours is answered by a list.
+
+Nothing is decided here: `on_state` reports, and whoever decides judges the freshness.
+The resulting objects are held by store.py. Tests: tests/adapters/kube/test_watch*.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, NoReturn
+
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import ObjectT
+
+# API servers that send bookmarks do so about every minute; one and a half of that.
+SILENT_SECONDS: Final = 90.0
+
+_DELAY_FIRST_SECONDS: Final = 1.0
+_DELAY_MAX_SECONDS: Final = 30.0
+_DELAY_SLOW_SECONDS: Final = 10.0
+# A watch that lived shorter than this did not work, however it ended.
+_HEALTHY_SECONDS: Final = 5.0
+_TIMEOUT_SECONDS: Final = 300
+# While all is well, on_state is called at most this often.
+_REPORT_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """What is known about one watched kind; times are those of the injected clock."""
+
+    path: str
+    # A whole list has been delivered at least once.
+    is_synced: bool = False
+    # A watch is open now.
+    is_connected: bool = False
+    # The connection was lost, and whether what was delivered still holds has not been asked since.
+    is_in_doubt: bool = False
+    # When the objects delivered so far were last known to be current: a list was begun, an event or a bookmark came.
+    last_heard: float | None = None
+    # Why it does not work at the moment; None while it does.
+    last_error: errors.ClusterError | None = None
+    # Attempts that failed since it last worked.
+    failure_count: int = 0
+
+
+async def reflect(
+    client: clients.Client,
+    path: str,
+    model: type[ObjectT],
+    *,
+    on_sync: Callable[[clients.Listing[ObjectT]], object],
+    on_event: Callable[[clients.WatchEvent[ObjectT]], None],
+    on_state: Callable[[SourceState], None],
+    on_list: Callable[[], None] = lambda: None,
+    jitter: Callable[[], float],
+    label_selector: str = "",
+    field_selector: str = "",
+    page_size: int = 500,
+    silent_seconds: float = SILENT_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> NoReturn:
+    """List and watch until cancelled; `jitter` gives numbers in [0, 1). Only errors of the callbacks get out.
+
+    `on_list` is called when a list is asked for, `on_sync` when it is there.
+    """
+    selectors = {"label_selector": label_selector, "field_selector": field_selector}
+    source = _Source(client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list)
+    while True:
+        await sleep(await source.round(on_sync, on_event))
+
+
+class _Source(Generic[ObjectT]):
+    def __init__(
+        self,
+        client: clients.Client,
+        path: str,
+        model: type[ObjectT],
+        selectors: dict[str, str],
+        page_size: int,
+        silent_seconds: float,
+        jitter: Callable[[], float],
+        clock: Callable[[], float],
+        on_state: Callable[[SourceState], None],
+        on_list: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._model = model
+        self._selectors = selectors
+        self._page_size = page_size
+        self._silent_seconds = silent_seconds
+        self._jitter = jitter
+        self._clock = clock
+        self._on_state = on_state
+        self._on_list = on_list
+        self._state = SourceState(path=path)
+        self._version: str | None = None  # None: list first
+
+    async def round(
+        self,
+        on_sync: Callable[[clients.Listing[ObjectT]], object],
+        on_event: Callable[[clients.WatchEvent[ObjectT]], None],
+    ) -> float:
+        """List if need be, watch until it ends, and say how long to wait before the next round."""
+        try:
+            if self._version is not None and self._state.is_in_doubt:
+                await self._ask_version(self._version)
+            version = self._version if self._version is not None else await self._list(on_sync)
+            began = self._clock()
+            await self._watch(version, on_event)
+        except errors.WatchSilent:
+            # Not a failure yet, and no reason to wait: this cannot happen more often than every `silent_seconds`.
+            self._version = None
+            self._report(is_connected=False)
+            return 0.0
+        except errors.ClusterError as err:
+            return self._failed(err)
+        if self._clock() - began >= _HEALTHY_SECONDS:
+            self._report(is_connected=False, failure_count=0)
+            return 0.0
+        return self._failed(
+            errors.ClusterUnavailable(
+                f"WATCH {self._path} was ended by {self._client.config.where()} as soon as it began",
+                "check what lies between here and the API server",
+            )
+        )
+
+    async def _ask_version(self, ours: str) -> None:
+        """Find out whether the cluster still knows the version we are at; where it does not, everything is listed."""
+        found = await self._client.version(self._path)
+        if found.isdecimal() and ours.isdecimal() and int(found) < int(ours):
+            self._version = None
+        else:
+            self._report(is_in_doubt=False)
+
+    async def _list(self, on_sync: Callable[[clients.Listing[ObjectT]], object]) -> str:
+        began = self._clock()  # the list is as of some moment after this one
+        self._on_list()
+        listing = await self._client.list(self._path, self._model, page_size=self._page_size, **self._selectors)
+        on_sync(listing)
+        self._version = listing.resource_version
+        # The error stays until a watch opens, so that "lists, but cannot watch" remains visible.
+        self._report(is_synced=True, is_in_doubt=False, last_heard=began)
+        return listing.resource_version
+
+    async def _watch(self, version: str, on_event: Callable[[clients.WatchEvent[ObjectT]], None]) -> None:
+        events = self._client.watch(
+            self._path,
+            self._model,
+            resource_version=version,
+            # spread, so that the watches of many kinds and copies do not all end together
+            timeout_seconds=round(_TIMEOUT_SECONDS * (1 + self._jitter())),
+            silent_seconds=self._silent_seconds,
+            # The count stays: a 410 may still follow as the first event, and must not find the delay short again.
+            on_open=lambda: self._report(is_connected=True, last_error=None),
+            **self._selectors,
+        )
+        async with aclosing(events):
+            async for event in events:
+                match event:
+                    case clients.Bookmark(resource_version=seen):
+                        self._version = seen
+                    case clients.WatchEvent(object=item):
+                        on_event(event)
+                        self._version = item.metadata.resource_version
+                self._heard()
+
+    def _heard(self) -> None:
+        now, state = self._clock(), self._state
+        if state.failure_count or state.last_heard is None or now - state.last_heard >= _REPORT_SECONDS:
+            self._report(last_heard=now, failure_count=0)
+
+    def _failed(self, err: errors.ClusterError) -> float:
+        if isinstance(err, errors.Gone | errors.NotFound | errors.AnswerUnreadable):
+            self._version = None
+        count = self._state.failure_count
+        self._report(is_connected=False, is_in_doubt=True, last_error=err, failure_count=count + 1)
+        delay = min(_DELAY_MAX_SECONDS, _DELAY_FIRST_SECONDS * 2.0 ** min(count, 10)) * (0.5 + self._jitter())
+        if isinstance(err, errors.Forbidden | errors.NotFound):
+            delay += _DELAY_SLOW_SECONDS
+        if isinstance(err, errors.TooManyRequests):
+            delay = max(delay, err.retry_after_seconds or 0)
+        return delay
+
+    def _report(self, **changes: Any) -> None:
+        self._state = replace(self._state, **changes)
+        self._on_state(self._state)

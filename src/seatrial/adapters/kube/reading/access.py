@@ -1,0 +1,146 @@
+"""May we do what a campaign will need? The API server is asked itself, before the first write and every ten minutes.
+
+Which rights are needed follows from what is asked of the campaign; the answer is told as texts such as
+`patch clusterpolicies.nvidia.com`, and what to make of it is decided in core. Every user may ask about himself, by the
+rights a cluster gives to all who are known to it. Tests: tests/adapters/kube/test_access.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.shapes import keys, publishing
+from seatrial.adapters.kube.shapes.campaign_models import AccessReview
+from seatrial.core.model.campaign import Campaign, Mode, Via
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import OperatorFacts, Snapshot
+
+SOURCE: Final = "selfsubjectaccessreviews"
+AGAIN_SECONDS: Final = 600.0
+RETRY_SECONDS: Final = 10.0
+"""After an answer that did not come."""
+
+_PLURALS: Final = {publishing.POLICY_KIND: "clusterpolicies", publishing.DRIVER_KIND: "nvidiadrivers"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Right:
+    """One verb on one kind, everywhere or in one namespace."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        kind = "/".join(filter(None, (self.resource, self.subresource)))
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {'.'.join(filter(None, (kind, self.group)))}{where}"
+
+
+def rights_of(campaign: Campaign, mode: Mode, operator: OperatorFacts, *, home: str, namespace: str) -> set[Right]:
+    """What a campaign will need, by who moves the nodes and how versions are published."""
+    needed = {
+        Right(verb="patch", resource="nodes"),
+        Right(verb="patch", resource="gpurollouts", group="seatrial.dev"),
+        Right(verb="patch", resource="gpurollouts", group="seatrial.dev", subresource="status"),
+    }
+    if campaign.publish is Via.DIRECT or mode is Mode.DELEGATED:
+        # Switching NVIDIA's controller off and on again, on the way back, is a write of the same resources.
+        kinds = {carrier.name.partition("/")[0] for carrier in operator.carriers}
+        kinds.add(operator.kind.partition("/")[0])
+        # The driver manager's switches stand in a list: it is read before it is written.
+        verbs = ("get", "patch") if mode is Mode.DIRECT else ("patch",)
+        needed |= {
+            Right(verb=verb, resource=_PLURALS[kind], group="nvidia.com")
+            for kind in kinds
+            if kind in _PLURALS
+            for verb in verbs
+        }
+    if mode is Mode.DIRECT:
+        needed.add(Right(verb="create", resource="pods", subresource="eviction"))
+        needed.add(Right(verb="delete", resource="pods", namespace=namespace))
+    if campaign.gates:
+        needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
+    pool_verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
+    group = "machineconfiguration.openshift.io"
+    needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in pool_verbs}
+    return needed
+
+
+class Access:
+    """Asks in the background, about whatever is wanted last."""
+
+    def __init__(self, client: Client, *, home: str, namespace: str) -> None:
+        self._home = home
+        self._namespace = namespace
+        self._client = client
+        self._wanted: tuple[Right, ...] = ()
+        self._answered: tuple[Right, ...] = ()
+        self._changed = asyncio.Event()
+        self.denied: tuple[str, ...] = ()
+        """What we may not do, as far as it was asked."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether everything that is wanted now was asked about."""
+        return self._answered == self._wanted
+
+    def want_for(self, intent: Intent, seen: Snapshot) -> None:
+        """Say what a campaign will need."""
+        campaign, record = intent.campaign, seen.rollout.campaign
+        if campaign is not None:
+            asked = Mode.BY_HAND if campaign.by_hand is not None else campaign.mode
+            mode = (record.mode if record is not None else None) or asked or seen.operator.mode
+            self.want(rights_of(campaign, mode, seen.operator, home=self._home, namespace=self._namespace))
+
+    def want(self, rights: Iterable[Right]) -> None:
+        """Say what will be needed; what is new is asked about at once."""
+        wanted = tuple(sorted(rights))
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._changed.set()
+
+    async def run(self, on_answer: Callable[[], None]) -> None:
+        """Ask for ever."""
+        while True:
+            self._changed.clear()
+            seconds = AGAIN_SECONDS
+            if self._wanted:
+                try:
+                    await self._ask(self._wanted)
+                    on_answer()
+                except errors.ClusterError:
+                    seconds = RETRY_SECONDS  # what was answered before stays; the streams tell of the outage
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):  # not wait_for: Python 3.11's may lose a cancellation
+                    await self._changed.wait()
+
+    async def _ask(self, wanted: tuple[Right, ...]) -> None:
+        answers = [await self._client.create(keys.ACCESS_REVIEWS, _review(right), AccessReview) for right in wanted]
+        self.denied = tuple(
+            str(right) for right, answer in zip(wanted, answers, strict=True) if not answer.status.allowed
+        )
+        self._answered = wanted
+
+
+def _review(right: Right) -> dict[str, Any]:
+    attributes = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": right.resource,
+        "subresource": right.subresource,
+        "namespace": right.namespace,
+    }
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
+    }

@@ -1,0 +1,343 @@
+"""The slim items we keep of raw objects, kind by kind: what is not needed later is dropped here. No rule in sight.
+
+    raw object ──slim──▶ item, kept in a store ──join──▶ NodeFacts (project.py)
+
+Strings that repeat over a fleet (labels, versions, namespaces) are interned. Pods have a file of their own,
+pod_items.py. Tests: tests/adapters/kube/test_project.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Final, TypeAlias
+
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.records import instant_of
+from seatrial.core import foreign
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import driver_version_of_image
+from seatrial.core.model import consumers
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import DraPlugin, DriverPod, DriverRevision, Loaded, Maintenance, Pod, ValidatorPod
+from seatrial.core.model.troubles import Symptom
+
+DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
+PRESSURES: Final = frozenset({"DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"})
+"""Conditions of a node that are bad when they hold; Ready is bad when it does not."""
+MESSAGE_LENGTH_MAX: Final = 4096
+"""So much the kubelet keeps of a container's last words."""
+
+_QUANTITY: Final = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(|m|k|Ki|[MGTPE]i?)")
+_POWERS: Final = {"": 1.0, "m": 1e-3, "k": 1e3, "Ki": 2.0**10} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("MGTPE", 2)
+    for suffix, base in (("", 1e3), ("i", 2.0**10))
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """The part of metadata that the store compares by."""
+
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeItem:
+    """One node, slim."""
+
+    metadata: Meta
+    labels: Mapping[str, str]
+    record: str
+    is_cordoned: bool
+    is_ready: bool
+    ready_at: ApiInstant | None
+    boot_id: str
+    is_requested: bool
+    awaits_safe_load: bool
+    is_loss_accepted: bool
+    skipped_by: str
+    offer: GpuOffer
+    symptoms: tuple[Symptom, ...]
+    components: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What tells how a pod with claims holds a GPU, once its claims are read."""
+
+    claims: tuple[str, ...]
+    phase: str
+    resources: tuple[str, ...]
+    runtime_class: str
+    is_operand: bool
+    """A DaemonSet's pod of the operator: it leaves by other means, yet the DRA plugin must outlive its claims."""
+
+
+PodFacts: TypeAlias = DriverPod | ValidatorPod | DraPlugin | Pod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodItem:
+    """One pod that matters: an operand, or a pod that may have to leave."""
+
+    metadata: Meta
+    node: str
+    facts: PodFacts
+    owner_uid: str = ""
+    created_at: str = ""
+    signs: Signs | None = None
+
+    @property
+    def tells(self) -> tuple[object, ...]:
+        """All that is seen of it: while this stays the same, nothing has changed."""
+        return (self.metadata.uid, self.node, self.facts, self.owner_uid, self.signs)
+
+    @property
+    def claims(self) -> tuple[tuple[str, str], ...]:
+        """The claims it names, by namespace and name."""
+        return tuple((self.metadata.namespace, name) for name in self.signs.claims) if self.signs else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionItem:
+    """One revision of a DaemonSet's template."""
+
+    metadata: Meta
+    owner_uid: str
+    number: int
+    facts: DriverRevision
+    selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the nodes that its DaemonSet wants; only where it brings a driver."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimItem:
+    """One ResourceClaim."""
+
+    metadata: Meta
+    claim: consumers.Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceItem:
+    """One ResourceSlice of GPUs, and the driver versions its devices tell."""
+
+    metadata: Meta
+    node: str
+    versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceItem:
+    """One NodeMaintenance."""
+
+    metadata: Meta
+    node: str
+    facts: Maintenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningItem:
+    """One event that warns about a pod."""
+
+    metadata: Meta
+    pod: str
+    """The pod's uid."""
+    symptom: Symptom
+
+
+# ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def node_item(node: models.Node) -> NodeItem:
+    """Keep what is needed of a node."""
+    meta, notes = node.metadata, node.metadata.annotations
+    labels = {intern(key): intern(value) for key, value in meta.labels.items()}
+    ready = next((each for each in node.status.conditions if each.type == "Ready"), models.Condition())
+    return NodeItem(
+        metadata=meta_of(meta),
+        labels=labels,
+        record=notes.get(keys.RECORD_ANNOTATION, ""),
+        is_cordoned=node.spec.unschedulable,
+        is_ready=ready.status == "True",
+        ready_at=instant_of(ready.last_transition_time) if ready.last_transition_time else None,
+        boot_id=node.status.node_info.boot_id,
+        is_requested=notes.get(keys.REQUESTED_ANNOTATION) == "true",
+        awaits_safe_load=bool(notes.get(keys.SAFE_LOAD_ANNOTATION)),
+        is_loss_accepted=notes.get(keys.ACCEPT_LOSS_ANNOTATION) == "true",
+        skipped_by=intern(foreign.line(notes.get(keys.SKIPPED_BY_ANNOTATION, ""))),
+        offer=_offer(node, labels),
+        symptoms=tuple(_node_symptoms(node.status.conditions)),
+        components=_components(node),
+    )
+
+
+def _components(node: models.Node) -> tuple[tuple[str, str], ...]:
+    """What the kubelet says, and what people say of the rest."""
+    notes = node.metadata.annotations.items()
+    said = {key.removeprefix(keys.OBSERVED_PREFIX): text for key, text in notes if key.startswith(keys.OBSERVED_PREFIX)}
+    info = node.status.node_info
+    seen = {Component.KERNEL.value: info.kernel_version, Component.KUBERNETES.value: info.kubelet_version}
+    told = ((name, foreign.line(text)) for name, text in {**said, **seen}.items())
+    return tuple(sorted((intern(name), intern(text)) for name, text in told if text))
+
+
+def _offer(node: models.Node, labels: Mapping[str, str]) -> GpuOffer:
+    allocatable = node.status.allocatable
+    counts = {name: _count(allocatable[name]) for name in allocatable if name.startswith(keys.RESOURCE_PREFIX)}
+    handlers = {handler.name for handler in node.status.runtime_handlers}
+    return GpuOffer(
+        resources=tuple(sorted((intern(name), count) for name, count in counts.items() if count)),
+        mig_config=labels.get(keys.MIG_CONFIG_LABEL, ""),
+        runtime_handlers=tuple(
+            sorted(intern(name) for name in handlers if name.startswith(keys.RUNTIME_HANDLER_PREFIX))
+        ),
+    )
+
+
+def _count(quantity: str | float) -> int:
+    """A quantity as a whole number; the API server writes 10000 as 10k. What cannot be read is none."""
+    found = _QUANTITY.fullmatch(str(quantity))
+    try:
+        return int(float(found[1]) * _POWERS[found[2]]) if found else 0
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _node_symptoms(conditions: Iterable[models.Condition]) -> Iterator[Symptom]:
+    for condition in conditions:
+        if condition.type in PRESSURES and condition.status == "True":
+            yield Symptom(source="node", reason=intern(condition.type), message=foreign.lines(condition.message))
+        if condition.type == "Ready" and condition.status != "True":
+            reason = foreign.line(condition.reason) or "NotReady"
+            yield Symptom(source="node", reason=reason, message=foreign.lines(condition.message))
+
+
+def loaded_of(labels: Mapping[str, str]) -> Loaded | None:
+    """What feature discovery says is loaded, under its new name or the legacy three."""
+    parts = [labels.get(key, "") for key in keys.LEGACY_VERSION_LABELS]
+    legacy = ".".join(part for part in parts if part) if parts[0] else ""
+    version = labels.get(keys.DRIVER_VERSION_LABEL) or legacy
+    if not version:
+        return None
+    seen_at = labels.get(keys.DISCOVERED_AT_LABEL, "")
+    is_readable = seen_at.isascii() and seen_at.isdigit()
+    return Loaded(version=intern(version), seen_at=float(seen_at) if is_readable else None)
+
+
+# ── revisions, claims, slices, maintenances, events ──────────────────────────────────────────────────────────────────
+
+
+def revision_item(revision: models.ControllerRevision) -> RevisionItem:
+    """Keep which template a revision stands for."""
+    meta, template = revision.metadata, revision.data.spec.template.spec
+    return RevisionItem(
+        metadata=meta_of(meta),
+        owner_uid=intern(controller_of(meta.owner_references).uid),
+        number=revision.revision,
+        facts=DriverRevision(
+            hash=intern(meta.labels.get(keys.REVISION_LABEL, "")),
+            version=intern(driver_version_of(template.containers)),
+            digest=intern(digest_of(template)),
+            image=intern(driver_image_of(template.containers)),
+        ),
+        selector=dict(template.node_selector) if driver_image_of(template.containers) else {},
+    )
+
+
+def claim_item(claim: models.ResourceClaim) -> ClaimItem:
+    """Keep what was allocated for a claim."""
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation else ()
+    return ClaimItem(
+        metadata=meta_of(claim.metadata),
+        claim=consumers.Claim(
+            name=claim.metadata.name,
+            is_allocated=allocation is not None,
+            results=tuple(dict.fromkeys((intern(each.driver), bool(each.admin_access)) for each in results)),
+        ),
+    )
+
+
+def slice_item(piece: models.ResourceSlice) -> SliceItem | None:
+    """Keep which driver versions a slice of GPUs tells; None for what is no GPU of a node."""
+    if piece.spec.driver != keys.GPU_DRIVER or not piece.spec.node_name:
+        return None
+    told = (device.attributes.plain or device.attributes.full for device in piece.spec.devices)
+    versions = {intern(each.version) for each in told if each is not None and each.version}
+    return SliceItem(
+        metadata=meta_of(piece.metadata), node=intern(piece.spec.node_name), versions=tuple(sorted(versions))
+    )
+
+
+def maintenance_item(request: models.NodeMaintenance) -> MaintenanceItem | None:
+    """Keep who asked for a node's maintenance, and whether the node is free for it."""
+    meta, spec = request.metadata, request.spec
+    if not spec.node_name:
+        return None
+    is_ready = any(each.type == "Ready" and each.reason == "Ready" for each in request.status.conditions)
+    return MaintenanceItem(
+        metadata=meta_of(meta),
+        node=intern(spec.node_name),
+        facts=Maintenance(
+            namespace=meta.namespace,
+            name=meta.name,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            requestor=foreign.line(spec.requestor_id),
+            others=tuple(map(foreign.line, spec.additional_requestors)),
+            is_ready=is_ready,
+            is_deleting=meta.deletion_timestamp is not None,
+        ),
+    )
+
+
+def warning_item(event: models.Event) -> WarningItem | None:
+    """Keep what an event complains of; None when it is not about a pod, or no complaint."""
+    about = event.involved_object
+    if event.type != "Warning" or about.kind != "Pod" or not about.uid:
+        return None
+    message = foreign.lines(event.message, MESSAGE_LENGTH_MAX)
+    symptom = Symptom(source="event", reason=intern(foreign.line(event.reason)), message=message)
+    return WarningItem(metadata=meta_of(event.metadata), pod=about.uid, symptom=symptom)
+
+
+def by_pod_and_reason(item: WarningItem) -> tuple[str, str]:
+    """Key a warning so that the newest of its kind takes the place of those before it."""
+    return (item.pod, item.symptom.reason)
+
+
+# ── small readers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def driver_version_of(containers: Iterable[models.Container]) -> str:
+    ordered = sorted(containers, key=lambda container: container.name != DRIVER_CONTAINER)
+    found = (driver_version_of_image(container.image) for container in ordered)
+    return next((version.text for version in found if version is not None), "")
+
+
+def driver_image_of(containers: Iterable[models.Container]) -> str:
+    """The image of the container that brings the driver; empty where none is known to."""
+    return next((container.image for container in containers if container.name == DRIVER_CONTAINER), "")
+
+
+def digest_of(spec: models.PodSpec) -> str:
+    """The first digest any container carries, init containers first, as NVIDIA's controller looks for it."""
+    variables = (each for container in (*spec.init_containers, *spec.containers) for each in container.env)
+    return next((each.value for each in variables if each.name == keys.DIGEST_VARIABLE), "")
+
+
+def controller_of(references: Iterable[models.OwnerReference]) -> models.OwnerReference:
+    return next((owner for owner in references if owner.controller), models.OwnerReference())
+
+
+def meta_of(meta: models.ObjectMeta | models.PodMeta | models.BareMeta) -> Meta:
+    return Meta(name=meta.name, namespace=intern(meta.namespace), uid=meta.uid, resource_version=meta.resource_version)

@@ -1,0 +1,233 @@
+"""What we keep of pods: operands of the driver, users of its GPUs, jobs somebody may wait for; the rest is not kept.
+
+A pod's claims are read when it is joined (project.py), because a claim is allocated after its pod is there. Who holds
+a GPU is decided in core. Tests: tests/adapters/kube/test_project.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from sys import intern
+from typing import Final
+
+from seatrial.adapters.kube.reading.items import (
+    DRIVER_CONTAINER,
+    MESSAGE_LENGTH_MAX,
+    PodItem,
+    Signs,
+    controller_of,
+    digest_of,
+    driver_version_of,
+    meta_of,
+)
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.records import instant_of
+from seatrial.core import foreign
+from seatrial.core.model import consumers
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.snapshot import DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
+from seatrial.core.model.troubles import Symptom
+
+DRA_CONTAINERS: Final = frozenset({"gpus", "compute-domains"})
+UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
+"""Why a container waits when all is well."""
+
+
+def pod_item(pod: models.Pod, operator_namespace: str) -> PodItem | None:
+    """Keep what is needed of a pod; None when it is of no interest, or no longer."""
+    meta, labels = pod.metadata, pod.metadata.labels
+    if not pod.spec.node_name:
+        return None
+    # Elsewhere these labels mean nothing: anybody's pod could claim to be a validator and prove a driver.
+    is_ours = meta.namespace == operator_namespace
+    facts: DriverPod | ValidatorPod | DraPlugin
+    if is_ours and any(labels.get(key) == value for key, value in keys.DRIVER_SELECTORS):
+        facts = _driver_pod(pod)
+    elif is_ours and labels.get(keys.VALIDATOR_SELECTOR[0]) == keys.VALIDATOR_SELECTOR[1]:
+        facts = _validator_pod(pod)
+    elif _is_dra_plugin(pod):
+        facts = _dra_plugin(pod)
+    else:
+        return _user_item(pod, is_in_operators_namespace=is_ours)
+    return PodItem(
+        metadata=meta_of(meta),
+        node=intern(pod.spec.node_name),
+        owner_uid=intern(controller_of(meta.owner_references).uid),
+        created_at=meta.creation_timestamp,
+        facts=facts,
+    )
+
+
+def _user_item(pod: models.Pod, *, is_in_operators_namespace: bool) -> PodItem | None:
+    """A pod that is no operand itself; DaemonSets' and static pods only while they may hold something."""
+    meta, phase, keeper = pod.metadata, pod.status.phase, _keeper(pod)
+    is_leaving = meta.deletion_timestamp is not None
+    claims = consumers.claim_names(
+        wanted=((entry.name, entry.resource_claim_name or "") for entry in pod.spec.resource_claims),
+        generated={entry.name: entry.resource_claim_name or "" for entry in pod.status.resource_claim_statuses},
+        extended=extended.resource_claim_name if (extended := pod.status.extended_resource_claim_status) else "",
+    )
+    if phase in consumers.FINISHED_PHASES and not (is_leaving and claims):
+        return None
+    # The operator's own DaemonSets all run under the runtime class nvidia; other people's may as well, to monitor.
+    runtime_class = "" if keeper is Keeper.DAEMON_SET else pod.spec.runtime_class_name or ""
+    is_operand = is_in_operators_namespace and keeper is Keeper.DAEMON_SET
+    resources = tuple(sorted(set(_resources(pod))))
+    gpu = consumers.gpu_use(phase=phase, resources=resources, claims=(), runtime_class=runtime_class)
+    if keeper in (Keeper.DAEMON_SET, Keeper.KUBELET) and not claims and (gpu is None or is_operand):
+        return None
+    notes = meta.annotations
+    kept = meta_of(meta)
+    return PodItem(
+        metadata=kept,
+        node=intern(pod.spec.node_name),
+        facts=Pod(
+            namespace=kept.namespace,
+            name=kept.name,
+            uid=kept.uid,
+            labels=_labels(meta.labels),
+            gpu=None if is_operand else gpu,
+            is_terminating=is_leaving,
+            keeper=keeper,
+            has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes),
+            deploy_label=_deploy_label(pod) if keeper is Keeper.DAEMON_SET else "",
+            offers_checkpoint=notes.checkpoint == "true",
+            checkpoint_asked=foreign.line(notes.checkpoint_requested),
+            checkpoint_saved=foreign.line(notes.checkpoint_saved),
+        ),
+        signs=Signs(
+            claims=claims, phase=intern(phase), resources=resources, runtime_class=runtime_class, is_operand=is_operand
+        )
+        if claims
+        else None,
+    )
+
+
+def _driver_pod(pod: models.Pod) -> DriverPod:
+    meta, status = pod.metadata, pod.status
+    statuses = (*status.init_container_statuses, *status.container_statuses)
+    waiting = [item.state.waiting.reason for item in statuses if item.state.waiting and item.state.waiting.reason]
+    is_ready = _is_ready(pod)
+    return DriverPod(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        revision=intern(meta.labels.get(keys.REVISION_LABEL, "")),
+        version=intern(driver_version_of(pod.spec.containers)),
+        digest=intern(digest_of(pod.spec)),
+        is_orphaned=not meta.owner_references,
+        is_ready=is_ready,
+        ready_since=_ready_since(pod) if is_ready else None,
+        started_at=_started_at(item for item in statuses if item.name == DRIVER_CONTAINER),
+        is_terminating=meta.deletion_timestamp is not None,
+        restart_count=0 if is_ready else max((item.restart_count for item in statuses if not item.ready), default=0),
+        trouble=next((intern(foreign.line(reason)) for reason in waiting if reason not in UNTOLD_REASONS), ""),
+        symptoms=() if is_ready else tuple(_container_symptoms(statuses)),
+    )
+
+
+def _container_symptoms(statuses: Iterable[models.ContainerStatus]) -> Iterator[Symptom]:
+    """Why containers that are not ready wait, and what they said when they last ended."""
+    for item in statuses:
+        if item.ready:
+            continue
+        waiting = item.state.waiting
+        if waiting is not None and waiting.reason not in UNTOLD_REASONS:
+            yield _symptom(waiting.reason, waiting.message[:MESSAGE_LENGTH_MAX])
+        for ended in (item.state.terminated, item.last_state.terminated):
+            if ended is not None and ended.exit_code:
+                words = f"{ended.message[-MESSAGE_LENGTH_MAX:]} (exit code {ended.exit_code})".strip()
+                yield _symptom(ended.reason, words)
+
+
+def _symptom(reason: str, message: str) -> Symptom:
+    return Symptom(source="container", reason=intern(foreign.line(reason)), message=foreign.lines(message))
+
+
+def _validator_pod(pod: models.Pod) -> ValidatorPod:
+    is_ready = _is_ready(pod)
+    return ValidatorPod(
+        name=pod.metadata.name,
+        namespace=intern(pod.metadata.namespace),
+        uid=pod.metadata.uid,
+        is_ready=is_ready,
+        ready_since=_ready_since(pod) if is_ready else None,
+        is_terminating=pod.metadata.deletion_timestamp is not None,
+    )
+
+
+def _is_dra_plugin(pod: models.Pod) -> bool:
+    """Whether the pod is NVIDIA's DRA plugin. A DaemonSet's only: else any job could so escape its eviction."""
+    labels = pod.metadata.labels
+    if _keeper(pod) is not Keeper.DAEMON_SET:
+        return False
+    if any(labels.get(key) == value for key, value in keys.DRA_SELECTORS):
+        return True
+    return labels.get(keys.NAME_LABEL) in keys.DRA_NAMES and any(
+        key.endswith(keys.COMPONENT_SUFFIX) and value == keys.DRA_COMPONENT for key, value in labels.items()
+    )
+
+
+def _dra_plugin(pod: models.Pod) -> DraPlugin:
+    meta, statuses = pod.metadata, {item.name: item for item in pod.status.container_statuses}
+    names = [container.name for container in pod.spec.containers]
+    serving = [name for name in names if name in DRA_CONTAINERS] or names
+    return DraPlugin(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        uid=meta.uid,
+        is_ready=_is_ready(pod),
+        started_at=_started_at(statuses.get(name) for name in serving),
+        is_terminating=meta.deletion_timestamp is not None,
+    )
+
+
+def _started_at(statuses: Iterable[models.ContainerStatus | None]) -> ApiInstant | None:
+    """When the first of these containers started; None while one of them does not run, or there is none."""
+    running = [item.state.running if item else None for item in statuses]
+    starts = [instant_of(state.started_at) for state in running if state is not None and state.started_at]
+    return min(starts) if starts and len(starts) == len(running) else None
+
+
+def _keeper(pod: models.Pod) -> Keeper:
+    owner = controller_of(pod.metadata.owner_references)
+    if pod.metadata.annotations.mirror or owner.kind == "Node":
+        return Keeper.KUBELET
+    if owner.kind == "DaemonSet":
+        return Keeper.DAEMON_SET
+    return Keeper.CONTROLLER if owner.uid else Keeper.NOBODY
+
+
+def _resources(pod: models.Pod) -> Iterator[str]:
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        for name in (*container.resources.limits, *container.resources.requests):
+            if name.startswith(keys.RESOURCE_PREFIX):
+                yield intern(name)
+
+
+def _deploy_label(pod: models.Pod) -> str:
+    return next((intern(key) for key in sorted(pod.spec.node_selector) if key.startswith(keys.DEPLOY_PREFIX)), "")
+
+
+def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return _shared(tuple(sorted((intern(key), intern(value)) for key, value in labels.items())))
+
+
+@lru_cache(maxsize=8192)
+def _shared(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The first tuple equal to this one: the pods of one job all have the same labels."""
+    return labels
+
+
+def _is_ready(pod: models.Pod) -> bool:
+    """Running, with at least one container, all ready: what NVIDIA's controller calls ready."""
+    statuses = pod.status.container_statuses
+    return pod.status.phase == "Running" and bool(statuses) and all(item.ready for item in statuses)
+
+
+def _ready_since(pod: models.Pod) -> ApiInstant | None:
+    for condition in pod.status.conditions:
+        if condition.type == "Ready" and condition.status == "True" and condition.last_transition_time:
+            return instant_of(condition.last_transition_time)
+    return None

@@ -1,0 +1,262 @@
+"""Probes: a gate is measured on a node by a Job, and the Job's end is the measurement.
+
+    StartProbe ─▶ Job ─▶ pod on that node            Complete ───────────────────────────▶ passed
+                                                     Failed, its container ended badly ──▶ failed, with its last words
+                                                     Failed, nothing ran ────────────────▶ unknown: nothing was measured
+                                                     neither yet ────────────────────────▶ pending
+
+A probe that hangs is a failure, and one that never ran is none. So there are two limits: the pod has the gate's, which
+the kubelet counts from when it takes the pod up and which leaves the pod behind to be looked at; the Job has a little
+more, and only ends what nobody took up. A probe that is moved away (an eviction, a preemption) fails its Job at once
+and was not measured: were it started anew, it would come back to a node that is being emptied.
+
+A probe belongs to one GPURollout, by uid: one of the same name finds nothing of its predecessor, and what is left goes
+with its owner. Tests: tests/adapters/kube/test_probes.py, test_execute_campaign.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.campaign_models import Job
+from seatrial.core import foreign
+from seatrial.core.actions import StartProbe
+from seatrial.core.model.gates import Measurement, Verdict
+
+CONTAINER: Final = "probe"
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+START_SECONDS: Final = 120
+"""How long a probe may wait for the scheduler and the kubelet, beyond the gate's own limit."""
+KEPT_SECONDS: Final = 86_400
+"""How long an ended probe stays, for people to look at."""
+DETAIL_MAX: Final = 400
+"""So much of a probe's last words is kept: it goes into a status."""
+SELECTOR: Final = keys.GATE_KEY
+"""By label: Jobs that are probes, and their pods."""
+
+_NAME_MAX: Final = 63
+_LABEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_FAILING: Final = ("Failed", "FailureTarget")
+"""Conditions of a Job that has failed; the second comes first, while its pods still end."""
+DEADLINE: Final = "DeadlineExceeded"
+DISRUPTED: Final = "PodFailurePolicy"
+
+
+# ── making ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def name_of(action: StartProbe, owner_uid: str) -> str:
+    """The Job's name: the same for the same question of the same rollout, and for no other."""
+    parts = (owner_uid, action.gate.name, action.node, str(action.round), str(action.attempt))
+    end = f"-{action.round}-{action.attempt}-{_digest(*parts)}"
+    room = (_NAME_MAX - len(end) - len("gate--")) // 2
+    return f"gate-{_slug(action.gate.name, room)}-{_slug(action.node, room)}{end}"
+
+
+def job_of(action: StartProbe, owner_uid: str) -> dict[str, Any]:
+    """The Job that measures a gate on one node."""
+    said = {
+        keys.GATE_KEY: action.gate.name,
+        keys.NODE_KEY: action.node,
+        keys.ROUND_KEY: str(action.round),
+        keys.ATTEMPT_KEY: str(action.attempt),
+    }
+    labels = {key: _label(text) for key, text in {**said, keys.ROLLOUT_LABEL: action.rollout}.items()}
+    owner = {
+        "apiVersion": keys.API_VERSION,
+        "kind": "GPURollout",
+        "name": action.rollout,
+        "uid": owner_uid,
+        "controller": True,
+    }
+    limit_seconds = max(1, math.ceil(action.gate.timeout_seconds))
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name_of(action, owner_uid),
+            "labels": labels,
+            "annotations": said,
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": limit_seconds + START_SECONDS,
+            "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "podFailurePolicy": {
+                "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+            },
+            "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, limit_seconds)},
+        },
+    }
+
+
+def _pod_of(action: StartProbe, limit_seconds: int) -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "image": action.gate.image,
+        "terminationMessagePolicy": "FallbackToLogsOnError",  # what it printed last is the evidence
+    }
+    if action.gate.command:
+        container["command"] = list(action.gate.command)
+    if action.gate.gpus:
+        container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
+    only_here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [action.node]}]}
+    return {
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": limit_seconds,
+        "automountServiceAccountToken": False,
+        # By the node's name, since its hostname label may say something else; by the scheduler, since it counts GPUs.
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [only_here]}}
+        },
+        # GPU nodes are tainted for all kinds of reasons, and this pod is about one node whatever its taints say.
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [container],
+    }
+
+
+def _slug(text: str, length: int) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:length].strip("-") or "x"
+
+
+def _label(text: str) -> str:
+    """A text as a label's value; one that cannot be one is cut, and stays different from others by its digest."""
+    return text if _LABEL.fullmatch(text) else f"{_slug(text, 52)}-{_digest(text)}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeItem:
+    """One Job that measures a gate."""
+
+    metadata: Meta
+    rollout_uid: str
+    gate: str
+    node: str
+    round: int
+    attempt: int
+    is_complete: bool
+    is_failed: bool
+    is_leaving: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbePodItem:
+    """The pod of a probe: whether its container ran, and its last words."""
+
+    metadata: Meta
+    job_uid: str
+    has_ended: bool
+    has_run: bool
+    is_leaving: bool
+    said: str
+
+
+def probe_item(job: Job) -> ProbeItem | None:
+    """Keep how a probe stands; None for a Job that has our label and does not say what it measures."""
+    meta, notes = job.metadata, job.metadata.annotations
+    owner = next((each for each in meta.owner_references if each.kind == "GPURollout"), None)
+    gate, node = notes.get(keys.GATE_KEY, ""), notes.get(keys.NODE_KEY, "")
+    number, attempt = notes.get(keys.ROUND_KEY, ""), notes.get(keys.ATTEMPT_KEY, "")
+    if owner is None or not (gate and node and number.isdecimal() and attempt.isdecimal()):
+        return None
+    holding = {each.type: each for each in job.status.conditions if each.status == "True"}
+    failure = next((holding[name] for name in _FAILING if name in holding), None)
+    return ProbeItem(
+        metadata=meta_of(meta),
+        rollout_uid=owner.uid,
+        gate=gate,
+        node=node,
+        round=int(number),
+        attempt=int(attempt),
+        is_complete="Complete" in holding,
+        is_failed=failure is not None,
+        is_leaving=meta.deletion_timestamp is not None,
+        reason=foreign.line(failure.reason) if failure is not None else "",
+        message=foreign.line(failure.message) if failure is not None else "",
+    )
+
+
+def probe_pod_item(pod: models.Pod) -> ProbePodItem:
+    """Keep what a probe's pod tells."""
+    states = [status.state for status in pod.status.container_statuses]
+    ended = [state.terminated for state in states if state.terminated is not None]
+    waiting = [state.waiting for state in states if state.waiting is not None]
+    has_run = bool(ended) or any(state.running is not None for state in states)
+    return ProbePodItem(
+        metadata=meta_of(pod.metadata),
+        job_uid=controller_of(pod.metadata.owner_references).uid,
+        has_ended=pod.status.phase in ("Succeeded", "Failed"),
+        has_run=has_run,
+        is_leaving=pod.metadata.deletion_timestamp is not None,
+        said=_last_words(ended) or _why_waiting(waiting) or foreign.line(pod.status.reason),
+    )
+
+
+def measurement_of(probe: ProbeItem, pods: Iterable[ProbePodItem]) -> Measurement | None:
+    """What a probe has measured so far; None for one that is taken away before its end."""
+    verdict, detail = _verdict(probe, tuple(pods))
+    if verdict is Verdict.PENDING and probe.is_leaving:
+        return None
+    return Measurement(
+        gate=probe.gate,
+        node=probe.node,
+        round=probe.round,
+        attempt=probe.attempt,
+        verdict=verdict,
+        detail=detail[:DETAIL_MAX],
+    )
+
+
+def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> tuple[Verdict, str]:
+    if probe.is_complete:
+        return Verdict.PASSED, ""
+    if not probe.is_failed:
+        return Verdict.PENDING, ""
+    if probe.reason == DEADLINE:
+        words = next((pod.said for pod in pods if pod.said), "") or probe.message
+        return Verdict.UNKNOWN, f"it was not run to its end in time: {words}"
+    if probe.reason == DISRUPTED:
+        return Verdict.UNKNOWN, "its pod was moved away before it ended"
+    if not pods or any(pod.is_leaving for pod in pods):
+        return Verdict.UNKNOWN, "its pod was deleted before it could be looked at"
+    if not all(pod.has_ended for pod in pods):
+        return Verdict.PENDING, ""  # two streams: the Job's end is seen before its pod's
+    ran = [pod.said for pod in pods if pod.has_run]
+    if not ran:
+        return Verdict.UNKNOWN, f"its container never ran: {pods[0].said or probe.message}"
+    return Verdict.FAILED, ran[0] or probe.message
+
+
+def _last_words(ended: Iterable[models.Terminated]) -> str:
+    """How the container ended, and the end of what it said: the beginning is the least of a log."""
+    for state in ended:
+        if state.exit_code or state.reason != "Completed":
+            reason = foreign.line(state.reason, DETAIL_MAX // 4)
+            how = f"exit code {state.exit_code}" + ("" if reason in ("", "Error") else f", {reason}")
+            said = " ".join(foreign.lines(state.message).split())
+            left = DETAIL_MAX - len(how) - len(": …")
+            return how if not said else f"{how}: {said}" if len(said) <= left else f"{how}: …{said[-left:]}"
+    return ""
+
+
+def _why_waiting(waiting: Iterable[models.Waiting]) -> str:
+    for state in waiting:
+        return foreign.line(": ".join(filter(None, (state.reason, " ".join(state.message.split())))))
+    return ""

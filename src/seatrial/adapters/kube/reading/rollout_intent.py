@@ -1,0 +1,324 @@
+"""A rollout's spec as an Intent: what is wanted, with the operator's policy where the spec is silent.
+
+Law of this file: what cannot be meant is a ValueError that begins with the field it stands in. The API server refuses
+most of it before we see it (manifests/crd.yaml); a definition that is older than this release does not. Windows become
+openings from yesterday on for two weeks, by the day: an intent that changed with every second would be read as news.
+
+Tests: tests/adapters/kube/test_rollout_intent.py
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, tzinfo
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from seatrial.adapters.kube.reading.operator_items import wish_of
+from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
+from seatrial.core import foreign
+from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.compat.versions import DriverVersion, VersionInvalid
+from seatrial.core.compat.versions import parse as parse_version
+from seatrial.core.model import intent as intents
+from seatrial.core.model import windows
+from seatrial.core.model.campaign import (
+    Bake,
+    ByHand,
+    Campaign,
+    Canary,
+    GitPlace,
+    Growth,
+    Mode,
+    Places,
+    Point,
+    Via,
+    Waves,
+)
+from seatrial.core.model.gates import Gate
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.selectors import Selector
+from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.node import observed
+
+T = TypeVar("T")
+ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
+
+AUTO: Final = "auto"
+DAY_SECONDS: Final = 86_400
+DAYS_AHEAD: Final = 15
+
+_START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+
+
+def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> Intent:
+    """The rollout's spec as an intent, with the operator's policy where the spec is silent.
+
+    What cannot be read (a version, a share, an order, a selector, a time zone) is a ValueError that says where it
+    stands. `now` is for the windows alone.
+    """
+    spec = rollout.spec
+    wish = _read_wish(spec)
+    _check_selectors(wish, operator)
+    policy, pools = intents.policies(wish, operator)
+    bare = Intent(
+        rollout=rollout.metadata.name, target=_at("spec.target.driver", DriverVersion.parse, spec.target.driver)
+    )
+    failed_max = spec.limits.max_failed if spec.limits is not None else None
+    return replace(
+        bare,
+        policy=policy,
+        pools=pools,
+        failed_max=bare.failed_max if failed_max is None else failed_max,
+        domains=tuple(_read_domain(number, domain) for number, domain in enumerate(spec.domains)),
+        order=_one_of(intents.Order, spec.order, "spec.order"),
+        retries=intents.Retries(count_max=spec.retries.max, pause_seconds=spec.retries.pause_seconds),
+        checkpoint=intents.Checkpoint(timeout_seconds=spec.checkpoint.timeout_seconds, webhook=spec.checkpoint.webhook),
+        requestor=_read_requestor(spec.maintenance) if spec.maintenance is not None else None,
+        restart_timeout_seconds=spec.driver_timeout_seconds,
+        validation_timeout_seconds=spec.validation_timeout_seconds,
+        is_paused=spec.paused,
+        selector=dict(spec.node_selector),
+        on_delete=_one_of(intents.OnDelete, spec.on_delete, "spec.onDelete"),
+        campaign=_read_campaign(rollout, spec.canary, now) if spec.canary is not None else None,
+    )
+
+
+def _read_wish(spec: models.RolloutSpec) -> PolicyWish:
+    limits = spec.limits or models.RolloutLimits()
+    unavailable_max = _read_share("spec.limits.maxUnavailable", limits.max_unavailable)
+    return wish_of(spec, parallel_max=limits.max_parallel_upgrades, unavailable_max=unavailable_max)
+
+
+def _check_selectors(own: PolicyWish, operator: OperatorFacts) -> None:
+    """Refuse a selector that counts and cannot be read; one that is overruled hurts nobody."""
+    others = [(f"NVIDIADriver/{pool.name}", pool.policy) for pool in operator.pools]
+    others = others or [(operator.kind, operator.policy)]
+    for name, place in (("jobs_selector", "waitForCompletion"), ("drain_selector", "drain")):
+        said: str | None = getattr(own, name)
+        if said is not None:
+            _at(f"spec.{place}.podSelector", Selector.parse, said)
+            continue
+        for owner, wish in others:
+            _at(f"upgradePolicy.{place}.podSelector of {owner}", Selector.parse, getattr(wish, name) or "")
+
+
+def _read_domain(number: int, domain: models.RolloutDomain) -> intents.Domain:
+    share = _read_share(f"spec.domains[{number}].maxUnavailable", domain.max_unavailable)
+    return intents.Domain(label=domain.label, unavailable_max=share, is_unit=domain.unit)
+
+
+def _read_requestor(maintenance: models.RolloutMaintenance) -> intents.Requestor:
+    return intents.Requestor(
+        id=maintenance.requestor_id,
+        namespace=maintenance.namespace,
+        prefix=maintenance.prefix,
+        timeout_seconds=maintenance.timeout_seconds,
+    )
+
+
+def _one_of(kind: type[ChoiceT], text: str, place: str) -> ChoiceT:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"{place}: {text!r} is none of {', '.join(kind)}.") from None
+
+
+def _read_share(place: str, said: int | str | None) -> Share | None:
+    return None if said is None else _at(place, Share.parse, said)
+
+
+def _at(place: str, read: Callable[[Any], T], said: object) -> T:
+    """Read a text of the spec; a ValueError gets the place it stands at."""
+    try:
+        return read(said)
+    except ValueError as err:
+        raise ValueError(f"{place}: {err}") from err
+
+
+# ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def publish_place(spec: models.RolloutSpec) -> models.RolloutGit | None:
+    """The file that a version is published in; None where it is not published by a commit.
+
+    Repository and branch are the matrix's where publish.git does not name others.
+    """
+    said = spec.publish.git
+    if spec.publish.via != Via.GIT or said is None:
+        return None
+    matrix = spec.matrix.git if spec.matrix is not None else None
+    known = matrix if matrix is not None and said.url in ("", matrix.url) else models.RolloutGit()
+    return models.RolloutGit(url=said.url or known.url, branch=said.branch or known.branch, path=said.path)
+
+
+def places_of(spec: models.RolloutSpec) -> Places:
+    """Where a rollout works in Git."""
+    matrix = spec.matrix.git if spec.matrix is not None else None
+    return Places(matrix=_place(matrix), published=_place(publish_place(spec)))
+
+
+def _place(said: models.RolloutGit | None) -> GitPlace | None:
+    if said is None:
+        return None
+    url, branch, path = foreign.line(said.url, URL_MAX), foreign.line(said.branch), foreign.line(said.path)
+    return GitPlace(url=url, branch=branch, path=path)
+
+
+def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: Instant) -> Campaign:
+    spec, name = rollout.spec, rollout.metadata.name
+    return Campaign(
+        canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
+        gates=tuple(_read_gate(gate) for gate in spec.gates),
+        bake=Bake(seconds=spec.bake.duration_seconds, every_seconds=spec.bake.every_seconds),
+        waves=_read_waves(spec.waves),
+        openings=_read_windows(spec.windows, now) if spec.windows is not None else None,
+        manual=_read_points(spec.approvals.manual, "spec.approvals.manual"),
+        approved=_read_points(spec.approvals.approved, "spec.approvals.approved"),
+        publish=_read_via(spec),
+        mode=_read_mode(spec.mode),
+        has_source=_has_source(spec.matrix),
+        abort=foreign.lines(spec.abort),
+        pool=canary.machine_config_pool,
+        still=canary.pause_pools,
+        prepull=spec.prepull,
+        by_hand=_read_by_hand(spec, spec.by_hand) if spec.by_hand is not None else None,
+        after=_read_after(spec, name),
+        places=places_of(spec),
+    )
+
+
+def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHand:
+    component = _one_of(Component, said.component, "spec.byHand.component")
+    if component in observed.OURS:
+        raise ValueError(
+            f"spec.byHand.component: {component.value} is what a rollout moves itself; leave byHand out, and name the "
+            "version in spec.target.driver."
+        )
+    if spec.publish.via != Via.NOBODY:
+        raise ValueError("spec.publish.via: nothing is published for a step by hand; set it to none.")
+    if spec.mode != AUTO:
+        raise ValueError("spec.mode: people move the nodes in a step by hand; leave it out.")
+    try:
+        parse_version(SCHEMES[component], said.version)
+    except VersionInvalid as err:
+        raise ValueError(f"spec.byHand.version: {err}") from err
+    return ByHand(
+        component=component,
+        version=said.version,
+        before=foreign.line(said.before),
+        instructions=foreign.lines(said.instructions),
+        is_one_way=said.one_way,
+    )
+
+
+def _read_after(spec: models.RolloutSpec, name: str) -> str:
+    if spec.after == name:
+        raise ValueError("spec.after: a rollout cannot come after itself; name the one before it.")
+    return spec.after
+
+
+def _read_mode(said: str) -> Mode | None:
+    """Who is to move the nodes; that people do is said by spec.byHand."""
+    if said == AUTO:
+        return None
+    movers = {mode.value: mode for mode in Mode if mode is not Mode.BY_HAND}
+    if said not in movers:
+        raise ValueError(f"spec.mode: {said!r} is none of {', '.join(movers)}.")
+    return movers[said]
+
+
+def _read_gate(gate: models.RolloutGate) -> Gate:
+    return Gate(
+        name=gate.name, image=gate.image, command=gate.command, gpus=gate.gpus, timeout_seconds=gate.timeout_seconds
+    )
+
+
+def _read_waves(said: models.RolloutWaves) -> Waves:
+    growth = _one_of(Growth, said.growth, "spec.waves.growth")
+    if growth is Growth.SHARES and not said.percentages:
+        raise ValueError("spec.waves.percentages: growth by percentages needs some, such as [5, 25, 100].")
+    return Waves(
+        growth=growth,
+        first=_read_size("spec.waves.first", said.first),
+        step=_read_size("spec.waves.step", said.step),
+        factor=said.factor,
+        shares=tuple(Share(amount=percent, is_percent=True) for percent in said.percentages),
+        pause_seconds=said.pause_seconds,
+    )
+
+
+def _read_size(place: str, said: int | str) -> Share:
+    try:
+        return Share.parse(said)
+    except ValueError:
+        raise ValueError(f"{place}: {said!r} is neither a count such as 3 nor a percentage such as 5%.") from None
+
+
+def _read_points(said: tuple[str, ...], place: str) -> tuple[Point, ...]:
+    return tuple(_one_of(Point, text, f"{place}[{number}]") for number, text in enumerate(said))
+
+
+def _read_via(spec: models.RolloutSpec) -> Via:
+    via = _one_of(Via, spec.publish.via, "spec.publish.via")
+    if via is not Via.GIT:
+        return via
+    place = publish_place(spec)
+    if place is None:
+        raise ValueError("spec.publish.git.path: via git needs the file that Argo CD or Flux brings into the cluster.")
+    if not place.url:
+        raise ValueError("spec.publish.git.url: via git needs a repository, here or in spec.matrix.git.")
+    return via
+
+
+def _has_source(matrix: models.RolloutMatrix | None) -> bool:
+    if matrix is None:
+        return False
+    if (matrix.git is None) is (matrix.config_map is None):
+        raise ValueError("spec.matrix: the matrix is in exactly one place, git or configMap.")
+    return True
+
+
+# ── windows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_windows(said: models.RolloutWindows, now: Instant) -> tuple[tuple[Instant, Instant], ...]:
+    found = tuple(_read_window(window, f"spec.windows.open[{number}]") for number, window in enumerate(said.open))
+    return _openings(found, _read_zone(said.time_zone), int(now // DAY_SECONDS))
+
+
+@functools.lru_cache(maxsize=16)
+def _openings(found: tuple[windows.Window, ...], zone: tzinfo, today: int) -> tuple[tuple[Instant, Instant], ...]:
+    """The openings around a day; remembered, since a rollout is read at every pass."""
+    since, until = (today - 1) * DAY_SECONDS, (today + DAYS_AHEAD) * DAY_SECONDS
+    return windows.openings(found, zone, float(since), float(until))
+
+
+def _read_window(said: models.RolloutWindow, place: str) -> windows.Window:
+    start = _START.fullmatch(said.start)
+    if start is None:
+        raise ValueError(f"{place}.start: {said.start!r} is no time of day from 00:00 to 23:59.")
+    for number, day in enumerate(said.days):
+        if day not in windows.DAYS:
+            raise ValueError(f"{place}.days[{number}]: {day!r} is none of {', '.join(windows.DAYS)}.")
+    minute = int(start[1]) * 60 + int(start[2])
+    return windows.Window(start_minute=minute, minutes=said.minutes, days=said.days)
+
+
+def _read_zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC  # known even where there is no database of zones
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # not there, not a name, or the name of a folder of zones
+        raise ValueError(
+            f"spec.windows.timeZone: {name!r} is no time zone known here; "
+            "write a name of the IANA database such as Europe/Berlin, or UTC."
+        ) from None

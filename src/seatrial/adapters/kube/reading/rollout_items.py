@@ -1,0 +1,85 @@
+"""A GPURollout as it is kept: read, or with the reason why it cannot be, and whether it has begun all the same.
+
+Law of this file: one that cannot be read is kept like any other, so that it holds itself and nobody else.
+
+Tests: tests/adapters/kube/test_observe.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from seatrial.adapters.kube.shapes import models
+from seatrial.core.errors import SeatrialError
+from seatrial.core.model.campaign import ENDED, RolloutPhase
+
+NOT_UNDER_WAY: Final = frozenset({"", RolloutPhase.PROPOSED.value, *(phase.value for phase in ENDED)})
+
+
+class RolloutUnclear(SeatrialError):  # noqa: N818  the trade's word; the message says what to do
+    """Which rollout to work on cannot be told, or its spec cannot be read."""
+
+
+class RolloutUnreadable(RolloutUnclear):
+    """A rollout of which we do not understand something."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"GPURollout {name} cannot be read: {why}")
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutItem:
+    """One rollout, as far as it could be read."""
+
+    metadata: models.ObjectMeta
+    rollout: models.Rollout | None
+    fault: str = ""
+    """Why it could not be."""
+    phase: str = ""
+    """Where it says that its campaign stands."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its campaign has begun and not ended; a phase that we do not know is one of a campaign under way."""
+        return self.phase not in NOT_UNDER_WAY
+
+    def read(self) -> models.Rollout:
+        """The rollout; RolloutUnreadable where it cannot be read."""
+        if self.rollout is None:
+            raise RolloutUnreadable(self.metadata.name, self.fault)
+        return self.rollout
+
+
+def item_of(rollout: models.Rollout) -> RolloutItem:
+    """A rollout that was read."""
+    campaign = rollout.status.campaign
+    return RolloutItem(metadata=rollout.metadata, rollout=rollout, phase=campaign.phase if campaign is not None else "")
+
+
+def rollout_item(text: models.RolloutText) -> RolloutItem:
+    """A rollout from what the API server says, whatever it says."""
+    try:
+        spec = _part(text.spec, models.RolloutSpec, "spec")
+        status = _part(text.status, models.RolloutStatus, "status")
+    except ValueError as err:
+        return RolloutItem(metadata=text.metadata, rollout=None, fault=str(err), phase=_phase(text.status))
+    return item_of(models.Rollout(metadata=text.metadata, spec=spec, status=status))
+
+
+def _part(text: msgspec.Raw, model: type[models.ModelT], place: str) -> models.ModelT:
+    try:
+        return msgspec.json.decode(text, type=model)
+    except msgspec.MsgspecError as err:
+        raise ValueError(f"{place}: {err}") from err
+
+
+def _phase(status: msgspec.Raw) -> str:
+    try:
+        campaign = msgspec.json.decode(status, type=models.StatusHint).campaign
+    except msgspec.MsgspecError:
+        return "unknown"  # there is something, and nobody can tell what
+    return campaign.phase if campaign is not None else ""

@@ -1,0 +1,1 @@
+"""Objects as Kubernetes keeps them, and the values they stand for, both ways. No request is made here."""

@@ -1,0 +1,101 @@
+"""How a driver version, or NVIDIA's own upgrading, is written into the resource that owns the drivers.
+
+Law of this file: a write names the fields it changes, and our note of it, and no other; it is bound to the resource
+as it was looked at. The server is asked to refuse what it does not know (fieldValidation=Strict): by default it would
+drop a field such as `spec.driver.nodeSelector` with a warning, and a canary would be the whole fleet. What it then says
+it has stored is compared with what was asked. Tests: tests/adapters/kube/test_execute_campaign.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.core.model.campaign import Switch
+
+POLICY_KIND: Final = "ClusterPolicy"
+DRIVER_KIND: Final = "NVIDIADriver"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One resource that owns drivers: where it is, and how it is read."""
+
+    path: str
+    model: type[models.ClusterPolicy] | type[models.NvidiaDriver]
+
+    @property
+    def _is_policy(self) -> bool:
+        return self.model is models.ClusterPolicy
+
+    def version_patch(
+        self, version: str, *, expect: str, note: str, env: list[dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        """The merge patch of the version and our note of it, at the version of the resource that was looked at.
+
+        A list cannot be merged: the driver manager's environment, where it is given, is written as a whole.
+        """
+        notes = {"annotations": {keys.PUBLISHED_ANNOTATION: note}} if note else {}
+        manager = {"manager": {"env": env or None}} if env is not None else {}
+        return {"metadata": {**_bound(expect), **notes}, **self._spec({"version": version, **manager})}
+
+    def auto_upgrade_patch(self, *, is_on: bool, expect: str) -> dict[str, Any]:
+        """The merge patch of whether NVIDIA's controller upgrades by itself, bound as well."""
+        return {"metadata": _bound(expect), **self._spec({"upgradePolicy": {"autoUpgrade": is_on}})}
+
+    def _spec(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"spec": {"driver": fields} if self._is_policy else fields}
+
+
+def _bound(expect: str) -> dict[str, str]:
+    return {"resourceVersion": expect} if expect else {}
+
+
+def target_of(resource: str) -> Target | None:
+    """The resource behind a name such as `ClusterPolicy/cluster-policy`; None for what owns no drivers."""
+    kind, _, name = resource.partition("/")
+    if not name:
+        return None
+    if kind == POLICY_KIND:
+        return Target(path=f"{keys.CLUSTER_POLICIES}/{name}", model=models.ClusterPolicy)
+    if kind == DRIVER_KIND:
+        return Target(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=models.NvidiaDriver)
+    return None
+
+
+def version_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> str:
+    """The driver version a resource carries."""
+    return stored.spec.driver.version if isinstance(stored, models.ClusterPolicy) else stored.spec.version
+
+
+def env_with(
+    stored: models.ClusterPolicy | models.NvidiaDriver, switches: Iterable[Switch]
+) -> list[dict[str, Any]] | None:
+    """The driver manager's environment with these switches set by name; None where it says all of this already.
+
+    What else stands there stays, in its order: a switch that is there changes in its place, one that is to go goes.
+    """
+    manager = manager_of(stored)
+    before = [dict(each) for each in (manager.env if manager else None) or ()]
+    wanted = {each.name: each.value for each in switches}
+    after = [
+        {**each, "value": wanted[each["name"]]} if each.get("name") in wanted else each
+        for each in before
+        if each.get("name") not in wanted or wanted[each["name"]] is not None
+    ]
+    known = {each.get("name") for each in before}
+    after += [{"name": name, "value": text} for name, text in wanted.items() if text is not None and name not in known]
+    return after if after != before else None
+
+
+def manager_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> models.DriverManager | None:
+    """What a resource says about the driver manager."""
+    return stored.spec.driver.manager if isinstance(stored, models.ClusterPolicy) else stored.spec.manager
+
+
+def auto_upgrade_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> bool | None:
+    """Whether a resource has NVIDIA's controller upgrade by itself; None where it does not say."""
+    owner = stored.spec.driver if isinstance(stored, models.ClusterPolicy) else stored.spec
+    return owner.upgrade_policy.auto_upgrade if owner.upgrade_policy is not None else None

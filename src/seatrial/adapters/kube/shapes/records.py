@@ -1,0 +1,203 @@
+"""Our records of nodes as Kubernetes keeps them: a label and an annotation. Text in, values out, and back.
+
+The annotation is the record; the label shows its phase to people and is how they ask for a retry. A record carries a
+schema number. Schema 2 is written; schema 1 (which called `oldPod` `failedPod` and had nothing that is new since) is
+still read, so an upgrade of seatrial in the middle of a rollout loses nothing. The way back is closed: an older release
+holds every node with a record of schema 2 until somebody decides. Within a schema a later release may add fields, and
+what we do not know survives our writes.
+
+Tests: tests/adapters/kube/test_records.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.core import foreign
+from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+
+SCHEMA: Final = 2
+READ_SCHEMAS: Final = (1, 2)
+
+RETRIED: Final = frozenset({NodePhase.UPGRADE_FAILED, NodePhase.UPGRADE_DONE})
+"""Phases after which the label upgrade-required, set by hand, asks for another attempt."""
+
+ANNOTATIONS: Final[Mapping[Request, str]] = {
+    Request.UPGRADE: keys.REQUESTED_ANNOTATION,
+    Request.SAFE_LOAD: keys.SAFE_LOAD_ANNOTATION,
+    Request.ACCEPT_LOSS: keys.ACCEPT_LOSS_ANNOTATION,
+}
+"""Under which annotation others ask; to answer is to take it away."""
+
+
+class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    schema: int
+    phase: NodePhase
+    attempt: int
+    entered_at: str
+    cordon: str = ""
+    others_cordon: bool = False
+    reason: str = ""
+    trouble: str = ""
+    failed_revision: str = ""
+    failures: int = 0
+    old_pod: str = ""
+    failed_pod: str = ""  # schema 1
+    requested: bool = False
+    restart_only: bool = False
+    saving: bool = False
+    before: models.Offer | None = None
+    lost_driver: bool = False
+    reopened: int = 0
+    paused: dict[str, str] = {}
+
+
+_DECODER: Final = msgspec.json.Decoder(_Annotation)
+_KNOWN: Final = frozenset(field.encode_name for field in msgspec.structs.fields(_Annotation))
+
+
+def read_node(facts: NodeFacts, label: str, annotation: str) -> NodeSeen:
+    """Join a node's facts with what we wrote on it, and say where the two notes contradict each other."""
+    if not annotation:
+        return _read_unrecorded(facts, label)
+    try:
+        record = _read_record(annotation)
+    except (msgspec.MsgspecError, ValueError) as err:
+        return NodeSeen(facts=facts, fault=RecordFault.UNREADABLE, fault_text=foreign.line(str(err)))
+    if label == record.phase.value:
+        return NodeSeen(facts=facts, record=record)
+    if not label:
+        return NodeSeen(facts=facts, record=record, is_label_lost=True)
+    if label == NodePhase.UPGRADE_REQUIRED.value and record.phase in RETRIED:
+        return NodeSeen(facts=facts, record=record, is_retry_asked=True)
+    return NodeSeen(facts=facts, record=record, fault=RecordFault.EDITED, fault_text=foreign.line(label))
+
+
+def _read_unrecorded(facts: NodeFacts, label: str) -> NodeSeen:
+    if not label:
+        return NodeSeen(facts=facts)
+    return NodeSeen(facts=facts, fault=RecordFault.EDITED, fault_text=foreign.line(label))
+
+
+def _read_record(annotation: str) -> NodeRecord:
+    read = _DECODER.decode(annotation)
+    if read.schema not in READ_SCHEMAS:
+        raise ValueError(f"schema {read.schema} is none of those this release reads: 1 and {SCHEMA}")
+    return NodeRecord(
+        phase=read.phase,
+        attempt=read.attempt,
+        entered_at=instant_of(read.entered_at),
+        is_cordon_ours=read.cordon == "ours",
+        is_cordon_theirs=read.others_cordon,
+        reason=foreign.line(read.reason),
+        trouble=foreign.line(read.trouble),
+        failed_revision=read.failed_revision,
+        failures=read.failures,
+        old_pod=read.failed_pod if read.schema == 1 else read.old_pod,
+        is_requested=read.requested,
+        is_restart_only=read.restart_only,
+        is_saving=read.saving,
+        before=read_offer(read.before) if read.before is not None else None,
+        has_lost_driver=read.lost_driver,
+        reopened_count=read.reopened,
+        paused=tuple(read.paused.items()),
+    )
+
+
+def read_offer(read: models.Offer) -> GpuOffer:
+    return GpuOffer(
+        resources=tuple(read.resources.items()),
+        mig_config=read.mig_config,
+        runtime_handlers=read.runtime_handlers,
+        has_dra_plugin=read.dra_plugin,
+        has_slices=read.slices,
+    )
+
+
+def annotation_of(record: NodeRecord, before: str = "") -> str:
+    """The annotation's text, with the fields of the one before it that we do not know."""
+    written = _Annotation(
+        schema=SCHEMA,
+        phase=record.phase,
+        attempt=record.attempt,
+        entered_at=text_of(record.entered_at),
+        cordon="ours" if record.is_cordon_ours else "",
+        others_cordon=record.is_cordon_theirs,
+        reason=record.reason,
+        trouble=record.trouble,
+        failed_revision=record.failed_revision,
+        failures=record.failures,
+        old_pod=record.old_pod,
+        requested=record.is_requested,
+        restart_only=record.is_restart_only,
+        saving=record.is_saving,
+        before=offer_of(record.before) if record.before is not None else None,
+        lost_driver=record.has_lost_driver,
+        reopened=record.reopened_count,
+        paused=dict(record.paused),
+    )
+    return msgspec.json.encode(_unknown(before) | msgspec.to_builtins(written)).decode()
+
+
+def _unknown(annotation: str) -> dict[str, Any]:
+    """What somebody else, a later release, has written into a record."""
+    try:
+        found = msgspec.json.decode(annotation) if annotation else {}
+    except msgspec.MsgspecError:
+        return {}  # somebody asked for a new beginning; there is nothing to keep
+    return {key: value for key, value in found.items() if key not in _KNOWN} if isinstance(found, dict) else {}
+
+
+def offer_of(offer: GpuOffer) -> models.Offer:
+    return models.Offer(
+        resources=dict(offer.resources),
+        mig_config=offer.mig_config,
+        runtime_handlers=offer.runtime_handlers,
+        dra_plugin=offer.has_dra_plugin,
+        slices=offer.has_slices,
+    )
+
+
+def node_patch(action: WriteNodeRecord, *, mirror: bool, before: str = "") -> dict[str, Any]:
+    """The merge patch of a node, bound to what we saw; `before` is the annotation that was seen there.
+
+    Label and annotation, deploy labels, requests that are answered (taken away), and with Cordon and Uncordon the
+    cordon: all or nothing.
+    """
+    labels = {**dict(action.labels), keys.STATE_LABEL: action.record.phase.value}
+    if mirror:
+        labels[keys.NVIDIA_STATE_LABEL] = action.record.phase.value
+    annotations: dict[str, str | None] = {ANNOTATIONS[request]: None for request in action.answers}
+    annotations[keys.RECORD_ANNOTATION] = annotation_of(action.record, before)
+    patch: dict[str, Any] = {
+        "metadata": {"resourceVersion": action.expect, "labels": labels, "annotations": annotations}
+    }
+    if isinstance(action, Cordon):
+        patch["spec"] = {"unschedulable": True}
+    if isinstance(action, Uncordon):
+        patch["spec"] = {"unschedulable": None}
+    return patch
+
+
+# ── instants ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def instant_of(text: str) -> Instant:
+    """Read RFC 3339; a time without its offset could be any hour, and is a ValueError."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"the time {text!r} lacks its offset, such as Z")
+    return at.timestamp()
+
+
+def text_of(instant: Instant) -> str:
+    """Write RFC 3339 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,1 @@
+"""Commands about versions: matrix, check, facts, plan. They need no cluster."""

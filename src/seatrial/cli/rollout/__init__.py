@@ -1,0 +1,1 @@
+"""Commands that start rollouts, and tell those under way what to do."""

@@ -1,0 +1,35 @@
+"""Undo the last rollout, one that is done too: versions, nodes and the matrix go back, with the same care.
+
+Without NAME the rollout under way is meant, or else the one that was done last. What goes back is shown first.
+"""
+
+# Tests: tests/cli/test_rollout_acts.py
+
+from __future__ import annotations
+
+import argparse
+
+from seatrial.cli.exit_codes import ExitCode
+
+EXITS: tuple[ExitCode, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli.rollout import rollout
+
+    rollout.add_name(parser)
+    rollout.add_undo(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.rollout import rollout
+
+    return rollout.guarded(_run, args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from seatrial.cli.rollout import acts as rollout_acts
+    from seatrial.cli.rollout import pick as rollout_pick
+
+    meant = rollout_pick.last(rollout_pick.listed(args), args.name)
+    return rollout_acts.undo(args, meant, allows_done=True)

@@ -1,0 +1,178 @@
+"""Start a careful rollout, look at it, and say what it is to do.
+
+seatrial rollout start …           begin: canary, gates, bake, waves, promotion; --dry-run shows every write first
+seatrial rollout start --to ENTRY  one rollout for each step of the plan to an entry, one after the other
+seatrial rollout status [NAME]     where it stands, as a tree; -w keeps it up to date
+seatrial rollout pause|resume      freeze everything where it is; go on
+seatrial rollout approve NAME POINT  say yes where it asks (canary, waves, promotion, rollback)
+seatrial rollout promote [NAME]    say yes to the promotion, once the evidence is complete
+seatrial rollout abort [NAME]      undo it
+seatrial rollout retry|skip|unskip NODE…  as `seatrial node` does
+seatrial rollout observed COMPONENT VERSION NODE…  say which version is there, where Kubernetes does not show it
+seatrial rollout adopt             say what becomes of nodes that somebody left half-way, and do it
+
+Without NAME the only rollout that has not ended is meant.
+"""
+
+# Tests: tests/cli/test_rollout.py, and one file beside it for each part
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.rollout import spec as rollout_spec
+from seatrial.cli.rollout.words import span
+
+EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    _add_start(commands.add_parser("start", help="begin a rollout"))
+    _add_status(commands.add_parser("status", help="where it stands, as a tree"))
+    for name, text in (
+        ("pause", "freeze everything where it is"),
+        ("resume", "go on where it was"),
+        ("promote", "say yes to the promotion, once the evidence is complete"),
+    ):
+        command = commands.add_parser(name, help=text)
+        add_name(command)
+        cluster_options.add_cluster_arguments(command, has_rollout=False)
+    _add_approve(commands.add_parser("approve", help="say yes where it asks"))
+    aborted = commands.add_parser("abort", help="undo it")
+    add_name(aborted)
+    add_undo(aborted)
+    _add_nodes(commands)
+    _add_observed(commands.add_parser("observed", help="say which version of a component is on a node"))
+    _add_adopt(commands.add_parser("adopt", help="what becomes of nodes that somebody left half-way"))
+
+
+def add_name(parser: argparse.ArgumentParser) -> None:
+    """The rollout that is meant."""
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="which rollout (the active one)")
+
+
+def add_undo(parser: argparse.ArgumentParser) -> None:
+    """What an undo has to know."""
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes into the matrix and the status")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """How long to look."""
+    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
+    parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")
+
+
+def _add_start(parser: argparse.ArgumentParser) -> None:
+    rollout_spec.add_options(parser)
+    parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
+    parser.add_argument("--accept-unknown", action="store_true", help="start although nobody knows whether it works")
+    parser.add_argument("--dry-run", action="store_true", help="show every write up to the first verdict; write none")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-o", "--output", choices=["table", "name", "json"], default="table", help="how to print it")
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    add_name(parser)
+    add_watch(parser)
+    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def _add_approve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="which rollout")
+    parser.add_argument("point", choices=rollout_spec.POINTS, metavar="POINT", help=", ".join(rollout_spec.POINTS))
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def _add_nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from seatrial.cli.show import node
+
+    for name, text in (
+        ("retry", "try a failed node again"),
+        ("skip", "leave a node out"),
+        ("unskip", "let it be upgraded after all"),
+    ):
+        command = commands.add_parser(name, help=text)
+        node.add_change_arguments(command, name)
+
+
+def _add_observed(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli.rollout import observed as rollout_observed
+
+    rollout_observed.add_arguments(parser)
+
+
+def _add_adopt(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli.rollout import adopt as rollout_adopt
+
+    rollout_adopt.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    return guarded(_run, args)
+
+
+def guarded(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+    """Run a command; one that was called wrongly ends with the exit code of that."""
+    try:
+        return command(args)
+    except rollout_spec.CalledWrongly as err:
+        print(f"seatrial: {err}", file=sys.stderr)
+        return ExitCode.USAGE
+
+
+def _run(args: argparse.Namespace) -> int:
+    match args.what:
+        case "start":
+            from seatrial.cli.rollout import start as rollout_start
+
+            return rollout_start.run(args)
+        case "status":
+            return _status(args)
+        case "promote":
+            from seatrial.cli.rollout import acts as rollout_acts
+
+            return rollout_acts.promote(args)
+        case "retry" | "skip" | "unskip":
+            from seatrial.cli.show import node
+
+            return node.run(args)
+        case "observed":
+            from seatrial.cli.rollout import observed as rollout_observed
+
+            return rollout_observed.run(args)
+        case "adopt":
+            from seatrial.cli.rollout import adopt as rollout_adopt
+
+            return rollout_adopt.run(args)
+        case _:
+            from seatrial.cli.rollout import acts as rollout_acts
+
+            return rollout_acts.run(args)
+
+
+def _status(args: argparse.Namespace) -> int:
+    from seatrial.cli.rollout import pick as rollout_pick
+    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.cli.show import status
+    from seatrial.cli.show import watch as rollout_watch
+    from seatrial.cli.show.look import look
+
+    args.rollout = rollout_pick.meant(rollout_pick.listed(args), args.name).name
+    if args.watch:
+        return rollout_watch.watch(args)
+    found = look(args)
+    picture = rollout_picture.picture_of(found)
+    if picture is None:
+        return status.show(found, args.output)  # it moves nodes only
+    for fault in found.faults:
+        print(f"seatrial: {fault}", file=sys.stderr)
+    return rollout_watch.show(picture, output=args.output)

@@ -1,0 +1,157 @@
+"""Move the nodes of a rollout.
+
+Runs beside the cluster or in it. One controller leads, others stand by. It only ever does what `seatrial status` and
+`seatrial why` announce, and it can be killed at any moment: started again, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from seatrial.adapters.git.addresses import Permits
+
+EXITS = (ExitCode.HELD,)
+LEASE_SECONDS_MIN = 2
+"""A lease is renewed several times in its life, and each of these requests needs its time."""
+
+PAGES = ":8480"
+"""Every address of the machine: probes and Prometheus come from outside of the pod."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    cluster_options.add_cluster_arguments(parser)
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--once", action="store_true", help="one pass, then stop")
+    how.add_argument("--forever", action="store_true", help="until told to stop (SIGTERM, Ctrl-C)")
+    parser.add_argument(
+        "--journal", type=Path, metavar="FILE", help="append what was seen, decided and done to this file (rotated)"
+    )
+    parser.add_argument(
+        "--lease-namespace", default="seatrial", metavar="NAME", help="where the lease lives (seatrial)"
+    )
+    parser.add_argument(
+        "--lease-seconds",
+        type=_seconds,
+        default=15,
+        metavar="N",
+        help="how long a dead leader blocks the next one (15)",
+    )
+    parser.add_argument(
+        "--git-folder",
+        type=Path,
+        metavar="DIR",
+        help="where private clones of matrix repositories are kept; may be lost (a folder in the user's cache)",
+    )
+    parser.add_argument(
+        "--git-credentials",
+        type=_bound,
+        action="append",
+        default=[],
+        metavar="PREFIX=DIR",
+        help="the mounted secret for repositories behind an address: username and password, or ssh-privatekey and "
+        "known_hosts; may be repeated, and the longest address counts",
+    )
+    parser.add_argument(
+        "--git-allow",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        help="repositories behind this address are spoken to with no secret of ours, by Git's own helpers; may be "
+        "repeated (only addresses that are named are spoken to)",
+    )
+    parser.add_argument(
+        "--git-loopback-http",
+        action="store_true",
+        help="let addresses of this machine be named by plain http, for a test",
+    )
+    parser.add_argument(
+        "--git-look-seconds",
+        type=_look_seconds,
+        default=30,
+        metavar="N",
+        help="how often a matrix repository is looked at (30)",
+    )
+    parser.add_argument(
+        "--metrics-bind-address",
+        default=PAGES,
+        metavar="HOST:PORT",
+        help=f"where /healthz, /readyz and /metrics are served with --forever; empty serves nothing ({PAGES})",
+    )
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < LEASE_SECONDS_MIN:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, {LEASE_SECONDS_MIN} or more")
+    return int(text)
+
+
+def _look_seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 1 or more")
+    return int(text)
+
+
+def _bound(text: str) -> tuple[str, Path]:
+    prefix, found, folder = text.partition("=")
+    if not (found and prefix and folder):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} does not say which address the secret is for: write PREFIX=DIR, such as "
+            "https://git.example.com/gpu=/secrets/git"
+        )
+    return prefix, Path(folder)
+
+
+def _permits(args: argparse.Namespace) -> Permits:
+    """Every address that was named; a SeatrialError says what is wrong with one."""
+    from seatrial.adapters.git.addresses import Permit, Permits
+
+    named = [*args.git_credentials, *((prefix, None) for prefix in args.git_allow)]
+    return Permits.read(
+        Permit.read(prefix, secret, is_loopback_http=args.git_loopback_http) for prefix, secret in named
+    )
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if home else Path.home() / ".cache") / "seatrial" / "git"
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.controller.keeper import GitSettings
+    from seatrial.controller.leading import LeaseHeld
+    from seatrial.controller.log import Log
+    from seatrial.controller.main import Settings, control
+
+    log, permits = Log(), _permits(args)
+    settings = Settings(
+        config=cluster_options.load(args),
+        user_agent=f"{cluster_options.USER_AGENT} (controller)",
+        namespace=args.namespace,
+        rollout=args.rollout,
+        lease_namespace=args.lease_namespace,
+        lease_seconds=args.lease_seconds,
+        journal=args.journal,
+        once=args.once,
+        git=GitSettings(folder=args.git_folder or _cache(), permits=permits, look_seconds=args.git_look_seconds),
+        pages=args.metrics_bind_address,
+    )
+    try:
+        report = asyncio.run(control(settings, log))
+    except LeaseHeld as err:
+        log.say("held", why=str(err))
+        return ExitCode.HELD
+    if report is None:
+        return ExitCode.OK
+    if report.breaches or log.fault_text:
+        return ExitCode.ERROR
+    if report.sight is None and args.once:
+        log.say("nothing to do", why=f"there is no GPURollout {args.rollout}".rstrip())
+    return ExitCode.OK

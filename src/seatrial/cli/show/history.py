@@ -1,0 +1,91 @@
+"""Show what rollouts did, phase by phase: when, how long it took, and why."""
+
+# Tests: tests/cli/test_history.py
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from seatrial.cli.rollout.pick import Rollout
+
+EXITS: tuple[ExitCode, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="only this rollout (all, oldest first)")
+    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    import json
+    import sys
+
+    from seatrial.cli import terminal
+    from seatrial.cli.rollout import pick as rollout_pick
+
+    every = rollout_pick.listed(args)
+    chosen = (rollout_pick.meant(every, args.name),) if args.name else every
+    if args.output == "json":
+        print(json.dumps(as_data(chosen), indent=2))
+        return ExitCode.OK
+    rows = [*table(chosen)]
+    if not rows:
+        print("No rollout has written anything down yet.", file=sys.stderr)
+        return ExitCode.OK
+    print(terminal.columns([("When", "Rollout", "Target", "Phase", "Lasted", "Why"), *rows]))
+    return ExitCode.OK
+
+
+def as_data(rollouts: Iterable[Rollout]) -> list[dict[str, Any]]:
+    """Every rollout with its turns, oldest first."""
+    return [
+        {
+            "name": each.name,
+            "target": each.target,
+            "phase": each.phase,
+            "created": each.created,
+            "turns": each.campaign.get("history") or [],
+        }
+        for each in sorted(rollouts, key=lambda each: (each.created, each.name))
+    ]
+
+
+def table(rollouts: Iterable[Rollout]) -> Iterable[tuple[str, ...]]:
+    """One row for each turn; a rollout without a campaign has one for its state."""
+    for each in sorted(rollouts, key=lambda each: (each.created, each.name)):
+        turns: list[dict[str, Any]] = each.campaign.get("history") or []
+        if not turns and each.phase:
+            yield _when(each.created), each.name, each.target, each.phase, "", ""
+        ends = [*(str(turn.get("at", "")) for turn in turns[1:]), ""]
+        for turn, end in zip(turns, ends, strict=False):
+            at = str(turn.get("at", ""))
+            why = str(turn.get("why", ""))
+            yield _when(at), each.name, each.target, str(turn.get("phase", "")), _lasted(at, end), why
+
+
+def _when(text: str) -> str:
+    """To the second, in UTC; what is no time stays as it is."""
+    from datetime import UTC, datetime
+
+    try:
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
+    except ValueError:
+        return text
+
+
+def _lasted(begin: str, end: str) -> str:
+    from datetime import datetime
+
+    from seatrial.core.words import explain
+
+    try:
+        return explain.span((datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds())
+    except ValueError:
+        return ""  # it lasts still

@@ -1,0 +1,354 @@
+"""Look at nodes, and tell what is to be done about one.
+
+seatrial node list            every node: its state, its driver, what it waits for
+seatrial node show NODE       everything that is known about one node, and why it waits
+seatrial node retry NODE...   try a failed node again
+seatrial node skip NODE...    leave a node out; one that has begun still finishes, a dead one is taken out of a way back
+seatrial node unskip NODE...  let it be upgraded after all
+"""
+
+# Tests: tests/cli/test_node.py
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.cli.show.look import Look
+    from seatrial.core.holds import Hold
+    from seatrial.core.model.snapshot import NodeSeen
+
+EXITS = (ExitCode.HELD,)
+
+
+class NodeRefused(SeatrialError):  # noqa: N818  a refusal about a name, in the trade's words
+    """What was asked makes no sense for that node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to be written on a node, and what to say about it."""
+
+    labels: dict[str, str | None]
+    annotations: dict[str, str | None]
+    said: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="what", required=True, metavar="list|show|retry|skip|unskip")
+    listing = commands.add_parser("list", help="every node: its state, its driver, what it waits for")
+    listing.add_argument("-o", "--output", choices=["table", "wide", "json", "name"], default="table")
+    listing.add_argument("--state", default="", metavar="STATE", help="only nodes in this state")
+    listing.add_argument("--held", action="store_true", help="only nodes that wait for something")
+    shown = commands.add_parser("show", help="everything about one node, and why it waits")
+    shown.add_argument("node", help="name of the node")
+    shown.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    for name, text in (
+        ("retry", "try a failed node again"),
+        ("skip", "leave a node out"),
+        ("unskip", "let it be upgraded after all"),
+    ):
+        add_change_arguments(commands.add_parser(name, help=text), name)
+    for command in (listing, shown):
+        cluster_options.add_cluster_arguments(command)
+
+
+def add_change_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    """What a command that writes on nodes has to know."""
+    if what == "retry":
+        parser.add_argument("--again", action="store_true", help="also one that has not failed: upgrade it once more")
+        parser.add_argument("--accept-loss", action="store_true", help="accept that it offers less than before")
+    parser.add_argument("nodes", nargs="+", metavar="NODE", help="names of nodes")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    cluster_options.add_cluster_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.show.look import look
+
+    found = look(args)
+    for fault in found.faults:
+        print(f"seatrial: {fault}", file=sys.stderr)
+    if args.what == "list":
+        return _list(found, args)
+    if args.what == "show":
+        return _show(found, args)
+    return _change(found, args)
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_data(found: Look, node: NodeSeen) -> dict[str, Any]:
+    """Everything that is known about one node, for scripts."""
+    from seatrial.core.words import explain
+
+    facts, record = node.facts, node.record
+    held = next(iter(_holds(found, node.name)), None)
+    return {
+        "name": node.name,
+        "state": record.phase.value if record else "",
+        "nvidiaState": facts.nvidia_state,
+        "attempt": record.attempt if record else 0,
+        "since": record.entered_at if record else None,
+        "reason": record.reason if record else "",
+        "trouble": record.trouble if record else "",
+        "failures": record.failures if record else 0,
+        "driver": facts.driver.version if facts.driver else "",
+        "wanted": facts.wanted.version if facts.wanted else "",
+        "loaded": facts.loaded.version if facts.loaded else "",
+        "owner": facts.owner,
+        "ready": facts.is_ready,
+        "cordoned": facts.is_cordoned,
+        "cordonedBy": _cordoned_by(node),
+        "skipped": facts.is_skipped,
+        "offers": dict(facts.offer.resources),
+        "offeredBefore": dict(record.before.resources) if record and record.before else {},
+        "gpuPods": [
+            {"namespace": pod.namespace, "name": pod.name, "holdsBy": str(pod.gpu), "terminating": pod.is_terminating}
+            for pod in facts.gpu_pods
+        ],
+        "hold": {
+            "code": held.code.value,
+            "why": explain.why(held),
+            "next": explain.next_step(held),
+            "since": held.since,
+            "until": held.until,
+        }
+        if held
+        else None,
+    }
+
+
+def _list(found: Look, args: argparse.Namespace) -> int:
+    import json
+
+    nodes = [node for _, node in sorted(found.nodes.items()) if _is_shown(found, node, args)]
+    if args.output == "json":
+        print(json.dumps([as_data(found, node) for node in nodes], indent=2))
+    elif args.output == "name":
+        print("\n".join(f"node/{node.name}" for node in nodes))
+    else:
+        _print_table(found, nodes, is_wide=args.output == "wide")
+    return ExitCode.ERROR if found.faults else ExitCode.OK
+
+
+def _is_shown(found: Look, node: NodeSeen, args: argparse.Namespace) -> bool:
+    state = node.record.phase.value if node.record else ""
+    if args.state and args.state != state:
+        return False
+    is_gpu_node = node.record is not None or node.facts.driver is not None or _is_member(found, node.name)
+    return bool(_holds(found, node.name)) if args.held else is_gpu_node
+
+
+def _print_table(found: Look, nodes: list[NodeSeen], *, is_wide: bool) -> None:
+    from seatrial.cli import terminal
+    from seatrial.core.words import explain
+
+    if not nodes:
+        print("No such nodes; `kubectl get nodes` lists all there are.", file=sys.stderr)
+        return
+    wide = ("Attempt", "Cordon", "GPU pods", "Owner") if is_wide else ()
+    table: list[tuple[str, ...]] = [("Node", "State", "For", "Driver", "Wanted", *wide, "Waits for")]
+    for node in nodes:
+        facts, record = node.facts, node.record
+        held = next(iter(_holds(found, node.name)), None)
+        more = (str(record.attempt) if record else "–", _cordoned_by(node) or "–", str(len(facts.gpu_pods)))
+        row = (
+            node.name,
+            record.phase.value if record else facts.nvidia_state or "–",
+            explain.span(found.at - record.entered_at) if record else "–",
+            (facts.driver.version or "?") if facts.driver else "no pod",
+            (facts.wanted.version or "?") if facts.wanted else "?",
+            *((*more, facts.owner or "–") if is_wide else ()),
+            held.code.value + _left(held, found.at) if held else "",
+        )
+        table.append(row)
+    print(terminal.columns(table))
+
+
+def _left(held: Hold, now: float) -> str:
+    from seatrial.core.words import explain
+
+    return f" (at most {explain.span(held.until - now)})" if held.until is not None and held.until > now else ""
+
+
+def _show(found: Look, args: argparse.Namespace) -> int:
+    import json
+
+    from seatrial.cli.show import why
+
+    node = _find(found, args.node)
+    if args.output == "json":
+        print(json.dumps(as_data(found, node), indent=2))
+    else:
+        answer = why.describe(found, node)
+        print("\n".join([*_details(answer, node)]))
+    is_held = bool(_holds(found, node.name))
+    return ExitCode.ERROR if found.faults else ExitCode.HELD if is_held else ExitCode.OK
+
+
+def _details(answer: list[str], node: NodeSeen) -> Iterator[str]:
+    """The lines of `why`, with everything else that is known put before the answer."""
+    facts, record = node.facts, node.record
+    is_answer = [line.startswith(("Answer", "Next", "Refused")) for line in answer]
+    split = is_answer.index(True) if any(is_answer) else len(answer)
+    yield from answer[:split]
+    yield from (f"  holds     {pod.full_name} ({pod.gpu})" for pod in facts.gpu_pods)
+    yield f"Offers    {_counts(facts.offer.resources)}"
+    if record is not None and record.before is not None:
+        yield f"Before    {_counts(record.before.resources)}"
+    if facts.owner:
+        yield f"Owner     NVIDIADriver {facts.owner}"
+    yield f"Loaded    {facts.loaded.version if facts.loaded else 'not observable (no feature discovery labels)'}"
+    if facts.validator is not None:
+        yield f"Validator {facts.validator.name} ({'Ready' if facts.validator.is_ready else 'not Ready'})"
+    if facts.dra is not None:
+        published = f", publishes {', '.join(facts.published)}" if facts.published else ""
+        yield f"DRA       {facts.dra.name} ({'Ready' if facts.dra.is_ready else 'not Ready'}){published}"
+    if facts.is_skipped:
+        yield "Skipped   yes"
+    yield from answer[split:]
+
+
+def _counts(resources: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in resources) or "no GPUs"
+
+
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def change_of(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
+    """What a command writes on one node; a NodeRefused where it makes no sense."""
+    from seatrial.adapters.kube.shapes import keys
+
+    if args.what == "skip":
+        late = _late(found, node)
+        # A rollout that keeps the node out until its wave would take the label away then; a person's stays.
+        ours: dict[str, str | None] = {keys.SKIPPED_BY_ANNOTATION: None} if node.facts.skipped_by else {}
+        return Change(labels={keys.SKIP_LABEL: "true"}, annotations=ours, said=f"{node.name} is left out{late}")
+    if args.what == "unskip":
+        if node.facts.skipped_by:
+            raise NodeRefused(
+                f"{node.name} is kept out by rollout {node.facts.skipped_by} until its wave, which lets it in by "
+                f"itself; `seatrial why {node.facts.skipped_by}` says what that waits for."
+            )
+        return Change(labels={keys.SKIP_LABEL: None}, annotations={}, said=f"{node.name} may be upgraded")
+    return _retry(found, node, args)
+
+
+def _late(found: Look, node: NodeSeen) -> str:
+    """What a skip label means for a node that has begun, or is on its way back."""
+    from dataclasses import replace
+
+    from seatrial.core.model.campaign import Mode, RolloutPhase
+    from seatrial.core.node.progress import is_out_of_reach
+
+    seen = found.sight.seen if found.sight is not None else None
+    campaign = seen.rollout.campaign if seen is not None else None
+    is_back = campaign is not None and campaign.phase is RolloutPhase.REVERTING
+    marked = replace(node, facts=replace(node.facts, is_skipped=True, skipped_by=""))
+    if seen is not None and campaign is not None and is_back and _is_member(found, node.name):
+        if is_out_of_reach(marked, "", campaign.mode or Mode.DIRECT):
+            return f"; {seen.rollout.name} goes back without it and says so when it ends, and it stays as it is"
+        return f"; it has begun and still finishes, and {seen.rollout.name} waits for that"
+    return "; it has begun and still finishes, the next upgrade leaves it out" if _has_begun(node) else ""
+
+
+def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
+    from seatrial.adapters.kube.shapes import keys
+    from seatrial.core.model.campaign import Mode
+    from seatrial.core.model.snapshot import NodePhase
+
+    required, failed = NodePhase.UPGRADE_REQUIRED.value, NodePhase.UPGRADE_FAILED
+    accepted: dict[str, str | None] = {keys.ACCEPT_LOSS_ANNOTATION: "true"} if args.accept_loss else {}
+    if found.operator.mode is Mode.DELEGATED:
+        if node.facts.nvidia_state != failed.value and not args.again:
+            raise NodeRefused(_not_failed(node, node.facts.nvidia_state))
+        said = f"NVIDIA's controller tries {node.name} again"
+        return Change(labels={keys.NVIDIA_STATE_LABEL: required}, annotations={}, said=said)
+    if node.record is not None and node.record.phase is failed:
+        return Change(labels={keys.STATE_LABEL: required}, annotations=accepted, said=f"{node.name} is tried again")
+    if _has_begun(node):
+        if accepted:
+            return Change(labels={}, annotations=accepted, said=f"{node.name} may offer less than before")
+        raise NodeRefused(f"{node.name} is under way; `seatrial why {node.name}` says what it waits for.")
+    if not args.again:
+        raise NodeRefused(_not_failed(node, node.record.phase.value if node.record else ""))
+    asked: dict[str, str | None] = {keys.REQUESTED_ANNOTATION: "true"}
+    return Change(labels={}, annotations=asked | accepted, said=f"{node.name} is upgraded once more")
+
+
+def _not_failed(node: NodeSeen, state: str) -> str:
+    return (
+        f"{node.name} has not failed, it is {state or 'not recorded yet'}. "
+        f"To upgrade it once more anyway: `seatrial node retry {node.name} --again`."
+    )
+
+
+def _change(found: Look, args: argparse.Namespace) -> int:
+    nodes = [_find(found, name) for name in dict.fromkeys(args.nodes)]  # all are known before the first is written to
+    changes = [(node, change_of(found, node, args)) for node in nodes]
+    for node, change in changes:
+        if args.dry_run:
+            print(f"{change.said} (not written: --dry-run)")
+            continue
+        _write(args, node, change)
+        print(f"{change.said}.")
+    return ExitCode.OK
+
+
+def _write(args: argparse.Namespace, node: NodeSeen, change: Change) -> None:
+    import asyncio
+
+    from seatrial.adapters.kube.api.client import Client, PatchKind
+    from seatrial.adapters.kube.shapes import keys
+
+    metadata = {"labels": change.labels, "annotations": change.annotations}
+
+    async def patch() -> None:
+        agent = f"{cluster_options.USER_AGENT} (cli)"
+        async with Client(cluster_options.load(args), user_agent=agent) as client:
+            await client.patch(f"{keys.NODES}/{node.name}", {"metadata": metadata}, kind=PatchKind.MERGE)
+
+    asyncio.run(patch())
+
+
+# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _find(found: Look, name: str) -> NodeSeen:
+    node = found.nodes.get(name)
+    if node is not None:
+        return node
+    near = [each for each in sorted(found.nodes) if name in each][:3]
+    hint = f"Did you mean {', '.join(near)}?" if near else "`seatrial node list` lists them."
+    raise NodeRefused(f"there is no node {name}. {hint}")
+
+
+def _holds(found: Look, name: str) -> list[Hold]:
+    return [held for held in found.decision.holds if held.subject == name] if found.decision else []
+
+
+def _is_member(found: Look, name: str) -> bool:
+    return found.sight is not None and name in found.sight.seen.nodes
+
+
+def _has_begun(node: NodeSeen) -> bool:
+    from seatrial.core.node.phases import is_under_way
+
+    return is_under_way(node.record)
+
+
+def _cordoned_by(node: NodeSeen) -> str:
+    if not node.facts.is_cordoned:
+        return ""
+    return "seatrial" if node.record is not None and node.record.is_cordon_ours else "somebody else"

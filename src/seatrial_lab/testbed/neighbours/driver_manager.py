@@ -1,0 +1,162 @@
+"""Plays k8s-driver-manager in the driver pods of one fleet, by the same rows as World (sim/neighbours.py).
+
+kwok starts no containers, so nobody runs the init container of a driver pod. This does to the node what that would do:
+when a driver pod is seen to start, before it is Ready, and again whenever its start has failed. What it is told stands
+in the pod's own template, and whether upgrades are NVIDIA's in the node's annotation, as for the real one. Runs on a
+thread of its own from the moment it is entered. Tests: tests/testbed/test_driver_manager.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self, assert_never
+
+from seatrial.adapters.kube.api import errors, watch
+from seatrial.adapters.kube.api.client import Client, EventKind, Listing, PatchKind, WatchEvent
+from seatrial.adapters.kube.api.config import load_config
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.sim.neighbours import Deed, Start, deeds_of
+from seatrial_lab.testbed.nodes import manifests, stages
+from seatrial_lab.testbed.plane import control_plane
+
+USER_AGENT: Final = "testbed-driver-manager"
+CONTAINER: Final = "k8s-driver-manager"
+UPGRADE_ENABLED: Final = "nvidia.com/gpu-driver-upgrade-enabled"
+GPU_PREFIX: Final = "nvidia.com/"
+SYNC_SECONDS: Final = 60.0
+
+
+class _Noted(models.Model, frozen=True):
+    """An object of which only the metadata is read."""
+
+    metadata: models.ObjectMeta = models.ObjectMeta()
+
+
+class DriverManager:
+    """The driver managers of a fleet; `deeds` is what they have done, in order."""
+
+    def __init__(self, plane: control_plane.ControlPlane, prefix: str) -> None:
+        self.deeds: list[tuple[str, Start, Deed]] = []
+        self._plane = plane
+        self._prefix = prefix
+        self._known: dict[str, int] = {}
+        """By driver pod: the start of it that was dealt with."""
+        self._loaded: set[str] = set()
+        """Nodes with a driver in their kernel."""
+        self._due: asyncio.Queue[tuple[models.Pod, Start]] | None = None
+        self._synced = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="driver-manager", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._synced.wait(SYNC_SECONDS):
+            raise TimeoutError(f"The driver pods were not listed within {SYNC_SECONDS:g} s.")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    # ── seeing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _work(self) -> None:
+        self._loop, self._stop, self._due = asyncio.get_running_loop(), asyncio.Event(), asyncio.Queue()
+        config = load_config(kubeconfig=str(self._plane.kubeconfig), environ={})
+        labels = {manifests.FLEET_LABEL: self._prefix, **stages.DRIVER_LABELS}
+        async with Client(config, user_agent=USER_AGENT) as client:
+            watching = watch.reflect(
+                client,
+                keys.PODS,
+                models.Pod,
+                on_sync=self._on_sync,
+                on_event=self._on_event,
+                on_state=lambda _: None,
+                jitter=random.random,
+                label_selector=",".join(f"{key}={value}" for key, value in labels.items()),
+            )
+            tasks = [asyncio.create_task(watching), asyncio.create_task(self._play(client))]
+            await self._stop.wait()
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    def _on_sync(self, listing: Listing[models.Pod]) -> None:
+        for pod in listing.items:
+            self._see(pod, is_new=self._synced.is_set())
+        self._synced.set()
+
+    def _on_event(self, change: WatchEvent[models.Pod]) -> None:
+        if change.kind is not EventKind.DELETED:
+            self._see(change.object, is_new=True)
+
+    def _see(self, pod: models.Pod, *, is_new: bool) -> None:
+        node, uid, restarts = pod.spec.node_name, pod.metadata.uid, _restarts(pod)
+        if _is_ready(pod):
+            self._loaded.add(node)
+        if not node or pod.metadata.deletion_timestamp is not None or self._known.get(uid) == restarts:
+            return
+        is_first = uid not in self._known
+        self._known[uid] = restarts
+        if is_new and not _is_ready(pod) and self._due is not None:
+            start = Start.FAILED if not is_first or restarts else Start.LOADED if node in self._loaded else Start.BARE
+            self._due.put_nowait((pod, start))
+
+    # ── acting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _play(self, client: Client) -> None:
+        while self._due is not None:
+            pod, start = await self._due.get()
+            node = await client.get(f"{keys.NODES}/{pod.spec.node_name}", _Noted)
+            is_superseded = node.metadata.annotations.get(UPGRADE_ENABLED) == "true"
+            for deed in deeds_of(start, _env(pod), is_superseded=is_superseded):
+                await self._do(client, pod.spec.node_name, deed)
+                self.deeds.append((pod.spec.node_name, start, deed))
+
+    async def _do(self, client: Client, node: str, deed: Deed) -> None:
+        match deed:
+            case Deed.CORDON:
+                await self._set_cordon(client, node, is_on=True)
+            case Deed.EVICT:
+                found = await client.list(keys.PODS, models.Pod, field_selector=f"spec.nodeName={node}")
+                for pod in filter(_holds_gpu, found.items):
+                    with suppress(errors.ClusterError):  # a budget's no: the real one tries for a while
+                        await client.evict(pod.metadata.namespace, pod.metadata.name)
+            case Deed.UNCORDON:
+                await self._set_cordon(client, node, is_on=False)
+            case _:
+                assert_never(deed)
+
+    async def _set_cordon(self, client: Client, node: str, *, is_on: bool) -> None:
+        body = {"spec": {"unschedulable": True if is_on else None}}
+        await client.patch(f"{keys.NODES}/{node}", body, kind=PatchKind.MERGE)
+
+
+def _env(pod: models.Pod) -> list[tuple[str, str]]:
+    """What the pod's driver manager is told."""
+    managers = (each for each in pod.spec.init_containers if each.name == CONTAINER)
+    return [(variable.name, variable.value) for manager in managers for variable in manager.env]
+
+
+def _restarts(pod: models.Pod) -> int:
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return max((each.restart_count for each in statuses), default=0)
+
+
+def _is_ready(pod: models.Pod) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
+
+
+def _holds_gpu(pod: models.Pod) -> bool:
+    asked = (name for each in pod.spec.containers for name in each.resources.limits)
+    is_bound = any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references)
+    return not is_bound and any(name.startswith(GPU_PREFIX) for name in asked)

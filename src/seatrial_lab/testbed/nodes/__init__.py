@@ -1,0 +1,1 @@
+"""Fleets of simulated GPU nodes: their objects, their stages, and everybody who may sit on them."""
