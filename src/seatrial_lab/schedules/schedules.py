@@ -490,6 +490,7 @@ class Play:
         ports = Ports(observer=seat, executor=seat, journal=_NoJournal(), clock=seat)
         life = _Life(seat, self._begin(ports, seat.now()), wake_at=self.world.time)
         self._lives.append(life)
+        self._is_idle = False  # nobody has looked with these eyes
         return life
 
     def _end_life(self, life: _Life) -> None:
