@@ -21,11 +21,12 @@ from typing import Any, Final
 import msgspec
 
 from seatrial import codec
-from seatrial.core.decide import STALE_SECONDS, Decision
+from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Freshness, Snapshot
+from seatrial.core.stops import STALE_SECONDS
 from seatrial.ports import Sight
 
 KIND: Final = "pass"

@@ -16,7 +16,7 @@ from seatrial.core.actions import (
     rollout_subject,
 )
 from seatrial.core.compat.versions import DriverVersion
-from seatrial.core.decide import ACTIONS_MAX, STALE_SECONDS, SUMMARY_SECONDS, Decision, decide, summarise, why_stopped
+from seatrial.core.decide import ACTIONS_MAX, Decision, decide
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor
 from seatrial.core.model.owners import DriverClaim
@@ -35,6 +35,8 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
 )
+from seatrial.core.stops import STALE_SECONDS, why_stopped
+from seatrial.core.summary import SUMMARY_SECONDS, summarise
 from tests.builders import (
     NOW,
     OLD,

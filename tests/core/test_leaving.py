@@ -332,4 +332,4 @@ def test_a_pool_whose_change_nobody_has_proved_stays_paused_and_the_canarys_own_
     assert written_off(then, LEAVE) == ("pools stay paused, since nobody has proved what they would get: worker",)
     proved = a_deleted_campaign(RolloutPhase.WAVING, an_old_node(), machine_pools=(still,))
     assert not any(isinstance(act, PausePool) for act in acts(first, LEAVE))
-    assert leaving.course_of(proved, LEAVE, NOW, None).acts != ()  # type: ignore[union-attr]
+    assert leaving.course_of(proved, LEAVE, NOW, None).acts != ()

@@ -59,7 +59,7 @@ from seatrial.core.actions import (
 )
 from seatrial.core.budget import capacity, units
 from seatrial.core.campaign import baking, course, leaving
-from seatrial.core.decide import ACTIONS_MAX, CONTRADICTED, Decision, goal_of, is_misled
+from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase
@@ -73,6 +73,8 @@ from seatrial.core.node.phases import TRANSITIONS, is_under_way
 from seatrial.core.node.progress import is_same, resource_of
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
+from seatrial.core.stops import CONTRADICTED
+from seatrial.core.turns import goal_of, is_misled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

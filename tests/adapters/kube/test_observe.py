@@ -25,13 +25,14 @@ from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.actions import MakePool, StartProbe
-from seatrial.core.decide import decide, why_blind
+from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, SourceFacts
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.snapshot import DriverRevision, MachinePool, NodeFacts, NodePhase, RecordFault, Snapshot
+from seatrial.core.stops import why_blind
 from tests import builders
 from tests.adapters.kube import objects, standin
 from tests.builders import NOW, an_intent

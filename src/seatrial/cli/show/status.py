@@ -116,8 +116,8 @@ def as_data(found: Look) -> dict[str, Any]:
 
 def _state(found: Look) -> str:
     from seatrial.core.actions import WriteRolloutRecord
-    from seatrial.core.decide import state_of, summarise
     from seatrial.core.movers import letting_in
+    from seatrial.core.summary import state_of, summarise
 
     if found.sight is None or found.decision is None:
         return "none"

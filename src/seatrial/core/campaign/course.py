@@ -53,11 +53,23 @@ class Course:
     """What a campaign does next: its record as it should be, acts of its own, who may start, and why it waits."""
 
     record: CampaignRecord
+    is_plain: bool = False
+    """A rollout without a canary: no record is kept of it, and every node may start."""
     acts: tuple[CampaignAct, ...] = ()
     open: frozenset[str] = frozenset()
     """The nodes that may start; whoever is under way goes on in any case."""
     holds: tuple[Hold, ...] = ()
     wake_at: Instant | None = None
+
+    @property
+    def written(self) -> CampaignRecord | None:
+        """What is written down of it."""
+        return None if self.is_plain else self.record
+
+
+def plain(holds: tuple[Hold, ...] = ()) -> Course:
+    """The course of a rollout without a canary: every node goes its own way, as far as the budget lets it."""
+    return Course(record=CampaignRecord(), is_plain=True, holds=holds)
 
 
 def turn_to(view: View, to: RolloutPhase, why: str = "", **changes: object) -> Course:

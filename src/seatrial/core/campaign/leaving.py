@@ -28,7 +28,7 @@ from seatrial.core.actions import (
     guard_subject,
     rollout_subject,
 )
-from seatrial.core.campaign.course import Course, a_few
+from seatrial.core.campaign.course import Course, a_few, plain
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, Mode, PublishStep, RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -167,11 +167,11 @@ def _stays(node: NodeSeen) -> Step:
 # ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def course_of(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -> Course | None:
-    """What a campaign takes off when it leaves; None where it never began, and where there is none."""
+def course_of(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -> Course:
+    """What a campaign takes off when it leaves: nothing where it never began, and where there is none."""
     record = seen.rollout.campaign
     if intent.campaign is None or record is None:
-        return None
+        return plain()
     if stop is not None:
         return Course(record=record)
     view = View(seen=seen, intent=intent, campaign=intent.campaign, record=record, now=now)
@@ -224,7 +224,7 @@ def would_begin(facts: NodeFacts) -> bool:
 
 
 def keep(
-    seen: Snapshot, intent: Intent, steps: Mapping[str, Step], course: Course | None, stop: Hold | None, now: Instant
+    seen: Snapshot, intent: Intent, steps: Mapping[str, Step], course: Course, stop: Hold | None, now: Instant
 ) -> tuple[tuple[Keeping, ...], tuple[Hold, ...]]:
     """Our finalizer: put on before the first write, taken away when the rollout has left; and why not yet."""
     subject, version = guard_subject(seen.rollout.name), seen.rollout.resource_version
@@ -240,7 +240,7 @@ def keep(
     if waited:
         why = f"nodes are let go, or come to their end first: {a_few(waited)}"
         return (), (hold(intent.rollout, HoldCode.LEAVING, why=why),)
-    if course is not None and (course.acts or course.holds):
+    if course.acts or course.holds:
         return (), (hold(intent.rollout, HoldCode.LEAVING, why="what it marked is cleared first"),)
     ours = rollout_subject(seen.rollout.name)
     unseen = sorted(each for each in seen.busy if each in seen.nodes or each.startswith(ours))

@@ -1,0 +1,76 @@
+"""The ledger of one pass, opened: who is in it, what it leaves of the budget, and who else is let in.
+
+Law of this file: it puts the parts of this room together and adds no rule. Tests: tests/core/test_decide.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from seatrial.core.actions import WriteNodeRecord
+from seatrial.core.budget import capacity, order, units
+from seatrial.core.budget.capacity import Admitted, Budget
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Admission, NodePhase, NodeSeen, Snapshot
+from seatrial.core.node.writing import Orders, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """What is spent of the budget, by whom, and which units cannot start."""
+
+    nodes: Mapping[str, NodeSeen]
+    intent: Intent
+    ledger: tuple[Admission, ...]
+    budget: Budget
+    lame: Mapping[str, tuple[str, ...]]
+
+    def orders(self, seen: Snapshot) -> Orders:
+        """What every node has to know of the others."""
+        recalled = capacity.recalled(self.ledger, self.budget)
+        return Orders(
+            intent=self.intent,
+            admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
+            recalled=recalled | units.called_back(self.nodes, self.budget, self.lame, recalled),
+            rebuffs=seen.rebuffs,
+            attentive_since=seen.attentive_since,
+        )
+
+    def admit(self, steps: Mapping[str, Step], marked: AbstractSet[str]) -> Admitted:
+        """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
+        wishing = [self.nodes[name] for name, step in steps.items() if step.wants_admission]
+        wishes = [_wish(node) for node in order.ordered(wishing, self.nodes, self.intent)]
+        coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
+        return capacity.admit(wishes, self.ledger, self.budget, coming, self.lame)
+
+    def new(self, admitted: Admitted) -> list[str]:
+        """Who is let in now, and has to wait until the ledger is seen to say so."""
+        return sorted(admission.node for admission in set(admitted.ledger) - set(self.ledger))
+
+
+def opened(seen: Snapshot, nodes: Mapping[str, NodeSeen], intent: Intent, *, is_kept: bool) -> Book:
+    """The book of this pass; kept as it is, or without those who have ended."""
+    ledger = seen.rollout.admitted if is_kept else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
+    is_back = capacity.is_going_back(seen.rollout)
+    budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
+    lame = {} if is_back else units.unfit(nodes, budget.unit_of)
+    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, lame=lame)
+
+
+def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
+    """Who does not ask to start yet, but is about to: a unit waits for them."""
+    return frozenset(
+        name
+        for name, step in steps.items()
+        if (step.hold is not None and step.hold.code in (HoldCode.WRITE_IN_FLIGHT, HoldCode.WRITE_REFUSED))
+        or (isinstance(step.action, WriteNodeRecord) and step.action.record.phase is NodePhase.UPGRADE_REQUIRED)
+    )
+
+
+def _wish(node: NodeSeen) -> Admission:
+    """The admission that a node asks for; one that has failed asks for another than it had."""
+    attempt = node.record.attempt if node.record else 0
+    return Admission(node=node.name, attempt=attempt + capacity.has_failed(node.record))
