@@ -45,7 +45,7 @@ def test_an_id_that_now_belongs_to_somebody_else_is_left_alone(tmp_path: Path) -
 def test_a_leashed_program_dies_with_the_one_who_started_it(tmp_path: Path) -> None:
     script = textwrap.dedent(f"""\
         import os, pathlib
-        from seatrial.testbed import processes
+        from seatrial_lab.testbed.plane import processes
         started = processes.start("sleeper", {SLEEP!r}, folder=pathlib.Path({str(tmp_path)!r}), is_leashed=True)
         print(started.pid, started.born_ticks, flush=True)
         os._exit(1)  # no chance to tidy up
