@@ -469,7 +469,11 @@ class Fleet:
         """Make kwok look at a node's driver pod again: it looks only at pods that change."""
         if pod := self.driver_pods().get(node):
             name, version = pod["metadata"]["name"], pod["metadata"]["resourceVersion"]
-            self._kubectl("annotate", "pod", name, f"{TOUCHED}={version}", "--overwrite")
+            try:
+                self._kubectl("annotate", "pod", name, f"{TOUCHED}={version}", "--overwrite")
+            except errors.KubectlFailed as error:
+                if "NotFound" not in str(error):  # a pod that was replaced meanwhile is looked at anyway
+                    raise
 
 
 def _objects(spec: FleetSpec) -> list[Object]:
