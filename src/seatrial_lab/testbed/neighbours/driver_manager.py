@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self, assert_never
@@ -39,7 +40,11 @@ class _Noted(models.Model, frozen=True):
 class DriverManager:
     """The driver managers of a fleet; `deeds` is what they have done, in order."""
 
-    def __init__(self, plane: control_plane.ControlPlane, prefix: str) -> None:
+    def __init__(
+        self, plane: control_plane.ControlPlane, prefix: str, *, before_opening: Callable[[], None] | None = None
+    ) -> None:
+        """`before_opening` is called once, just before the first node is opened."""
+        self._before_opening = before_opening
         self.deeds: list[tuple[str, Start, Deed]] = []
         self._plane = plane
         self._prefix = prefix
@@ -132,6 +137,9 @@ class DriverManager:
                     with suppress(errors.ClusterError):  # a budget's no: the real one tries for a while
                         await client.evict(pod.metadata.namespace, pod.metadata.name)
             case Deed.UNCORDON:
+                if self._before_opening is not None:
+                    self._before_opening()
+                    self._before_opening = None
                 await self._set_cordon(client, node, is_on=False)
             case _:
                 assert_never(deed)
