@@ -53,7 +53,7 @@ explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
-	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py -q
+	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
