@@ -36,7 +36,7 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
 )
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 
 OLD, NEW = DriverRevision(hash="old", version="570.124.06"), DriverRevision(hash="new", version="580.105.08")
 AT_WORK, PER_RACK = 200, 32

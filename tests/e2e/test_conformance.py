@@ -25,7 +25,8 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
+from seatrial.sim.nodes import JOB_LABEL, new_node
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import consumers, dra, manifests, stages

@@ -29,7 +29,8 @@ from seatrial.core.model.snapshot import (
     Pod,
     Snapshot,
 )
-from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
+from seatrial.sim.acts import Refused, apply
+from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
 from seatrial_lab.explore.explore import (
     AT_ONCE,
     Counterexample,

@@ -29,8 +29,9 @@ from seatrial.core.model.snapshot import MachinePool, NodePhase, NodeRecord, Nod
 from seatrial.core.movers import letting_in, machine_pools, marks
 from seatrial.core.movers.view import View
 from seatrial.sim import outside as outer
+from seatrial.sim.acts import Refused
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import GateFate, Outside
-from seatrial.sim.reactions import Fate, Refused, new_node
 from seatrial_lab.explore.explore import AT_ONCE, LISTING, Exploration, explore
 from tests.builders import NEW, OLD, an_intent
 

@@ -16,7 +16,7 @@ from seatrial.core.model.snapshot import DriverPod, NodePhase, NodeRecord, NodeS
 from seatrial.core.node.phases import is_under_way
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 

@@ -36,8 +36,8 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import Fate, new_node, rebooted
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import Fate, new_node, rebooted
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, gate_fate_of, named
 from tests.builders import NEW, OLD, an_intent

@@ -18,8 +18,8 @@ from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import is_same
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory
+from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent, an_operator
 

@@ -29,7 +29,8 @@ from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import Report, run_forever, run_once
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import CORDON_NOTE, HEALTHY, JOB_LABEL, Fate, new_node
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
+from seatrial.sim.reactions import CORDON_NOTE
 from seatrial.sim.world import World
 from seatrial_lab.explore.explore import why_overspent, why_split
 from tests.builders import NEW, OLD, an_intent

@@ -27,7 +27,7 @@ from seatrial.run.loop import (
 )
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 

@@ -19,8 +19,8 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.upgrade_controller import CORDON, UNDER_WAY
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent

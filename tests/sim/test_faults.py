@@ -19,8 +19,9 @@ from seatrial.core.decide import Decision
 from seatrial.core.model.snapshot import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in
 from seatrial.ports import Result
+from seatrial.sim.nodes import HEALTHY, new_node
 from seatrial.sim.outside import TELLING
-from seatrial.sim.reactions import HEALTHY, REACTIONS, new_node
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import OUTSIDE_DELAYS, World
 from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
 from seatrial_lab.schedules.delegated import run_delegated

@@ -15,7 +15,8 @@ from seatrial.core.model.snapshot import Loaded, NodePhase
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, Empirical, Uniform
 from seatrial.sim.forecast.engine import Inventory, Model, NothingToForecast, Run, forecast, invented, inventory_of
-from seatrial.sim.reactions import JOB_LABEL, REACTIONS
+from seatrial.sim.nodes import JOB_LABEL
+from seatrial.sim.reactions import REACTIONS
 from tests import builders
 
 TARGET = builders.NEW.version

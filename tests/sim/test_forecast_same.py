@@ -17,7 +17,8 @@ from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, LogNormal, Uniform
 from seatrial.sim.forecast.engine import Inventory, Model, forecast
-from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
+from seatrial.sim.nodes import JOB_LABEL, new_node
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from tests import builders
 from tests.sim.forecast_reference import SlowRollout

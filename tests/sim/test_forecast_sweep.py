@@ -15,7 +15,7 @@ from seatrial.sim.forecast.advice import advise
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.engine import Inventory, Model, forecast, invented
 from seatrial.sim.forecast.sweep import AT_ONCE, Result, Sample, Setting, band, quantile, sample_of, sweep
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 from tests import builders
 
 

@@ -30,8 +30,9 @@ from seatrial.ports import Result
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.acts import Refused
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import CLUSTER_POLICY, DEPLOYER, US, GateFate, Outside
-from seatrial.sim.reactions import Fate, Refused, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 

@@ -18,7 +18,7 @@ from seatrial.passes import Entry
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.sim.reactions import Fate, new_node
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.replay import Difference, NothingRecorded, replay
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent

@@ -11,8 +11,8 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import DriverPod, NodeSeen, Pod
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import NO_LIMIT, Outside
-from seatrial.sim.reactions import new_node
 from seatrial.sim.upgrade_controller import (
     CORDON,
     DONE,

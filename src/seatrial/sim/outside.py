@@ -46,7 +46,8 @@ from seatrial.core.model.snapshot import (
 )
 from seatrial.core.movers import driver_manager
 from seatrial.core.node.progress import carried, carrier_of, resource_of
-from seatrial.sim.reactions import Refused, touched
+from seatrial.sim.acts import Refused
+from seatrial.sim.nodes import touched
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]
 """Resources, and the driver version of each."""

@@ -25,8 +25,8 @@ from typing import Final
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.node.step import RESTARTS_MAX
+from seatrial.sim.nodes import touched
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import touched
 
 STEERED: Final = "NVIDIA's controller acts"
 DONE, REQUIRED = NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_REQUIRED.value

@@ -33,8 +33,10 @@ from seatrial.core.model.snapshot import DriverRevision, NodeSeen, Pod, RolloutR
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller
+from seatrial.sim.acts import Refused, apply, mirrored
+from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply, mirrored
+from seatrial.sim.reactions import OPERATORS_OWN, REACTIONS
 from seatrial.sim.upgrade_controller import STEERED
 
 

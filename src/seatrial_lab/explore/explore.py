@@ -61,10 +61,13 @@ from seatrial.core.model.snapshot import Admission, Freshness, NodeFacts, NodePh
 from seatrial.core.movers import letting_in
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import NOT_STARTED, is_under_way
-from seatrial.sim import campaigning, reactions, upgrade_controller
+from seatrial.sim import campaigning, driver_pods, reactions, upgrade_controller
 from seatrial.sim import outside as outer
+from seatrial.sim.acts import Refused, apply, mirrored
+from seatrial.sim.driver_pods import MANAGED_NOTE, Reaction
+from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, MANAGED_NOTE, REACTIONS, Fate, Reaction, Refused, apply, mirrored
+from seatrial.sim.reactions import REACTIONS
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
 Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
@@ -329,10 +332,10 @@ def reloads(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
 
 
 _RELOADING: Final = (
-    reactions.driver_pod_replaced,
-    reactions.driver_manager_acts,
-    reactions.driver_gets_ready,
-    reactions.driver_crash_loops,
+    driver_pods.driver_pod_replaced,
+    driver_pods.driver_manager_acts,
+    driver_pods.driver_gets_ready,
+    driver_pods.driver_crash_loops,
     reactions.validator_restarts,
     reactions.validator_passes,
 )

@@ -32,8 +32,8 @@ from seatrial.core.node.progress import is_same
 from seatrial.ports import Outcome, Result
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, named
 from seatrial_lab.schedules.schedules import NEW, OLD, SEEN_SECONDS, TRANSIENT, Begin, Ending, Judge, Play

@@ -36,7 +36,9 @@ from seatrial.core.movers import driver_manager
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result
-from seatrial.sim.reactions import CORDON_NOTE, HEALTHY, JOB_LABEL, MANAGED_NOTE, Fate, new_node, rebooted
+from seatrial.sim.driver_pods import MANAGED_NOTE
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node, rebooted
+from seatrial.sim.reactions import CORDON_NOTE
 from seatrial.sim.world import World
 from seatrial_lab.explore.explore import told, why_exposed, why_overspent
 from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, named

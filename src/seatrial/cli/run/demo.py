@@ -209,7 +209,7 @@ def _intent(rollout: str, target: str) -> Intent:
 
 def _fleet(at: Instant) -> list[NodeSeen]:
     from seatrial.core.model.snapshot import DriverRevision
-    from seatrial.sim.reactions import new_node
+    from seatrial.sim.nodes import new_node
 
     running = DriverRevision(hash=RUNNING, version=RUNNING)
     return [

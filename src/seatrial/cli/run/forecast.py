@@ -177,7 +177,7 @@ def _intent(args: argparse.Namespace, found: Intent | None, operator: Any = None
     from seatrial.core.model.intent import Intent, policies
     from seatrial.core.model.policy import JobWait, Policy, PolicyWish
     from seatrial.core.model.selectors import Selector
-    from seatrial.sim.reactions import JOB_LABEL
+    from seatrial.sim.nodes import JOB_LABEL
 
     if found is not None:
         return replace(found, is_paused=False)

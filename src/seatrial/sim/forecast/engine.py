@@ -33,7 +33,7 @@ from seatrial.core.model.snapshot import Admission, DriverRevision, NodeSeen, Po
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.paths import BUDGET_FREES, IN_TIME, JOB_FINISHES, TIMER, Kind, Luck, Standing, Station
-from seatrial.sim.reactions import JOB_LABEL, new_node
+from seatrial.sim.nodes import JOB_LABEL, new_node
 
 NEXT: Final = "next"
 """The hash of the revision that a forecast publishes."""
