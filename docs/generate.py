@@ -210,7 +210,7 @@ class _AsWritten(dict[str, str]):
 def holds() -> str:
     """Every reason for not moving, why, and what to do."""
     text = (
-        NOTE.format(source="core/words/explain.py")
+        NOTE.format(source="core/words/of_rollouts.py and of_nodes.py")
         + "# Holds: why something is not moving\n\n"
         + "A node that wants to move and does not is *held*, always with one of these codes. `seatrial why NODE` and\n"
         + "`seatrial status` print the sentence; the status of the GPURollout counts the codes.\n"

@@ -13,7 +13,8 @@ from seatrial.cli.main import main
 from seatrial.cli.rollout import adopt as rollout_adopt
 from seatrial.cli.rollout.adopt import Plan, as_data, told
 from seatrial.cli.rollout.spec import CalledWrongly
-from seatrial.core.adoption.node import Traces, Wish, classify
+from seatrial.core.adoption.node import classify
+from seatrial.core.adoption.traces import Traces, Wish
 from seatrial.core.model.snapshot import NodeSeen
 from tests import builders
 from tests.builders import NEW, NOW, OLD

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from seatrial.core import decide
+from seatrial.core.adoption import cordons
 from seatrial.core.adoption import fleet as adopt_plan
-from seatrial.core.adoption import node as adopt
+from seatrial.core.adoption import traces as values
 from seatrial.core.adoption.fleet import Refusal, RefusalCode, Rollout
-from seatrial.core.adoption.node import Adoption, Fate, Trace, Traces, Whose, Wish, classify
+from seatrial.core.adoption.node import classify
+from seatrial.core.adoption.traces import Adoption, Fate, Trace, Traces, Whose, Wish
 from seatrial.core.budget import capacity
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.snapshot import Maintenance, NodePhase, NodeSeen, OperatorFacts, Pool, RecordFault
@@ -91,7 +93,7 @@ def test_a_node_that_nothing_was_taken_from_waits_for_its_turn_whatever_its_labe
     found = classify(left(state), UNKNOWN, TO)
     assert ends(found) == (Fate.START, None)
     assert (found.write is None) is (state == "")
-    assert state == "" or found.write == adopt.Write(node="n1", expect="7", drops=frozenset({Trace.STATE}))
+    assert state == "" or found.write == values.Write(node="n1", expect="7", drops=frozenset({Trace.STATE}))
 
 
 @pytest.mark.parametrize(
@@ -105,9 +107,9 @@ def test_a_node_whose_new_driver_runs_is_proven_and_uncordoned(state: str) -> No
 
 def test_the_label_names_whose_the_cordon_is_where_the_server_does_not() -> None:
     node = reloaded("validation-required", is_cordoned=True)
-    assert adopt.whose_cordon(node, UNKNOWN, TO) is Whose.NVIDIAS
-    assert adopt.whose_cordon(node, noted(Trace.INITIAL_STATE), TO) is Whose.SOMEBODYS
-    assert adopt.whose_cordon(reloaded(is_cordoned=True), UNKNOWN, TO) is Whose.SOMEBODYS
+    assert cordons.whose_cordon(node, UNKNOWN, TO) is Whose.NVIDIAS
+    assert cordons.whose_cordon(node, noted(Trace.INITIAL_STATE), TO) is Whose.SOMEBODYS
+    assert cordons.whose_cordon(reloaded(is_cordoned=True), UNKNOWN, TO) is Whose.SOMEBODYS
 
 
 def test_a_cordon_that_was_there_before_stays_and_its_note_goes() -> None:
@@ -413,7 +415,7 @@ def half_done(draw: Any) -> tuple[NodeSeen, Traces, Wish]:
     return node, traces, wish
 
 
-def after(node: NodeSeen, traces: Traces, wish: Wish, write: adopt.Write) -> tuple[NodeSeen, Traces]:
+def after(node: NodeSeen, traces: Traces, wish: Wish, write: values.Write) -> tuple[NodeSeen, Traces]:
     """The node as the write leaves it."""
     record = write.record or node.record
     state = "" if Trace.STATE in write.drops else node.facts.nvidia_state
@@ -440,7 +442,7 @@ def test_somebodys_cordon_is_never_taken_over(world: tuple[NodeSeen, Traces, Wis
     node, traces, wish = world
     found = classify(node, traces, wish)
     is_ours = found.write is not None and found.write.record is not None and found.write.record.is_cordon_ours
-    assert not is_ours or adopt.whose_cordon(node, traces, wish) in (Whose.OURS, Whose.NVIDIAS)
+    assert not is_ours or cordons.whose_cordon(node, traces, wish) in (Whose.OURS, Whose.NVIDIAS)
     assert found.fate is not Fate.LEAVE or found.write is None
 
 
@@ -570,7 +572,7 @@ def test_a_node_is_told_as_it_was_found_and_as_it_is_written() -> None:
     )
     assert found.why == "NVIDIA's controller left it at drain-required: it goes on from drain-required"
     assert found.write is not None
-    assert adopt.content(found.write) == (
+    assert values.content(found.write) == (
         "record drain-required, attempt 1, the cordon is ours",
         "remove NVIDIA's note since when it waits for jobs",
         "remove the canary label of a rollout that is over",

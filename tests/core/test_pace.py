@@ -12,10 +12,12 @@ from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
+from seatrial.core.pace import remembering
+from seatrial.core.pace import values as pace_values
 from seatrial.core.pace import waking as pace
 from seatrial.core.pace import ways as pace_ways
 from seatrial.core.pace import words as pace_told
-from seatrial.core.pace.waking import HoldCode, Lower, Memory, Pacing, Raise, Reset, Seen, Wait, WaitCode
+from seatrial.core.pace.values import HoldCode, Lower, Memory, Pacing, Raise, Reset, Seen, Wait, WaitCode
 from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
 from tests import builders
 
@@ -52,7 +54,7 @@ class Story:
         self.release = OperatorVersion.parse(release) if release else None
         self.may_reset = may_reset
         self.memory = Memory()
-        self.gains: list[pace.Gain] = []
+        self.gains: list[pace_values.Gain] = []
 
     def change(self, *nodes: NodeFacts) -> None:
         """Nodes as they are now; a label of ours stays where it is."""
@@ -69,7 +71,7 @@ class Story:
             self._write(pacing.act)
         return pacing
 
-    def _write(self, act: pace.Act) -> None:
+    def _write(self, act: pace_values.Act) -> None:
         node = self.nodes[act.node]
         if isinstance(act, Reset):
             self.nodes[act.node] = replace(node, nvidia_state="")
@@ -474,7 +476,7 @@ def test_a_controller_that_does_not_hear_is_told_of() -> None:
 def test_it_is_over_when_the_controller_has_nothing_left_to_move() -> None:
     failed, skipped = a_node("n1", "upgrade-failed"), a_node("n2", "upgrade-required", is_skipped=True)
     assert Story(failed, skipped, done("n3")).look(T).is_over
-    for state in (NodePhase.UPGRADE_REQUIRED, *pace.UNDER_WAY):
+    for state in (NodePhase.UPGRADE_REQUIRED, *pace_values.UNDER_WAY):
         assert not Story(failed, a_node("n4", state)).look(T).is_over
 
 
@@ -506,7 +508,7 @@ def test_what_polling_would_have_cost_is_the_rest_of_its_two_minutes() -> None:
 def test_a_controller_that_polls_looks_when_it_writes_and_every_two_minutes(
     entered_at: float, ready_at: float, seen_at: float
 ) -> None:
-    assert pace.polled_at(entered_at, ready_at) == seen_at
+    assert remembering.polled_at(entered_at, ready_at) == seen_at
 
 
 def test_a_wait_that_nobody_had_to_end_costs_nothing() -> None:

@@ -21,6 +21,7 @@ from seatrial.adapters.kube.shapes import models
 from seatrial.controller.log import Log
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.pace import values as pace_values
 from seatrial.core.pace import waking as pace
 from seatrial.run.loop import Report
 
@@ -56,7 +57,7 @@ class Pacer:
         self._log = log
         self._is_leader = is_leader
         self._tell = tell
-        self._memory = pace.Memory()
+        self._memory = pace_values.Memory()
         self._news = asyncio.Event()
         self._is_due = False
         self._may_have_left = True
@@ -93,7 +94,7 @@ class Pacer:
     async def _look(self) -> float | None:
         self._may_have_left = True
         nodes = {name: node.facts for name, node in self._observer.all_nodes().items()}
-        seen = pace.Seen(nodes=nodes, operator=self._observer.operator(), release=None, may_reset=False)
+        seen = pace_values.Seen(nodes=nodes, operator=self._observer.operator(), release=None, may_reset=False)
         paced = pace.decide_pace(seen, self._memory, time.time())
         self._memory = paced.memory
         if paced.act is None or not self._is_leader():

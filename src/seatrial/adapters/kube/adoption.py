@@ -26,7 +26,7 @@ from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, models, publishing, records
 from seatrial.core import foreign
 from seatrial.core.actions import WriteNodeRecord
-from seatrial.core.adoption.node import Adoption, Trace, Traces, Write
+from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodeSeen
 

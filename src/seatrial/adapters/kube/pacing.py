@@ -25,7 +25,7 @@ from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.pace import waking as pace
 from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.waking import Act, Lower, Memory, Pacing, Raise, Reset, Seen
+from seatrial.core.pace.values import Act, Lower, Memory, Pacing, Raise, Reset, Seen
 
 LOOK_EVERY_SECONDS: Final = 0.05
 """Changes come in swarms, and a look at many nodes costs; together with them is soon enough."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import AdoptionObserver, Taken
     from seatrial.adapters.kube.api.client import Client
     from seatrial.core.adoption.fleet import Refusal, Rollout
-    from seatrial.core.adoption.node import Adoption, Wish
+    from seatrial.core.adoption.traces import Adoption, Wish
     from seatrial.core.model.snapshot import NodeSeen
 
 EXITS = (ExitCode.HELD,)
@@ -91,7 +91,7 @@ class Plan:
     @property
     def has_left(self) -> bool:
         """Whether a node waits for a person."""
-        from seatrial.core.adoption.node import Fate
+        from seatrial.core.adoption.traces import Fate
 
         return any(each.fate is Fate.LEAVE for each in self.adoptions.values())
 
@@ -150,6 +150,7 @@ def plan_of(
     """What would be done, or why nothing is."""
     from seatrial.core.adoption import fleet as adopt_plan
     from seatrial.core.adoption import node as adopt
+    from seatrial.core.adoption import traces as values
 
     selector = _selector(args, rollouts)
     nodes = _members(observer.all_nodes(), selector)
@@ -165,7 +166,7 @@ def plan_of(
         return resources
     name, body = _resource(args, target, selector, there)
     unpublished = adopt_plan.unpublished(nodes, target)
-    wish = adopt.Wish(
+    wish = values.Wish(
         target=target,
         now=round(time.time(), 3),  # to the millisecond, as records keep it
         is_back=args.back is not None,
@@ -313,11 +314,11 @@ def told(plan: Plan) -> Iterator[str]:
 
 
 def _writes(plan: Plan) -> Iterator[str]:
-    from seatrial.core.adoption import node as adopt
+    from seatrial.core.adoption import traces as values
 
     for each in plan.adoptions.values():
         if each.write is not None:
-            yield f"  node {each.node}: {'; '.join(adopt.content(each.write))}"
+            yield f"  node {each.node}: {'; '.join(values.content(each.write))}"
     if plan.body is not None:
         yield f"  GPURollout {plan.rollout}: created; driver {plan.wish.target}, moves nodes only"
     for resource in plan.resources:
@@ -350,7 +351,7 @@ def _end(plan: Plan, taken: Taken | None, output: str) -> int:
 
 def as_data(plan: Plan, taken: Taken | None) -> dict[str, Any]:
     """The same for scripts."""
-    from seatrial.core.adoption import node as adopt
+    from seatrial.core.adoption import traces as values
 
     return {
         "target": plan.wish.target,
@@ -365,7 +366,7 @@ def as_data(plan: Plan, taken: Taken | None) -> dict[str, Any]:
                 "phase": each.phase.value if each.phase is not None else "",
                 "found": each.found,
                 "why": each.why,
-                "writes": list(adopt.content(each.write)) if each.write is not None else [],
+                "writes": list(values.content(each.write)) if each.write is not None else [],
             }
             for each in plan.adoptions.values()
         ],

@@ -27,7 +27,7 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.core.compat.versions import OperatorVersion
     from seatrial.core.model.snapshot import OperatorFacts
-    from seatrial.core.pace.waking import Gain, Memory, Pacing, Wait
+    from seatrial.core.pace.values import Gain, Memory, Pacing, Wait
     from seatrial.core.pace.words import Worth
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
@@ -106,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
 async def _pace(args: argparse.Namespace) -> Told:
     from seatrial.adapters.kube import pacing as pacings
     from seatrial.adapters.kube.api.client import Client
+    from seatrial.core.pace import values as pace_values
     from seatrial.core.pace import waking as pace
     from seatrial.core.pace import words as pace_told
 
@@ -124,7 +125,7 @@ async def _pace(args: argparse.Namespace) -> Told:
         _say(pace_told.assumption(told.release))
         if args.dry_run:
             seen = observer.look(told.release, may_reset=args.reset_done_states)
-            told.pacing = pace.decide_pace(seen, pace.Memory(), time.time())
+            told.pacing = pace.decide_pace(seen, pace_values.Memory(), time.time())
             told.memory = told.pacing.memory
             return told
         teller = _Teller(told, blind_spots=observer.blind_spots, clock=time.time)
@@ -234,7 +235,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 def exit_code(told: Told) -> ExitCode:
     """How it ended."""
-    from seatrial.core.pace.waking import WaitCode
+    from seatrial.core.pace.values import WaitCode
 
     if told.faults:
         return ExitCode.ERROR
@@ -279,10 +280,10 @@ def as_data(told: Told) -> dict[str, Any]:
 
 
 def _worth(told: Told) -> Worth:
-    from seatrial.core.pace import waking as pace
     from seatrial.core.pace import words as pace_told
+    from seatrial.core.pace.values import Memory
 
-    return pace_told.worth(told.memory or pace.Memory())
+    return pace_told.worth(told.memory or Memory())
 
 
 def _print_table(told: Told) -> None:

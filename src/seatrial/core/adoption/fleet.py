@@ -1,4 +1,4 @@
-"""An adoption as a whole: which version, which nodes, who stands in the way. One node is adopt.py's matter.
+"""An adoption as a whole: which version, which nodes, who stands in the way. One node is node.py's matter.
 
 Every reason not to adopt is a Refusal with a next step, told before anything is written. Tests:
 tests/core/test_adopt.py
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seatrial.core.adoption.node import Adoption, Fate
+from seatrial.core.adoption.traces import Adoption, Fate
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
 from seatrial.core.node.progress import ANY, is_same, resource_of, wants

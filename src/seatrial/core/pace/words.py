@@ -17,7 +17,8 @@ from typing import Final
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.snapshot import OperatorFacts
 from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.waking import DEAF_COUNT, POLL_SECONDS, Gain, HoldCode, Memory, Wait, WaitCode
+from seatrial.core.pace.values import POLL_SECONDS, Gain, HoldCode, Memory, Wait, WaitCode
+from seatrial.core.pace.waking import DEAF_COUNT
 
 SENTENCES: Final[Mapping[WaitCode, str]] = {
     WaitCode.TURN: "waits for its turn",
