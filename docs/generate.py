@@ -257,9 +257,9 @@ def promises() -> str:
         for promise in invariants.PROMISES
     ]
     return (
-        NOTE.format(source="core/invariants.py")
+        NOTE.format(source="core/promises/")
         + "# Promises\n\n"
-        + "Each promise is a function in `core/invariants.py`. The live loop checks all of them on every decision,\n"
+        + "Each promise is a function in `core/promises/`. The live loop checks all of them on every decision,\n"
         + "just before executing. If one would be broken, nothing of that pass is executed, and journal and log say\n"
         + f"what was about to happen. `bounded` allows {decide.ACTIONS_MAX} acts on nodes a pass.\n\n"
         + _table(("Name", "Promise"), rows)

@@ -26,9 +26,9 @@ from seatrial.core.actions import (
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import Breach
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, RolloutRecord, Snapshot
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests.adapters.kube import standin

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import invariants
 from seatrial.core.actions import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision, decide
@@ -29,6 +28,7 @@ from seatrial.core.model.snapshot import (
     Pod,
     Snapshot,
 )
+from seatrial.core.promises import of_nodes
 from seatrial.sim.acts import Refused, apply
 from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
 from seatrial_lab.explore.explore import (
@@ -546,7 +546,7 @@ def test_a_cordon_that_is_not_put_back_is_found() -> None:
         kept = tuple(act for act in decision.actions if not (isinstance(act, Cordon) and act.record.reopened_count))
         return replace(decision, actions=kept)
 
-    fates, promises = {"n1": LOUD}, (invariants.closed,)
+    fates, promises = {"n1": LOUD}, (of_nodes.closed,)
     found = explore(some_nodes(1), limits(1), fates=fates, decider=lenient, promises=promises, restarts_max=0)
     assert found.counterexample is not None
     assert found.counterexample.broken.startswith("closed broken at n1: left open on an unproven driver")

@@ -11,9 +11,9 @@ import pytest
 from seatrial.core import invariants
 from seatrial.core.actions import Action
 from seatrial.core.decide import Decision
-from seatrial.core.invariants import Breach
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run import loop
 from seatrial.run.loop import (

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from seatrial.core import invariants
 from seatrial.core.actions import Action
 from seatrial.core.decide import Decision, decide
-from seatrial.core.invariants import Breach
 from seatrial.core.model.instants import Instant
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder

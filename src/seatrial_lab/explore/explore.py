@@ -61,6 +61,7 @@ from seatrial.core.model.snapshot import Admission, Freshness, NodeFacts, NodePh
 from seatrial.core.movers import letting_in
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import NOT_STARTED, is_under_way
+from seatrial.core.promises import breach
 from seatrial.sim import campaigning, driver_pods, reactions, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused, apply, mirrored
@@ -144,7 +145,7 @@ def explore(
     decider: Decider = decide,
     answerer: Answerer = apply,
     outer_answerer: OuterAnswerer = outer.apply,
-    promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
+    promises: tuple[breach.Promise, ...] = invariants.PROMISES,
     world: Mapping[str, Reaction] = REACTIONS,
     has_memory: bool = False,
     restarts: frozenset[str] | None = None,
@@ -387,7 +388,7 @@ class _Model:
         decider: Decider,
         answerer: Answerer,
         outer_answerer: OuterAnswerer,
-        promises: tuple[invariants.Promise, ...],
+        promises: tuple[breach.Promise, ...],
         world: Mapping[str, Reaction],
         has_memory: bool,
         restarts: frozenset[str],

@@ -25,7 +25,6 @@ from seatrial.core.actions import Action, Cordon, NodeAct, RequestMaintenance, W
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
-from seatrial.core.invariants import Breach
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
@@ -35,6 +34,7 @@ from seatrial.core.model.snapshot import Admission, DriverRevision, Keeper, Node
 from seatrial.core.movers import driver_manager
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import is_under_way
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Result
 from seatrial.sim.driver_pods import MANAGED_NOTE
 from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node, rebooted
