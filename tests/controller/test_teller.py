@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds, models
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.controller.teller import Teller
 from seatrial.core.actions import (
@@ -33,7 +33,7 @@ from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests.adapters.kube import standin
 
-WRITTEN = models.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
+WRITTEN = kinds.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
 EVICT = EvictPods(node="n1", attempt=1, pods=(Pod(namespace="jobs", name="train-0", uid="u0"),))
 RESTART = RestartPod(node="n1", attempt=1, operand=Operand.DRIVER, namespace="gpu", pod="driver-n1", uid="uid-pod")
 DELETED = "Deleted workload pods on the node for the driver upgrade"

@@ -17,7 +17,7 @@ from seatrial import supervision
 from seatrial.adapters.kube import pacing
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds
 from seatrial.controller.log import Log
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
@@ -37,7 +37,7 @@ class Watching(Protocol):
 
     def operator(self) -> OperatorFacts: ...
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
 
 class Pacer:

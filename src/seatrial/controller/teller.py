@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from seatrial.adapters.kube.shapes import keys, models, records
+from seatrial.adapters.kube.shapes import keys, kinds, models, records
 from seatrial.adapters.kube.writing.events import EventRecorder, EventType, Subject
 from seatrial.controller import notices
 from seatrial.core.actions import (
@@ -81,7 +81,7 @@ class Teller:
             if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
 
-    def tell(self, action: Action, outcome: Outcome, written: models.Node | None) -> None:
+    def tell(self, action: Action, outcome: Outcome, written: kinds.Node | None) -> None:
         """Tell how an act ended; a block is a matter of course, and what is stale never happened."""
         if isinstance(action, WriteRolloutRecord) and outcome.result is Result.DONE:
             self._tell_phase(action)
@@ -133,7 +133,7 @@ class Teller:
         self._recorder.record(subject, reason=REASON, message=announcement.text, type=TYPES[announcement.tone])
 
 
-def _subject(announcement: Announcement, action: NodeAct, written: models.Node | None) -> Subject:
+def _subject(announcement: Announcement, action: NodeAct, written: kinds.Node | None) -> Subject:
     if announcement.about is About.POD and isinstance(action, RestartPod):
         return Subject(api_version="v1", kind="Pod", name=action.pod, namespace=action.namespace, uid=action.uid)
     # Where no answer told us its uid: kubelets put the name there, and `kubectl describe node` finds both.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import keys, models, records, rollout_records
+from seatrial.adapters.kube.shapes import keys, kinds, models, records, rollout_records
 from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.core.actions import (
     Action,
@@ -80,12 +80,12 @@ class Reader:
     """Remembers what it was told."""
 
     has_operator: bool = False
-    nodes: list[models.Node] = field(default_factory=list)
+    nodes: list[kinds.Node] = field(default_factory=list)
     rollouts: list[models.Rollout] = field(default_factory=list)
     records: dict[str, str] = field(default_factory=dict)
     poke_count: int = 0
 
-    def wrote_node(self, node: models.Node) -> None:
+    def wrote_node(self, node: kinds.Node) -> None:
         self.nodes.append(node)
 
     def wrote_rollout(self, rollout: models.Rollout) -> None:
@@ -526,7 +526,7 @@ async def test_a_question_the_server_calls_invalid_for_another_reason_is_a_failu
 
 
 async def test_whoever_waits_for_an_outcome_is_told_of_every_kind(server: standin.StandIn, to_server: Client) -> None:
-    told: list[tuple[Result, models.Node | None]] = []
+    told: list[tuple[Result, kinds.Node | None]] = []
     for code in (403, 409):
         server.will(standin.refuses(code))
         await try_out(to_server, CORDON, on_outcome=lambda _, how, node: told.append((how.result, node)))

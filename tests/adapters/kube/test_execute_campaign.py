@@ -14,7 +14,7 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import operator_items, probes
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.execute import KubeExecutor, Outer, Outside
 from seatrial.core.actions import (
@@ -72,7 +72,7 @@ class Reader:
     def __init__(self, uid: str = "") -> None:
         self._uid = uid
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 
@@ -242,8 +242,8 @@ async def test_a_driver_manager_is_told_by_name_with_the_version_and_all_else_st
     assert await try_out(client, act) == Outcome(action=act, result=Result.DONE)
 
     async def seen() -> list[tuple[tuple[str, str], ...]]:
-        found = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", models.ClusterPolicy)
-        other = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", models.NvidiaDriver)
+        found = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", operator_models.ClusterPolicy)
+        other = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", operator_models.NvidiaDriver)
         facts = operator_items.operator_facts([found], [other], has_owned_nodes=False, on_fault=pytest.fail)
         return [carrier.switches for carrier in facts.carriers]
 
@@ -270,8 +270,8 @@ async def test_who_wrote_the_version_last_is_seen_and_a_manager_of_other_fields_
     owners: ControlPlane, client: Client
 ) -> None:
     async def writer() -> list[str]:
-        policy = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", models.ClusterPolicy)
-        driver = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", models.NvidiaDriver)
+        policy = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", operator_models.ClusterPolicy)
+        driver = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", operator_models.NvidiaDriver)
         facts = operator_items.operator_facts([policy], [driver], has_owned_nodes=False, on_fault=pytest.fail)
         return [carrier.writer for carrier in facts.carriers]
 
@@ -446,7 +446,7 @@ async def test_a_probe_goes_with_its_rollout(place: ControlPlane, client: Client
 async def measured(client: Client, probe: StartProbe, uid: str) -> Measurement | None:
     """What one look at the Jobs and their pods tells of a probe."""
     jobs = await client.list(keys.jobs_path(NAMESPACE), Job, label_selector=probes.SELECTOR)
-    pods = await client.list(keys.pods_path(NAMESPACE), models.Pod, label_selector=probes.SELECTOR)
+    pods = await client.list(keys.pods_path(NAMESPACE), kinds.Pod, label_selector=probes.SELECTOR)
     name = probes.name_of(probe, uid)
     item = next(item for item in map(probes.probe_item, jobs.items) if item and item.metadata.name == name)
     told = [pod for pod in map(probes.probe_pod_item, pods.items) if pod.job_uid == item.metadata.uid]

@@ -10,7 +10,7 @@ import pytest
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.core.actions import (
     Action,
@@ -54,7 +54,7 @@ REQUEST = RequestMaintenance(
 class Reader:
     """Needs to know nothing."""
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 

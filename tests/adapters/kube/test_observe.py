@@ -24,6 +24,7 @@ from seatrial.adapters.kube.reading import access, items, pools, probes, project
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.kinds import Node
 from seatrial.core.actions import MakePool, StartProbe
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
@@ -447,7 +448,7 @@ async def test_a_pod_of_the_same_name_takes_the_place_of_the_old_one_on_another_
 
 async def test_our_own_writes_are_seen_before_the_watch_tells_of_them() -> None:
     async with observing(Kinds()) as observer:
-        observer.wrote_node(msgspec.convert(objects.a_node("n1", version="101", unschedulable=True), models.Node))
+        observer.wrote_node(msgspec.convert(objects.a_node("n1", version="101", unschedulable=True), Node))
         status = {"state": "progressing", "admitted": [{"node": "n1", "attempt": 1}]}
         observer.wrote_rollout(msgspec.convert(objects.a_rollout(version="102", status=status), models.Rollout))
         seen = seen_by(observer)

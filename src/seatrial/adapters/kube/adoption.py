@@ -23,7 +23,7 @@ import msgspec
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.shapes import keys, models, publishing, records
+from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, records
 from seatrial.core import foreign
 from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
@@ -55,7 +55,7 @@ class NotAdopted(SeatrialError):  # noqa: N818  the trade's word; the message sa
     """A node could not be taken up as announced."""
 
 
-class _Node(models.Node, frozen=True):
+class _Node(kinds.Node, frozen=True):
     metadata: models.ManagedMeta = models.ManagedMeta()
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase
@@ -46,7 +46,7 @@ class TraceLeft(SeatrialError):  # noqa: N818  the trade's word; the message say
 
 class _Deployment(models.Model, frozen=True):
     metadata: models.ObjectMeta = models.ObjectMeta()
-    spec: models.RevisionSpec = models.RevisionSpec()  # a template, like that of a DaemonSet
+    spec: kinds.RevisionSpec = kinds.RevisionSpec()  # a template, like that of a DaemonSet
 
 
 class PaceObserver(KubeObserver):
@@ -120,10 +120,10 @@ async def run(
         await asyncio.shield(sweep(client))
 
 
-async def do(client: Client, act: Act) -> models.Node:
+async def do(client: Client, act: Act) -> kinds.Node:
     """Do it once, and give the node as it was written; refused where the node is no longer as it was seen."""
     kind, body = _patch(act)
-    return await client.patch(f"{keys.NODES}/{act.node}", body, models.Node, kind=kind)
+    return await client.patch(f"{keys.NODES}/{act.node}", body, kinds.Node, kind=kind)
 
 
 async def _attempt(client: Client, observer: PaceObserver, act: Act) -> str:
@@ -158,7 +158,7 @@ async def sweep(client: Client) -> None:
     deadline = time.monotonic() + SWEEP_SECONDS
     while True:
         try:
-            found = await client.list(keys.NODES, models.Node, label_selector=SELECTOR)
+            found = await client.list(keys.NODES, kinds.Node, label_selector=SELECTOR)
             if not found.items:
                 return
             for node in found.items:

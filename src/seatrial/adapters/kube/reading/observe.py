@@ -40,7 +40,7 @@ from seatrial.adapters.kube.reading import (
     rollout_items,
 )
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear, RolloutUnreadable
-from seatrial.adapters.kube.shapes import keys, models, records, rollout_records
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, records, rollout_records
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
 from seatrial.core.campaign import choosing
 from seatrial.core.errors import SeatrialError
@@ -223,11 +223,11 @@ class KubeObserver:
         self._requestor: models.RolloutMaintenance | None = None
         self._owned_count = 0
         poke, back = self._changed.set, self._on_back
-        self.nodes = _Stream("nodes", keys.NODES, models.Node, items.node_item, self._on_node, poke, on_back=back)
+        self.nodes = _Stream("nodes", keys.NODES, kinds.Node, items.node_item, self._on_node, poke, on_back=back)
         self.pods = _Stream(
             "pods",
             keys.PODS,
-            models.Pod,
+            kinds.Pod,
             lambda pod: pod_items.pod_item(pod, namespace),
             self._on_pod,
             poke,
@@ -236,7 +236,7 @@ class KubeObserver:
         self.revisions = _Stream(
             "controllerrevisions",
             keys.revisions_path(namespace),
-            models.ControllerRevision,
+            kinds.ControllerRevision,
             items.revision_item,
             self._on_revision,
             poke,
@@ -254,7 +254,7 @@ class KubeObserver:
         self.policies = _Stream(
             "clusterpolicies",
             keys.CLUSTER_POLICIES,
-            models.ClusterPolicy,
+            operator_models.ClusterPolicy,
             _same,
             self._on_operator,
             poke,
@@ -264,7 +264,7 @@ class KubeObserver:
         self.drivers = _Stream(
             "nvidiadrivers",
             keys.NVIDIA_DRIVERS,
-            models.NvidiaDriver,
+            operator_models.NvidiaDriver,
             _same,
             self._on_operator,
             poke,
@@ -274,7 +274,7 @@ class KubeObserver:
         self.claims = _Stream(
             "resourceclaims",
             keys.RESOURCE_CLAIMS,
-            models.ResourceClaim,
+            kinds.ResourceClaim,
             items.claim_item,
             self._on_claim,
             poke,
@@ -284,7 +284,7 @@ class KubeObserver:
         self.slices = _Stream(
             "resourceslices",
             keys.RESOURCE_SLICES,
-            models.ResourceSlice,
+            kinds.ResourceSlice,
             items.slice_item,
             self._on_slice,
             poke,
@@ -294,7 +294,7 @@ class KubeObserver:
         self.maintenances = _Stream(
             "nodemaintenances",
             keys.NODE_MAINTENANCES,
-            models.NodeMaintenance,
+            kinds.NodeMaintenance,
             items.maintenance_item,
             self._on_maintenance,
             poke,
@@ -304,7 +304,7 @@ class KubeObserver:
         self.warnings = _Stream(
             "events",
             keys.events_path(namespace),
-            models.Event,
+            kinds.Event,
             items.warning_item,
             self._on_warning,
             poke,
@@ -327,7 +327,7 @@ class KubeObserver:
         self.probe_pods = _Stream(
             "pods of jobs",
             keys.pods_path(home),
-            models.Pod,
+            kinds.Pod,
             probes.probe_pod_item,
             self._on_probe_pod,
             poke,
@@ -508,7 +508,7 @@ class KubeObserver:
         self._tell_back(stream, version)
         self._changed.set()
 
-    def wrote_node(self, node: models.Node) -> None:
+    def wrote_node(self, node: kinds.Node) -> None:
         """A write of ours returned this node."""
         self.nodes.wrote(node)
 

@@ -19,6 +19,7 @@ from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.reading import pools, probes
 from seatrial.adapters.kube.shapes import (
     keys,
+    kinds,
     maintenance,
     marking,
     models,
@@ -63,7 +64,7 @@ Post: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, str]]]
 """Sends JSON to a URL and gives the status and what was said; a status of 0 is no answer, and the text says why."""
 Farewell: TypeAlias = Callable[[ReleaseRollout], Awaitable[None]]
 """Tells people what stays of a rollout, before it goes."""
-OnOutcome: TypeAlias = Callable[[Action, Outcome, models.Node | None], None]
+OnOutcome: TypeAlias = Callable[[Action, Outcome, kinds.Node | None], None]
 """Is told how each act ended, with the node as it was written where one was."""
 Outside: TypeAlias = Publish | RevertCommits | MarkBad | Promote
 Outer: TypeAlias = Callable[[Outside], Awaitable[Outcome]]
@@ -73,7 +74,7 @@ Outer: TypeAlias = Callable[[Outside], Awaitable[Outcome]]
 class Reader(Protocol):
     """Who has to know what our writes returned."""
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 
@@ -138,7 +139,7 @@ class KubeExecutor:
 
     async def _run(self, action: Action) -> Outcome:
         async with self._places:
-            written: models.Node | None = None
+            written: kinds.Node | None = None
             try:
                 if not self._is_leader():
                     outcome = _stale(action, "another controller leads by now")
@@ -160,13 +161,13 @@ class KubeExecutor:
             self._on_outcome(action, outcome, written)
             return outcome
 
-    async def _write_node(self, action: WriteNodeRecord | MarkNode) -> models.Node:
+    async def _write_node(self, action: WriteNodeRecord | MarkNode) -> kinds.Node:
         if isinstance(action, MarkNode):
             body = marking.mark_patch(action)
         else:
             before = self._reader.stored_record(action.node)
             body = records.node_patch(action, mirror=not self._reader.is_operator_present(), before=before)
-        written = await self._client.patch(f"{keys.NODES}/{action.node}", body, models.Node, kind=PatchKind.MERGE)
+        written = await self._client.patch(f"{keys.NODES}/{action.node}", body, kinds.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
         return written
 
