@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli import terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import adopt as rollout_adopt
 from seatrial.cli.rollout.adopt import Plan, as_data, told
-from seatrial.cli.rollout.spec import CalledWrongly
 from seatrial.core.adoption.node import classify
 from seatrial.core.adoption.traces import Traces, Wish
 from seatrial.core.model.snapshot import NodeSeen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -311,22 +312,20 @@ def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
 
 
 def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:
-    import argparse
-
-    from seatrial.cli.rollout import acts as rollout_acts
-    from seatrial.cli.rollout import pick as rollout_pick
+    from seatrial.app import picking, wishing
+    from seatrial.app.connecting import Cluster
 
     start(run)
-    args = argparse.Namespace(kubeconfig=str(plane.kubeconfig), context=None)
+    cluster = Cluster(kubeconfig=str(plane.kubeconfig), environ={})
     tries: list[str] = []
 
-    def wish(found: rollout_pick.Rollout) -> rollout_pick.Wish:
+    def wish(found: picking.Rollout) -> picking.Wish:
         tries.append(found.version)
         if len(tries) == 1:  # somebody writes between our look and our write
             plane.kubectl("label", "gpurollout", "spring", "seen=1")
-        return rollout_acts.pause(found)
+        return wishing.pause(found)
 
-    rollout_pick.change(args, "spring", wish)
+    asyncio.run(picking.change(cluster, "spring", wish))
     assert len(set(tries)) == 2
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is True
 

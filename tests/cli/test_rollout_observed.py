@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout.observed import check_version, component_of
-from seatrial.cli.rollout.spec import CalledWrongly
 from seatrial.core.compat.matrix import Component
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.picking import Rollout, meant
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import plan as rollout_plan
 from seatrial.cli.rollout import rollout
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.pick import Rollout, meant
 from seatrial.cli.rollout.plan import Chain, PlanUnusable
-from seatrial.cli.rollout.spec import CalledWrongly
 from tests.adapters.git.remotes import bare
 
 ON = date(2026, 9, 1)

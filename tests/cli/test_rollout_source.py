@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import source as rollout_source
 from seatrial.cli.rollout.source import EntryUnusable
-from seatrial.cli.rollout.spec import CalledWrongly
 from tests.adapters.git.remotes import bare
 
 DAY = date(2026, 3, 1)

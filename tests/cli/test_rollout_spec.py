@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.spec import CalledWrongly
 
 TARGET = "580.105.08"
 

@@ -6,12 +6,12 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from seatrial import __version__
+from seatrial.app.connecting import USER_AGENT, Cluster
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.config import Config
 
-USER_AGENT = f"seatrial/{__version__}"
+__all__ = ["USER_AGENT", "add_cluster_arguments", "cluster_of", "load"]
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
@@ -25,8 +25,11 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
         parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
 
 
-def load(args: argparse.Namespace) -> Config:
+def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
-    from seatrial.adapters.kube.api.config import load_config
+    return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
 
-    return load_config(kubeconfig=args.kubeconfig, context=args.context, environ=os.environ)
+
+def load(args: argparse.Namespace) -> Config:
+    """Where that cluster is, and who we are there."""
+    return cluster_of(args).config()

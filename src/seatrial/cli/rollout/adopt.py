@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.app import picking
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import pick as rollout_pick
 from seatrial.cli.rollout import spec as rollout_spec
 from seatrial.cli.rollout import words
 
@@ -110,17 +111,17 @@ def check(args: argparse.Namespace) -> None:
             if said:
                 DriverVersion.parse(said)
         except VersionInvalid as err:
-            raise rollout_spec.CalledWrongly(f"{option}: {err}") from err
+            raise CalledWrongly(f"{option}: {err}") from err
     if args.rollout and args.selector:
-        raise rollout_spec.CalledWrongly(f"{args.rollout} says which nodes are meant, and --selector too; give one.")
+        raise CalledWrongly(f"{args.rollout} says which nodes are meant, and --selector too; give one.")
 
 
 async def _run(args: argparse.Namespace) -> int:
     from seatrial.adapters.kube.adoption import AdoptionObserver
 
     faults: list[str] = []
-    async with rollout_pick.connect(args) as client:
-        rollouts = await rollout_pick.all_of(client)
+    async with cluster_options.cluster_of(args).client() as client:
+        rollouts = await picking.all_of(client)
         observing = AdoptionObserver(client, namespace=args.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
@@ -135,7 +136,7 @@ async def _run(args: argparse.Namespace) -> int:
             if args.dry_run:
                 return _end(plan, None, args.output)
             # Beside the loop, which goes on watching: the answer may take its time.
-            if not await asyncio.to_thread(rollout_acts.confirmed, args, "Take them up?"):
+            if not await asyncio.to_thread(rollout_acts.confirmed, "Take them up?", says_yes=args.yes):
                 print("seatrial: nothing was written.", file=sys.stderr)
                 return ExitCode.ERROR
             return _end(plan, await _write(client, observer, plan), args.output)
@@ -145,7 +146,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 def plan_of(
-    args: argparse.Namespace, observer: AdoptionObserver, rollouts: tuple[rollout_pick.Rollout, ...]
+    args: argparse.Namespace, observer: AdoptionObserver, rollouts: tuple[picking.Rollout, ...]
 ) -> Plan | Refusal:
     """What would be done, or why nothing is."""
     from seatrial.core.adoption import fleet as adopt_plan
@@ -186,11 +187,11 @@ def plan_of(
     )
 
 
-def _selector(args: argparse.Namespace, rollouts: tuple[rollout_pick.Rollout, ...]) -> dict[str, str]:
+def _selector(args: argparse.Namespace, rollouts: tuple[picking.Rollout, ...]) -> dict[str, str]:
     from seatrial.core.model.owners import GPU_PRESENT
 
     if args.rollout:
-        return dict(rollout_pick.meant(rollouts, args.rollout).spec.get("nodeSelector") or GPU_PRESENT)
+        return dict(picking.meant(rollouts, args.rollout).spec.get("nodeSelector") or GPU_PRESENT)
     return dict(args.selector or GPU_PRESENT)
 
 
@@ -203,10 +204,10 @@ def _members(nodes: Mapping[str, NodeSeen], selector: Mapping[str, str]) -> dict
 def _check_released(released: list[str], nodes: Mapping[str, NodeSeen]) -> None:
     for name in released:
         if name not in nodes:
-            raise rollout_spec.CalledWrongly(f"--release {name}: it is none of the {len(nodes)} nodes that are meant.")
+            raise CalledWrongly(f"--release {name}: it is none of the {len(nodes)} nodes that are meant.")
 
 
-def _rollout(found: rollout_pick.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:
+def _rollout(found: picking.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:
     from seatrial.adapters.kube.shapes import keys
     from seatrial.core.adoption import fleet as adopt_plan
 
@@ -257,7 +258,7 @@ def _resource(
     return name, body | {"metadata": {**body["metadata"], "labels": {keys.ADOPTION_LABEL: way}}}
 
 
-def _admitted(name: str, rollouts: tuple[rollout_pick.Rollout, ...]) -> dict[str, int]:
+def _admitted(name: str, rollouts: tuple[picking.Rollout, ...]) -> dict[str, int]:
     found = next((each for each in rollouts if each.name == name), None)
     entries = found.status.get("admitted") or () if found is not None else ()
     return {str(each["node"]): int(each["attempt"]) for each in entries}

@@ -14,10 +14,10 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app import picking
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.rollout import pick as rollout_pick
-from seatrial.cli.rollout.spec import CalledWrongly
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
@@ -78,7 +78,7 @@ async def _run(args: argparse.Namespace, component: Component) -> int:
     from seatrial.adapters.kube.shapes import keys
 
     key = f"{keys.OBSERVED_PREFIX}{component.value}"
-    async with rollout_pick.connect(args) as client:
+    async with cluster_options.cluster_of(args).client() as client:
         nodes = {node["metadata"]["name"]: node for node in (await client.list(keys.NODES, dict)).items}
         names = await _members(client, args, component.value, nodes) if args.all else list(dict.fromkeys(args.nodes))
         unknown = [name for name in names if name not in nodes]
@@ -104,9 +104,9 @@ async def _run(args: argparse.Namespace, component: Component) -> int:
 
 async def _members(client: Client, args: argparse.Namespace, key: str, nodes: dict[str, Any]) -> list[str]:
     """The members of the rollout that waits for the component, or is meant otherwise."""
-    every = await rollout_pick.all_of(client)
+    every = await picking.all_of(client)
     by_hand = [each for each in every if not each.is_ended and (each.spec.get("byHand") or {}).get("component") == key]
-    rollout = by_hand[0] if len(by_hand) == 1 and not args.rollout else rollout_pick.meant(every, args.rollout)
+    rollout = by_hand[0] if len(by_hand) == 1 and not args.rollout else picking.meant(every, args.rollout)
     wanted = rollout.spec.get("nodeSelector") or {}
     found = [
         name

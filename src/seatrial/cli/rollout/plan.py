@@ -19,16 +19,18 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.app import picking
+from seatrial.app.errors import CalledWrongly
+from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import pick as rollout_pick
 from seatrial.cli.rollout import source as rollout_source
 from seatrial.cli.rollout import spec as rollout_spec
 from seatrial.cli.rollout import start as rollout_start
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.cli.rollout.pick import Rollout
+    from seatrial.app.picking import Rollout
     from seatrial.cli.rollout.source import Target
     from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.matrix import Component
@@ -75,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run or not missing:
         _tell(chain, args.output, "" if missing else "there already")
         return ExitCode.OK
-    if not rollout_acts.confirmed(args, f"Create {len(missing)} rollouts?"):
+    if not rollout_acts.confirmed(f"Create {len(missing)} rollouts?", says_yes=args.yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
     asyncio.run(_create(args, [each for each in chain.resources if each["metadata"]["name"] in missing]))
@@ -287,7 +289,7 @@ def _name_of(name: str, number: int, count: int, move: Move) -> str:
     what = "driver" if move.is_ours else move.change.component.value.replace("_", "-")
     found = f"{name}-{number:0{len(str(count))}d}-{what}"
     if len(found) > NAME_MAX:
-        raise rollout_spec.CalledWrongly(f"{found} is too long for a name, {NAME_MAX} at most; give a shorter --name.")
+        raise CalledWrongly(f"{found} is too long for a name, {NAME_MAX} at most; give a shorter --name.")
     return found
 
 
@@ -335,8 +337,8 @@ async def _try(args: argparse.Namespace, chain: Chain) -> tuple[str, ...]:
     """The names that are not there yet, once the API server has judged them; one that says otherwise is an error."""
     from seatrial.adapters.kube.shapes import keys
 
-    async with rollout_pick.connect(args) as client:
-        taken = {each.name: each for each in await rollout_pick.all_of(client)}
+    async with cluster_options.cluster_of(args).client() as client:
+        taken = {each.name: each for each in await picking.all_of(client)}
         missing = []
         for resource in chain.resources:
             name = resource["metadata"]["name"]
@@ -376,7 +378,7 @@ async def _create(args: argparse.Namespace, resources: Sequence[dict[str, Any]])
     from seatrial.adapters.kube.api import errors
     from seatrial.adapters.kube.shapes import keys
 
-    async with rollout_pick.connect(args) as client:
+    async with cluster_options.cluster_of(args).client() as client:
         for number, resource in enumerate(resources):
             try:
                 await client.create(keys.ROLLOUTS, resource, dict)

@@ -19,9 +19,11 @@ Without NAME the only rollout that has not ended is meant.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Callable
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import spec as rollout_spec
@@ -124,7 +126,7 @@ def guarded(command: Callable[[argparse.Namespace], int], args: argparse.Namespa
     """Run a command; one that was called wrongly ends with the exit code of that."""
     try:
         return command(args)
-    except rollout_spec.CalledWrongly as err:
+    except CalledWrongly as err:
         print(f"seatrial: {err}", file=sys.stderr)
         return ExitCode.USAGE
 
@@ -160,13 +162,14 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from seatrial.cli.rollout import pick as rollout_pick
+    from seatrial.app import picking
     from seatrial.cli.show import picture as rollout_picture
     from seatrial.cli.show import status
     from seatrial.cli.show import watch as rollout_watch
     from seatrial.cli.show.look import look
 
-    args.rollout = rollout_pick.meant(rollout_pick.listed(args), args.name).name
+    every = asyncio.run(picking.listed(cluster_options.cluster_of(args)))
+    args.rollout = picking.meant(every, args.name).name
     if args.watch:
         return rollout_watch.watch(args)
     found = look(args)

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.rollout.spec import MATRIX_FILE, CalledWrongly
+from seatrial.cli.rollout.spec import MATRIX_FILE
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import re
 from datetime import date
 from typing import Any, Final
 
+from seatrial.app.errors import CalledWrongly
 from seatrial.cli.rollout import words
-from seatrial.core.errors import SeatrialError
 
 API_VERSION: Final = "seatrial.dev/v1alpha1"
 KIND: Final = "GPURollout"
@@ -21,10 +21,6 @@ POINTS: Final = ("canary", "waves", "promotion", "rollback")
 MATRIX_FILE: Final = "gpu-version-matrix.yaml"
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-
-
-class CalledWrongly(SeatrialError):  # noqa: N818  the message says what to do
-    """Options that cannot be meant together, or a rollout that cannot be told from others: exit code 2."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -18,9 +18,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app import picking
+from seatrial.app.errors import CalledWrongly
+from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import pick as rollout_pick
 from seatrial.cli.rollout import source as rollout_source
 from seatrial.cli.rollout import spec as rollout_spec
 from seatrial.core.errors import SeatrialError
@@ -28,7 +30,7 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
     from seatrial.adapters.kube.shapes import models
-    from seatrial.cli.rollout.pick import Rollout
+    from seatrial.app.picking import Rollout
     from seatrial.cli.rollout.source import Target
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     code = rollout_source.verdict(target, accepts_unknown=args.accept_unknown)
     if code is not ExitCode.OK:
         return code
-    taken = rollout_pick.listed(args)
+    taken = asyncio.run(picking.listed(cluster_options.cluster_of(args)))
     name = name or rollout_spec.name_of(target.driver, on, frozenset(each.name for each in taken))
     resource = rollout_spec.resource_of(name, _spec(args, given, target))
     around = asyncio.run(look_around(args, resource, taken))
@@ -79,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         from seatrial.cli.rollout import trial as rollout_trial
 
         return rollout_trial.show(around, target, output=args.output)
-    if not rollout_acts.confirmed(args, "Start it?"):
+    if not rollout_acts.confirmed("Start it?", says_yes=args.yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
     made = asyncio.run(_create(args, resource))
@@ -149,7 +151,7 @@ async def look_around(args: argparse.Namespace, resource: dict[str, Any], taken:
     from seatrial.core.model.intent import is_member
 
     faults: list[str] = []
-    async with rollout_pick.connect(args) as client:
+    async with cluster_options.cluster_of(args).client() as client:
         made: dict[str, Any] = await client.create(keys.ROLLOUTS, resource, dict, is_trial=True)
         rollout = msgspec.convert(made, models.Rollout)
         observing = KubeObserver(
@@ -203,13 +205,13 @@ def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> I
     try:
         return read_intent(rollout, operator, now)
     except ValueError as err:
-        raise rollout_spec.CalledWrongly(str(err)) from err
+        raise CalledWrongly(str(err)) from err
 
 
 async def _create(args: argparse.Namespace, resource: dict[str, Any]) -> dict[str, Any]:
     from seatrial.adapters.kube.shapes import keys
 
-    async with rollout_pick.connect(args) as client:
+    async with cluster_options.cluster_of(args).client() as client:
         found: dict[str, Any] = await client.create(keys.ROLLOUTS, resource, dict)
         return found
 

@@ -105,15 +105,13 @@ def run(args: argparse.Namespace) -> int:
 
 async def _pace(args: argparse.Namespace) -> Told:
     from seatrial.adapters.kube import pacing as pacings
-    from seatrial.adapters.kube.api.client import Client
     from seatrial.core.pace import values as pace_values
     from seatrial.core.pace import waking as pace
     from seatrial.core.pace import words as pace_told
 
     told = Told()
-    user_agent = f"{cluster_options.USER_AGENT} (pace)"
     async with (
-        Client(cluster_options.load(args), user_agent=user_agent) as client,
+        cluster_options.cluster_of(args).client("pace") as client,
         pacings.PaceObserver(client, namespace=args.namespace, on_fault=told.fault) as observer,
     ):
         stopping = asyncio.Event()

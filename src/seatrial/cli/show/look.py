@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
+from seatrial.app import picking as rollout_pick
 from seatrial.cli import options as cluster_options
-from seatrial.cli.rollout import pick as rollout_pick
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import READINESS, TRIES_MAX, Measurement, Verdict

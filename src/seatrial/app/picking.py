@@ -2,24 +2,22 @@
 
 Law of this file: a wish is changed at the version that was looked at, or not at all. The controller writes the status
 of the same object, so a change that came too late looks again and decides again; it is never forced. Tests:
-tests/cli/test_rollout_pick.py, tests/cli/test_rollout_live.py
+tests/app/test_picking.py, tests/cli/test_rollout_live.py
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.cli import options as cluster_options
-from seatrial.cli.rollout.spec import CalledWrongly
+from seatrial.app.errors import CalledWrongly
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import ENDED
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
+    from seatrial.app.connecting import Cluster
 
 TRIES: Final = 5
 
@@ -93,21 +91,10 @@ class Wish:
     spec: dict[str, Any] | None = None
 
 
-def connect(args: argparse.Namespace) -> Client:
-    """A client of the cluster these options point to."""
-    from seatrial.adapters.kube.api.client import Client
-
-    return Client(cluster_options.load(args), user_agent=f"{cluster_options.USER_AGENT} (cli)")
-
-
-def listed(args: argparse.Namespace) -> tuple[Rollout, ...]:
-    """Every rollout, by name."""
-
-    async def read() -> tuple[Rollout, ...]:
-        async with connect(args) as client:
-            return await all_of(client)
-
-    return asyncio.run(read())
+async def listed(cluster: Cluster) -> tuple[Rollout, ...]:
+    """Every rollout of a cluster, by name."""
+    async with cluster.client() as client:
+        return await all_of(client)
 
 
 async def all_of(client: Client) -> tuple[Rollout, ...]:
@@ -163,14 +150,10 @@ def last(found: Iterable[Rollout], name: str = "") -> Rollout:
     return max(done, key=lambda each: each.ended_at)
 
 
-def change(args: argparse.Namespace, name: str, wish: Callable[[Rollout], Wish]) -> tuple[Rollout, Wish]:
+async def change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish]) -> tuple[Rollout, Wish]:
     """Change what a rollout wishes, upon the version that was looked at; a newer one is looked at and decided anew."""
-
-    async def write() -> tuple[Rollout, Wish]:
-        async with connect(args) as client:
-            return await _change(client, name, wish)
-
-    return asyncio.run(write())
+    async with cluster.client() as client:
+        return await _change(client, name, wish)
 
 
 async def _change(client: Client, name: str, wish: Callable[[Rollout], Wish]) -> tuple[Rollout, Wish]:
