@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.judging import Report
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.matrix.report import Report
 from seatrial.cli.rollout import trial as rollout_trial
 from seatrial.cli.rollout.source import Target
 from seatrial.cli.rollout.start import Around

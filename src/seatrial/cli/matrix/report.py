@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 from seatrial import __version__
+from seatrial.app.judging import Found, Report
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
@@ -25,39 +24,11 @@ _LEVELS: Final = {Verdict.OK: "none", Verdict.WARN: "warning", Verdict.UNKNOWN: 
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A finding and the entry it is about; empty for the file as a whole."""
-
-    entry: str
-    finding: Finding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """Everything a check has to say."""
-
-    file: str
-    on: date
-    built_on: date
-    known_until: date
-    compared_with: str
-    """The revision the changes were judged against; empty where there was none."""
-    found: tuple[Found, ...]
-
-    def count(self, verdict: Verdict, *, is_accepted: bool | None = None) -> int:
-        """How many findings have this verdict."""
-        return sum(
-            each.finding.verdict is verdict and is_accepted in (None, each.finding.is_accepted) for each in self.found
-        )
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """0 when all is ok or accepted, 8 when something fails, 11 when only unknowns or unaccepted warnings remain."""
-        if self.count(Verdict.FAIL):
-            return ExitCode.FINDINGS
-        open_count = sum(self.count(verdict, is_accepted=False) for verdict in (Verdict.WARN, Verdict.UNKNOWN))
-        return ExitCode.INCONCLUSIVE if open_count else ExitCode.OK
+def exit_code(report: Report) -> ExitCode:
+    """0 when all is ok or accepted, 8 when something fails, 11 when only unknowns or unaccepted warnings remain."""
+    if report.is_failing:
+        return ExitCode.FINDINGS
+    return ExitCode.INCONCLUSIVE if report.is_open else ExitCode.OK
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +86,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "on": report.on.isoformat(),
         "knowledge": {"builtOn": report.built_on.isoformat(), "knownUntil": report.known_until.isoformat()},
         "comparedWith": report.compared_with or None,
-        "exitCode": int(report.exit_code),
+        "exitCode": int(exit_code(report)),
         "summary": {
             **{verdict.value: report.count(verdict, is_accepted=False) for verdict in Verdict},
             "accepted": sum(each.finding.is_accepted for each in report.found),

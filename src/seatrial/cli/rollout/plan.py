@@ -222,13 +222,13 @@ def _stack(data: Mapping[str, str]) -> dict[Component, str]:
 
 def chain_of(args: argparse.Namespace, data: Mapping[str, Any], target: Target | None, on: date) -> Chain:
     """The rollouts of a plan: each waits for the one before it, and the last one promotes the entry."""
-    from seatrial.cli.matrix import check
+    from seatrial.app import judging
     from seatrial.core.compat.matrix import Component
     from seatrial.core.compat.plan.rollouts import moves_of
 
     legs = legs_of(data)
     running = _stack(data.get("running") or {})
-    facts, _ = check.known(list(args.facts))
+    facts, _ = judging.known(args.facts)
     moves = moves_of(legs, running, lambda stack: _failing(stack, facts, on))
     _check_moves(moves)
     wanted = legs[-1].stack.get(Component.GPU_DRIVER, "") if legs else ""

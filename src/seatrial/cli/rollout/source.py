@@ -21,7 +21,7 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from datetime import date
 
-    from seatrial.cli.matrix.report import Report
+    from seatrial.app.judging import Report
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Entry, Matrix
     from seatrial.core.compat.rules.checking import MoreRules
@@ -106,8 +106,8 @@ def verdict(target: Target, *, accepts_unknown: bool) -> ExitCode:
 
 
 def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
-    from seatrial.cli.matrix import check
-    from seatrial.cli.matrix.report import Found, Report
+    from seatrial.app import judging
+    from seatrial.app.judging import Found, Report
     from seatrial.core.compat.matrix import Stack
     from seatrial.core.compat.rules import check_stack
     from seatrial.core.compat.versions import DriverVersion, VersionInvalid
@@ -116,7 +116,7 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
         DriverVersion.parse(driver)
     except VersionInvalid as err:
         raise CalledWrongly(f"the driver to upgrade to: {err}") from err
-    facts, unread = check.known(list(more_facts))
+    facts, unread = judging.known(more_facts)
     judged = (*unread, *check_stack(Stack.of({"driver": driver}), facts, on))
     found = tuple(Found(entry="", finding=each) for each in judged)
     report = Report(
@@ -133,10 +133,10 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
 def _of_file(file: str, entry: str, on: date, facts: Sequence[str]) -> Target:
     """An entry of a file here: judged with the rules and facts beside it, as `seatrial check` does."""
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
-    from seatrial.cli.matrix import check
+    from seatrial.app import judging
 
     path = find_matrix(file, Path())
-    report = check.check(argparse.Namespace(file=str(path), base=None, on=on, rules=[], facts=list(facts)))
+    report = judging.judge(judging.Check(file=str(path), on=on, facts=tuple(facts)))
     return _of_entry(load_matrix(path).reading.matrix, entry, report)
 
 
@@ -157,7 +157,7 @@ def _of_git(
     from seatrial.adapters.files.matrix_yaml import read_matrix
     from seatrial.adapters.git.clone import Remote
     from seatrial.adapters.git.repository import Repository
-    from seatrial.cli.matrix import check
+    from seatrial.app import judging
 
     with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
         repository = Repository(Remote(url=url, branch=branch), Path(folder) / "clone")
@@ -166,14 +166,14 @@ def _of_git(
             raise EntryUnusable(f"{url} has no commit {commit} on {branch} any more. Pin another, or none.")
         pinned = commit or look.head
         text = repository.text_at(pinned, path)
-        beside = repository.text_at(pinned, str(PurePosixPath(path).parent / check.RULES_BESIDE))
+        beside = repository.text_at(pinned, str(PurePosixPath(path).parent / judging.RULES_BESIDE))
         more, broken = _rules(beside, Path(folder), on)
     where = f"{path}@{pinned[:PINNED_SHOWN]}"
     if text is None:
         raise EntryUnusable(f"{url} has no {path} on {branch} ({pinned[:PINNED_SHOWN]}). Name the matrix with --path.")
     reading = read_matrix(text, where)
-    known, unread = check.known(list(facts))
-    report = check.report_of(reading, where, known, on, more=more, besides=(*unread, *broken))
+    known, unread = judging.known(facts)
+    report = judging.report_of(reading, where, known, on, more=more, besides=(*unread, *broken))
     target = _of_entry(reading.matrix, entry, report)
     git = {"url": url, "branch": branch, "path": path, "commit": pinned}
     return replace(target, matrix={"git": git, "entry": target.role})
@@ -181,13 +181,13 @@ def _of_git(
 
 def _rules(text: str | None, folder: Path, on: date) -> tuple[MoreRules | None, tuple[Finding, ...]]:
     """The rules of the user's own that lie beside the matrix in the repository."""
-    from seatrial.cli.matrix import check
+    from seatrial.app import judging
 
     if text is None:
         return None, ()
-    file = folder / check.RULES_BESIDE
+    file = folder / judging.RULES_BESIDE
     file.write_text(text, encoding="utf-8")
-    return check.more_rules([str(file)], on)
+    return judging.more_rules([str(file)], on)
 
 
 def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) -> Target:
