@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.app import judging
-from seatrial.app.judging import Check
+from seatrial.app.judging import CheckOptions
 
 ON = date(2025, 1, 15)
 GOOD = (
@@ -34,7 +34,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_a_report_says_whether_something_fails_or_stays_open(file: Path, text: str, stands: tuple[bool, ...]) -> None:
     file.write_text(text, encoding="utf-8")
-    report = judging.judge(Check(file=str(file), on=ON))
+    report = judging.judge(CheckOptions(file=str(file), on=ON))
     assert (report.is_failing, report.is_open)[: len(stands)] == stands
     assert report.compared_with == ""
 
@@ -43,6 +43,6 @@ def test_rules_and_facts_that_cannot_be_read_are_findings(file: Path) -> None:
     file.write_text(GOOD, encoding="utf-8")
     broken = file.parent / "r.yaml"
     broken.write_text("rules: 5", encoding="utf-8")
-    report = judging.judge(Check(file=str(file), on=ON, rules=(str(broken),)))
+    report = judging.judge(CheckOptions(file=str(file), on=ON, rules=(str(broken),)))
     assert report.is_failing
     assert "user-rules" in {each.finding.rule for each in report.found}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.app.judging import Report
+from seatrial.app.judging import CheckReport
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import trial as rollout_trial
 from seatrial.cli.rollout.source import Target
@@ -23,7 +23,7 @@ from tests import builders
 
 NOW = 1_700_000_000.0
 DAY = date(2026, 3, 1)
-REPORT = Report(file="m.yaml", on=DAY, built_on=DAY, known_until=DAY, compared_with="", found=())
+REPORT = CheckReport(file="m.yaml", on=DAY, built_on=DAY, known_until=DAY, compared_with="", found=())
 TARGET = Target(driver=builders.NEW.version, report=REPORT)
 
 

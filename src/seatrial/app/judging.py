@@ -27,7 +27,7 @@ LAST_COMMIT: Final = "HEAD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class CheckOptions:
     """Which file is judged, as of which day, and by what besides our own rules and facts."""
 
     file: str | None
@@ -48,7 +48,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class CheckReport:
     """Everything a check has to say."""
 
     file: str
@@ -76,7 +76,7 @@ class Report:
         return any(self.count(verdict, is_accepted=False) for verdict in (Verdict.WARN, Verdict.UNKNOWN))
 
 
-def judge(check: Check) -> Report:
+def judge(check: CheckOptions) -> CheckReport:
     """Everything there is to say about a file."""
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
 
@@ -97,13 +97,13 @@ def report_of(
     compared_with: str = "",
     more: MoreRules | None = None,
     besides: Sequence[Finding] = (),
-) -> Report:
+) -> CheckReport:
     """Everything there is to say about a matrix that was read, wherever it lives; `besides` was found on the way."""
     told = _by_entry(reading)
     found = [*(each for each in reading.findings if all(each not in those for those in told.values())), *besides]
     judged = _judged(reading.matrix, facts, on, base, _both(told, more)) if reading.matrix is not None else []
     whole = [Found(entry="", finding=finding) for finding in _without_repeats(found, judged)]
-    return Report(
+    return CheckReport(
         file=file,
         on=on,
         built_on=facts.built_on,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.app.judging import Check, Report
+    from seatrial.app.judging import CheckOptions, CheckReport
 
 EXITS = (ExitCode.FINDINGS, ExitCode.INCONCLUSIVE)
 
@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.FINDINGS if args.strict and code is ExitCode.INCONCLUSIVE else code
 
 
-def _asked(args: argparse.Namespace) -> Check:
-    from seatrial.app.judging import Check
+def _asked(args: argparse.Namespace) -> CheckOptions:
+    from seatrial.app.judging import CheckOptions
 
-    return Check(
+    return CheckOptions(
         file=args.file,
         on=args.on or datetime.now().astimezone().date(),
         base=args.base,
@@ -61,7 +61,7 @@ def _asked(args: argparse.Namespace) -> Check:
     )
 
 
-def _print(report: Report, output: str, *, shows_all: bool) -> None:
+def _print(report: CheckReport, output: str, *, shows_all: bool) -> None:
     from seatrial.cli.matrix import report as paper
 
     match output:

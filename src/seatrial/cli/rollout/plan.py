@@ -104,10 +104,9 @@ def read_plan(path: str) -> dict[str, Any]:
 
 def _planned(args: argparse.Namespace, target: Target | None, on: date) -> dict[str, Any]:
     """Plan the way to an entry, as `seatrial plan --to` does."""
-    from seatrial.adapters.files import knowledge, matrix_file
+    from seatrial.adapters.files import matrix_file
     from seatrial.adapters.files.matrix_yaml import read_matrix
-    from seatrial.cli.matrix import plan
-    from seatrial.core.compat import plan as plans
+    from seatrial.app import plan_document, planning
 
     git = (_matrix(target) or {}).get("git")
     if git:
@@ -117,10 +116,8 @@ def _planned(args: argparse.Namespace, target: Target | None, on: date) -> dict[
         matrix = matrix_file.load_matrix(matrix_file.find_matrix(args.matrix, Path.cwd())).reading.matrix
     if matrix is None:
         raise PlanUnusable("the matrix cannot be read; `seatrial check` says why.")
-    start, goal = plan.ends_of(matrix, None, args.to)
-    facts = knowledge.load_knowledge(args.facts)
-    answer = plans.make_plan(start.stack, goal.stack, facts, on, accept=(*start.accept, *goal.accept))
-    return plan.as_data(answer, start, goal, on, has_impact=False)
+    planned = planning.plan(matrix, planning.PlanOptions(goal=args.to, on=on, facts=tuple(args.facts)))
+    return plan_document.as_data(planned)
 
 
 def _text_at(git: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from datetime import date
 
-    from seatrial.app.judging import Report
+    from seatrial.app.judging import CheckReport
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Entry, Matrix
     from seatrial.core.compat.rules.checking import MoreRules
@@ -39,7 +39,7 @@ class Target:
     """What to upgrade to, where that is written, and what was found about it."""
 
     driver: str
-    report: Report
+    report: CheckReport
     entry: str = ""
     """The entry's key; empty without a matrix."""
     role: str = ""
@@ -107,7 +107,7 @@ def verdict(target: Target, *, accepts_unknown: bool) -> ExitCode:
 
 def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
     from seatrial.app import judging
-    from seatrial.app.judging import Found, Report
+    from seatrial.app.judging import CheckReport, Found
     from seatrial.core.compat.matrix import Stack
     from seatrial.core.compat.rules import check_stack
     from seatrial.core.compat.versions import DriverVersion, VersionInvalid
@@ -119,7 +119,7 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
     facts, unread = judging.known(more_facts)
     judged = (*unread, *check_stack(Stack.of({"driver": driver}), facts, on))
     found = tuple(Found(entry="", finding=each) for each in judged)
-    report = Report(
+    report = CheckReport(
         file=f"driver {driver}",
         on=on,
         built_on=facts.built_on,
@@ -136,7 +136,7 @@ def _of_file(file: str, entry: str, on: date, facts: Sequence[str]) -> Target:
     from seatrial.app import judging
 
     path = find_matrix(file, Path())
-    report = judging.judge(judging.Check(file=str(path), on=on, facts=tuple(facts)))
+    report = judging.judge(judging.CheckOptions(file=str(path), on=on, facts=tuple(facts)))
     return _of_entry(load_matrix(path).reading.matrix, entry, report)
 
 
@@ -209,7 +209,7 @@ def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) ->
     return target
 
 
-def _of_entry(matrix: Matrix | None, named: str, report: Report) -> Target:
+def _of_entry(matrix: Matrix | None, named: str, report: CheckReport) -> Target:
     from seatrial.core.compat.matrix import Component, Role
 
     if matrix is None:
