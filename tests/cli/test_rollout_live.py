@@ -23,7 +23,7 @@ from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import bare
-from tests.cli.test_rollout_source import FILE, a_matrix
+from tests.app.test_targeting import FILE, a_matrix
 from tests.cli.test_rollout_watch import screen_of
 
 pytestmark = pytest.mark.cluster

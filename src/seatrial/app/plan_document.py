@@ -6,14 +6,27 @@ tests/app/test_plan_document.py, tests/cli/test_plan.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from seatrial.app import texts
+from seatrial.app.targeting import UNKNOWN, Objection
+from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from seatrial.app.planning import Planned
     from seatrial.core.compat.findings import Finding
-    from seatrial.core.compat.matrix import Stack
+    from seatrial.core.compat.matrix import Component, Stack
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
+    from seatrial.core.compat.plan.rollouts import Leg
+
+
+class PlanUnusable(SeatrialError):  # noqa: N818  the message says what to do
+    """What was given as a plan is none, or cannot be started."""
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def as_data(planned: Planned, *, has_impact: bool = False) -> dict[str, Any]:
@@ -125,3 +138,73 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "accepted": finding.is_accepted,
         "places": [str(span) for span in finding.spans],
     }
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_plan(path: str) -> dict[str, Any]:
+    """A plan as `seatrial plan -o json` has written it."""
+    try:
+        data = json.loads(texts.read_text(path))
+    except (OSError, UnicodeDecodeError) as err:
+        raise PlanUnusable(f"{path} cannot be read: {err}.") from err
+    except json.JSONDecodeError as err:
+        raise PlanUnusable(f"{path} is no JSON: {err}. `seatrial plan -o json` writes it.") from err
+    if not isinstance(data, dict) or not ("steps" in data or "refusal" in data):
+        raise PlanUnusable(f"{path} holds no plan. `seatrial plan -o json` writes one.")
+    return data
+
+
+def unknowns(data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Rules that could not say whether the plan works, and what they said; what was accepted is left out."""
+    found = [*data.get("findings", ()), *(each for step in data.get("steps", ()) for each in step.get("findings", ()))]
+    unknown = [each for each in found if each["verdict"] == "unknown" and not each["accepted"]]
+    last = {each["message"]: each["rule"] for each in unknown}
+    return tuple((rule, message) for message, rule in last.items())
+
+
+def objection(data: Mapping[str, Any], *, accepts_unknown: bool) -> Objection | None:
+    """What is in the way of starting the plan; None where nothing is."""
+    if "refusal" in data:
+        rules = ", ".join(data.get("conflict") or ())
+        return Objection(says=f"there is no plan ({data['refusal']}: {rules}). {data.get('suggestion', '')}")
+    return UNKNOWN if unknowns(data) and not accepts_unknown else None
+
+
+def legs_of(data: Mapping[str, Any]) -> tuple[Leg, ...]:
+    """The steps of a plan, as far as rollouts need them."""
+    try:
+        return tuple(_leg(step) for step in data["steps"])
+    except (KeyError, TypeError, ValueError, AttributeError) as err:
+        raise PlanUnusable(
+            f"a step of the plan cannot be read: {err!r}. `seatrial plan -o json` of this release writes what is read."
+        ) from err
+
+
+def _leg(step: Mapping[str, Any]) -> Leg:
+    from seatrial.core.compat.matrix import Component
+    from seatrial.core.compat.plan import WayBack
+    from seatrial.core.compat.plan.rollouts import Leg
+    from seatrial.core.compat.plan.values import Change
+
+    way = WayBack(step["rollback"]["way"])
+    return Leg(
+        number=int(step["number"]),
+        changes=tuple(
+            Change(component=Component(each["component"]), before=each["before"], after=each["after"])
+            for each in step["changes"]
+        ),
+        stack=stack_of(step["stack"]),
+        why=tuple(each["sentence"] for each in step["why"]),
+        preparations=tuple(each["sentence"] for each in step["preparations"]),
+        way_back="" if way is WayBack.OPEN else step["rollback"]["sentence"],
+        is_one_way=way is WayBack.CLOSED,
+    )
+
+
+def stack_of(data: Mapping[str, str]) -> dict[Component, str]:
+    """The versions of a stack in the document."""
+    from seatrial.core.compat.matrix import Component
+
+    return {Component(key): str(text) for key, text in data.items()}

@@ -21,11 +21,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import picking
+from seatrial.app import resource as resources
 from seatrial.app.errors import CalledWrongly
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import spec as rollout_spec
 from seatrial.cli.rollout import words
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def _resource(
     }
     limits = {key: value for key, value in options.items() if value is not None}
     spec: dict[str, Any] = {"target": {"driver": target}, "nodeSelector": selector}
-    body = rollout_spec.resource_of(name, spec | ({"limits": limits} if limits else {}))
+    body = resources.resource_of(name, spec | ({"limits": limits} if limits else {}))
     way = "to" if args.back is None else "back"
     return name, body | {"metadata": {**body["metadata"], "labels": {keys.ADOPTION_LABEL: way}}}
 

@@ -23,6 +23,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 
+from seatrial.app import options
 from seatrial.app.errors import CalledWrongly
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
@@ -90,7 +91,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
 
 def _add_approve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="which rollout")
-    parser.add_argument("point", choices=rollout_spec.POINTS, metavar="POINT", help=", ".join(rollout_spec.POINTS))
+    parser.add_argument("point", choices=options.POINTS, metavar="POINT", help=", ".join(options.POINTS))
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 

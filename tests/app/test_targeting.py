@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from seatrial.app import targeting
 from seatrial.app.errors import CalledWrongly
-from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.rollout import source as rollout_source
-from seatrial.cli.rollout.source import EntryUnusable
+from seatrial.app.options import Goal
+from seatrial.app.targeting import EntryUnusable, Objection, RolloutTarget
 from tests.adapters.git.remotes import bare
 
 DAY = date(2026, 3, 1)
@@ -28,21 +27,16 @@ def a_matrix(driver: str = "580.105.08", *, bad: str = "", more: str = "") -> st
     )
 
 
-def asked(**changes: Any) -> argparse.Namespace:
-    plain: dict[str, Any] = {
-        "driver": None,
-        "git": None,
-        "branch": None,
-        "path": None,
-        "entry": None,
-        "matrix": None,
-        "facts": [],
-    }
-    return argparse.Namespace(**(plain | changes))
+def read(spec: dict[str, Any] | None = None, **changes: Any) -> RolloutTarget:
+    return targeting.read(Goal(**changes), spec, "spring", DAY)
 
 
-def read(spec: dict[str, Any] | None = None, **changes: Any) -> rollout_source.Target:
-    return rollout_source.read(asked(**changes), spec, "spring", DAY)
+def says(found: RolloutTarget) -> str:
+    """Why nothing is started with it, even by somebody who accepts what is unknown."""
+    objection = targeting.objection(found, accepts_unknown=True)
+    assert objection is not None
+    assert not objection.is_unknown
+    return objection.says
 
 
 def test_the_entry_of_a_file_gives_the_driver_and_who_goes_first(tmp_path: Path) -> None:
@@ -55,7 +49,7 @@ def test_the_entry_of_a_file_gives_the_driver_and_who_goes_first(tmp_path: Path)
         "580.95.05",
     )
     assert found.matrix is None  # a file of this machine is no home the controller could look at
-    assert rollout_source.verdict(found, accepts_unknown=False) is ExitCode.OK
+    assert targeting.objection(found, accepts_unknown=False) is None
 
 
 def test_the_head_of_a_git_remote_is_read_and_pinned(tmp_path: Path) -> None:
@@ -79,47 +73,38 @@ def test_the_resource_names_the_role_even_where_the_file_has_a_key_of_its_own(tm
     assert found.matrix["entry"] == "canary"
 
 
-def test_rules_that_lie_beside_the_matrix_in_the_repository_are_heard(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rules_that_lie_beside_the_matrix_in_the_repository_are_heard(tmp_path: Path) -> None:
     remote = bare(tmp_path)
     person = remote.person()
     rules = "rules:\n- id: no-580\n  expression: '!stack.gpu_driver.startsWith(\"580.\")'\n  message: We left 580.\n"
     person.write("seatrial-rules.yaml", rules)
     person.write(FILE, a_matrix())
     found = read(git=str(remote.path))
-    assert rollout_source.verdict(found, accepts_unknown=True) is ExitCode.FINDINGS
-    assert "We left 580." in capsys.readouterr().err
+    assert says(found) == "no rollout is started with what fails."
+    assert "We left 580." in {each.finding.message for each in found.report.found}
 
 
 @pytest.mark.parametrize(
-    ("driver", "accepts", "code"),
-    [
-        ("580.105.08", False, ExitCode.OK),
-        ("999.1.2", False, ExitCode.INCONCLUSIVE),
-        ("999.1.2", True, ExitCode.OK),
-    ],
+    ("driver", "accepts", "objection"),
+    [("580.105.08", False, None), ("999.1.2", False, targeting.UNKNOWN), ("999.1.2", True, None)],
 )
-def test_what_nobody_knows_is_refused_until_a_person_accepts_it(driver: str, accepts: bool, code: ExitCode) -> None:
-    assert rollout_source.verdict(read(driver=driver), accepts_unknown=accepts) is code
-
-
-def test_a_matrix_that_fails_is_refused_whatever_is_accepted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_what_nobody_knows_is_refused_until_a_person_accepts_it(
+    driver: str, accepts: bool, objection: Objection | None
 ) -> None:
+    assert targeting.objection(read(driver=driver), accepts_unknown=accepts) == objection
+
+
+def test_a_matrix_that_fails_is_refused_whatever_is_accepted(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(a_matrix(more='    gpu_operatr: "v26.7.0"\n'))
     found = read(matrix=str(tmp_path / FILE))
-    assert rollout_source.verdict(found, accepts_unknown=True) is ExitCode.FINDINGS
-    assert "gpu_operatr" in capsys.readouterr().err
+    assert says(found) == "no rollout is started with what fails."
+    assert any("gpu_operatr" in each.finding.message for each in found.report.found)
 
 
-def test_an_entry_that_was_rejected_before_is_refused_with_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_entry_that_was_rejected_before_is_refused_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(a_matrix(bad="lost 3 % of throughput"))
     found = read(matrix=str(tmp_path / FILE))
-    assert rollout_source.verdict(found, accepts_unknown=True) is ExitCode.FINDINGS
-    assert "marked bad: lost 3 % of throughput" in capsys.readouterr().err
+    assert says(found).startswith("entry canary is marked bad: lost 3 % of throughput.")
 
 
 def test_an_entry_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:

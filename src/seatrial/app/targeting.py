@@ -1,33 +1,32 @@
 """What a rollout upgrades to: an entry of a matrix (a file, or a Git repository at its head), or a plain version.
 
 Law of this file: nobody starts what was not judged. The same rules as `seatrial check` look at the entry; what fails is
-refused, what nobody knows is refused until a person accepts it. Tests: tests/cli/test_rollout_source.py
+refused, what nobody knows is refused until a person accepts it. Tests: tests/app/test_targeting.py
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.rollout.spec import MATRIX_FILE
+from seatrial.app.options import MATRIX_FILE
+from seatrial.core.compat.findings import Verdict
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from datetime import date
 
     from seatrial.app.judging import CheckReport
+    from seatrial.app.options import Goal
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Entry, Matrix
     from seatrial.core.compat.rules.checking import MoreRules
 
-CANARY = "canary"
-PINNED_SHOWN = 12
+CANARY: Final = "canary"
+PINNED_SHOWN: Final = 12
 
 
 class EntryUnusable(SeatrialError):  # noqa: N818  the message says what to do
@@ -35,7 +34,7 @@ class EntryUnusable(SeatrialError):  # noqa: N818  the message says what to do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class RolloutTarget:
     """What to upgrade to, where that is written, and what was found about it."""
 
     driver: str
@@ -52,6 +51,11 @@ class Target:
     """The driver of the matrix's production entry."""
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether a person should read what was found before anything begins."""
+        return self.report.is_failing or self.report.is_open
+
+    @property
     def where(self) -> str:
         """Where it comes from, for people."""
         git = (self.matrix or {}).get("git")
@@ -61,51 +65,52 @@ class Target:
         return f"{self.report.file}, entry {self.entry}" if self.entry else "no matrix: the version was given by hand"
 
 
-def read(args: argparse.Namespace, spec: dict[str, Any] | None, name: str, on: date) -> Target:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objection:
+    """Why nothing is started."""
+
+    says: str
+    is_unknown: bool = False
+    """Nothing fails; nobody knows whether it works, and nobody has accepted that."""
+
+
+UNKNOWN: Final = Objection(
+    says="unknown is not ok. Add facts (`seatrial facts`), accept it in the matrix with a reason, "
+    "or start with --accept-unknown.",
+    is_unknown=True,
+)
+
+
+def read(goal: Goal, spec: dict[str, Any] | None, name: str, on: date, facts: Sequence[str] = ()) -> RolloutTarget:
     """What these options, or the spec of a file, want to upgrade to."""
     if spec is not None:
-        return _of_spec(spec, name, on, args.facts)
-    if args.driver:
-        return _plain(args.driver, on, args.facts)
-    if args.git:
-        home = args.git, args.branch or "main", args.path or MATRIX_FILE
-        return _of_git(*home, args.entry or CANARY, name, on, facts=args.facts)
-    return _of_file(args.matrix, args.entry or CANARY, on, args.facts)
+        return _of_spec(spec, name, on, facts)
+    if goal.driver:
+        return _plain(goal.driver, on, facts)
+    if goal.git:
+        home = goal.git, goal.branch or "main", goal.path or MATRIX_FILE
+        return _of_git(*home, goal.entry or CANARY, name, on, facts=facts)
+    return _of_file(goal.matrix, goal.entry or CANARY, on, facts)
 
 
-def verdict(target: Target, *, accepts_unknown: bool) -> ExitCode:
-    """OK when a rollout may start; what is in the way is printed."""
-    from seatrial.cli.matrix import report as paper
-    from seatrial.core.compat.findings import Verdict
-
+def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | None:
+    """What is in the way of starting; None where nothing is."""
     if target.bad:
-        print(
-            f"seatrial: entry {target.entry} is marked bad: {target.bad}. "
-            "Choose another version, or take the mark away in the matrix when it was wrong.",
-            file=sys.stderr,
+        return Objection(
+            says=f"entry {target.entry} is marked bad: {target.bad}. "
+            "Choose another version, or take the mark away in the matrix when it was wrong."
         )
-        return ExitCode.FINDINGS
-    failed = target.report.count(Verdict.FAIL)
-    unknown = target.report.count(Verdict.UNKNOWN, is_accepted=False)
-    if failed or unknown or target.report.count(Verdict.WARN, is_accepted=False):
-        print(paper.as_table(target.report, is_coloured=False, shows_all=False), end="", file=sys.stderr)
-    if failed:
-        print("seatrial: no rollout is started with what fails.", file=sys.stderr)
-        return ExitCode.FINDINGS
-    if unknown and not accepts_unknown:
-        print(
-            "seatrial: unknown is not ok. Add facts (`seatrial facts`), accept it in the matrix with a reason, "
-            "or start with --accept-unknown.",
-            file=sys.stderr,
-        )
-        return ExitCode.INCONCLUSIVE
-    return ExitCode.OK
+    if target.report.is_failing:
+        return Objection(says="no rollout is started with what fails.")
+    if target.report.count(Verdict.UNKNOWN, is_accepted=False) and not accepts_unknown:
+        return UNKNOWN
+    return None
 
 
 # ── the homes of a target ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
+def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
     from seatrial.app import judging
     from seatrial.app.judging import CheckReport, Found
     from seatrial.core.compat.matrix import Stack
@@ -127,10 +132,10 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> Target:
         compared_with="",
         found=found,
     )
-    return Target(driver=driver, report=report)
+    return RolloutTarget(driver=driver, report=report)
 
 
-def _of_file(file: str, entry: str, on: date, facts: Sequence[str]) -> Target:
+def _of_file(file: str | None, entry: str, on: date, facts: Sequence[str]) -> RolloutTarget:
     """An entry of a file here: judged with the rules and facts beside it, as `seatrial check` does."""
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
     from seatrial.app import judging
@@ -150,7 +155,7 @@ def _of_git(
     *,
     facts: Sequence[str] = (),
     commit: str = "",
-) -> Target:
+) -> RolloutTarget:
     """An entry at the head of a branch, or at the commit a person has pinned; either way the commit is pinned."""
     import tempfile
 
@@ -190,7 +195,7 @@ def _rules(text: str | None, folder: Path, on: date) -> tuple[MoreRules | None, 
     return judging.more_rules([str(file)], on)
 
 
-def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) -> Target:
+def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) -> RolloutTarget:
     """What a GPURollout in a file wants: its matrix is read, and its target has to be the entry's."""
     driver = str((spec.get("target") or {}).get("driver") or "")
     matrix = spec.get("matrix") or {}
@@ -209,11 +214,11 @@ def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) ->
     return target
 
 
-def _of_entry(matrix: Matrix | None, named: str, report: CheckReport) -> Target:
+def _of_entry(matrix: Matrix | None, named: str, report: CheckReport) -> RolloutTarget:
     from seatrial.core.compat.matrix import Component, Role
 
     if matrix is None:
-        return Target(driver="", report=report)  # it cannot be read, and the findings say why
+        return RolloutTarget(driver="", report=report)  # it cannot be read, and the findings say why
     entry = _find(matrix.entries.values(), named, report.file)
     value = entry.stack[Component.GPU_DRIVER]
     if value is None:
@@ -221,7 +226,7 @@ def _of_entry(matrix: Matrix | None, named: str, report: CheckReport) -> Target:
     key = entry.key or entry.role.value
     production = matrix.entries.get(Role.PRODUCTION)
     now = production.stack[Component.GPU_DRIVER] if production is not None else None
-    return Target(
+    return RolloutTarget(
         driver=value.text,
         report=replace(report, found=tuple(each for each in report.found if each.entry in ("", key))),
         entry=key,
