@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from seatrial import codec
+from seatrial.core.actions import Action, WriteRolloutRecord
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold
 from seatrial.core.model.instants import Instant
@@ -80,7 +81,8 @@ def pass_of(sight: Sight, decision: Decision, at: Instant) -> Pass:
 
 def decided_of(decision: Decision) -> Decided:
     """What is kept of a decision."""
-    told = codec.encode(replace(decision, at=None))  # when it was decided is the entry's to say
+    said = tuple(_without_nodes_told(action) for action in decision.actions)
+    told = codec.encode(replace(decision, at=None, actions=said))  # when it was decided is the entry's to say
     codes: dict[str, str] = {}
     for held in told.get("holds", ()):
         subject, code = held["subject"], held["code"]
@@ -152,6 +154,14 @@ def differences(kept: Decided, now: Decided) -> Iterable[str]:
         yield f"the next look: {kept.wake_at}, now {now.wake_at}"
     if (kept.acts, kept.holds, kept.stop, kept.wake_at) == (now.acts, now.holds, now.stop, now.wake_at):
         yield "the same acts and the same holds, but a hold says something else"
+
+
+def _without_nodes_told(action: Action) -> Action:
+    """The act without who waits in words: that follows from the holds, and another wording is no other decision."""
+    if not isinstance(action, WriteRolloutRecord) or action.record.summary is None:
+        return action
+    summary = replace(action.record.summary, waiting=())
+    return replace(action, record=replace(action.record, summary=summary))
 
 
 def _stop_text(stop: Hold | None) -> str:

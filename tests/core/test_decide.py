@@ -36,7 +36,7 @@ from seatrial.core.model.snapshot import (
     Summary,
 )
 from seatrial.core.stops import STALE_SECONDS, why_stopped
-from seatrial.core.summary import SUMMARY_SECONDS, summarise
+from seatrial.core.summary import SUMMARY_SECONDS, summarise, waiting_of, waits_of
 from tests.builders import (
     NOW,
     OLD,
@@ -72,7 +72,7 @@ def ledger_write(
             name="spring",
             resource_version="40",
             admitted=admitted,
-            summary=summarise(seen, holds, stop),
+            summary=replace(summarise(seen, holds, stop), waiting=waiting_of(waits_of(holds, stop))),
             summarised_at=now,
             rebuffs=tuple(sorted(seen.rebuffs.items())),
             attentive_since=seen.attentive_since,

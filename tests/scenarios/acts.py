@@ -71,6 +71,7 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
     Told,
+    Waiting,
 )
 from seatrial.core.movers import driver_manager
 from tests.builders import NEW, OLD
@@ -263,7 +264,18 @@ LEDGER: Final = RolloutRecord(
         state="progressing",
         counts=(("upgrade-done", 1),),
         holds=(("paused", 2),),
-        told=(Told(code="paused", why="It is paused.", next_step="Resume it.", until=AT + 60),),
+        told=(Told(code="paused", why="It is paused.", next_step="Resume it.", since=AT - 60, until=AT + 60),),
+        waiting=(
+            Waiting(
+                code="paused",
+                why="It is paused.",
+                next_step="Resume it.",
+                since=AT - 60,
+                until=AT + 60,
+                nodes=(FIRST, SECOND),
+                count=7,
+            ),
+        ),
     ),
     summarised_at=AT,
     lost_gpu_seconds=12.5,

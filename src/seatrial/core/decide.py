@@ -47,9 +47,7 @@ class Decision:
     @property
     def waits(self) -> tuple[Hold, ...]:
         """Every hold to tell people of: the rollout's own, too, where no node shows it."""
-        if self.stop is None or any(held.code is self.stop.code for held in self.holds):
-            return self.holds
-        return (*self.holds, self.stop)
+        return summary.waits_of(self.holds, self.stop)
 
     @property
     def is_free(self) -> bool:

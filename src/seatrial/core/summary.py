@@ -1,14 +1,17 @@
 """What is written down of a rollout as a whole: the ledger, the campaign, and a summary for whoever looks.
 
 Law of this file: the ledger is written at once when it changed; the summary goes with it, or at most every now and
-then. Tests: tests/core/test_decide.py
+then. What is told in it does not change by itself: instants are values, and how long ago they were is for the reader.
+Tests: tests/core/test_decide.py, tests/core/test_summary.py
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
@@ -28,6 +31,7 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
     Told,
+    Waiting,
 )
 from seatrial.core.node import observed
 from seatrial.core.node.progress import Standing
@@ -38,6 +42,12 @@ SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
 TOLD_MAX: Final = 8
 """How many waits of the rollout itself its status tells in words."""
+NAMED_MAX: Final = 5
+"""How many nodes that wait for one reason the rollout's status names."""
+WORDS_MAX: Final = 1_000
+"""How long the words for one reason may be: others' words may be in them, and there may be many reasons."""
+MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
+"""Waits that are over before anybody has read of them."""
 REBUFFS_MAX: Final = 50
 """How many writes that were turned down the rollout's status names."""
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
@@ -72,6 +82,9 @@ def write_rollout(
     is_news = before.summary is None or before.summary.state != summary.state
     if ledger != before.admitted or campaign != before.campaign or is_news:
         return (WriteRolloutRecord(record=record),), None
+    if before.summary is not None and not before.summary.waiting:
+        # A release that told of no nodes wrote it. It is told of them with the next write: our upgrade is no news.
+        summary = replace(summary, waiting=())
     if (summary, record.rebuffs) == (before.summary, before.rebuffs):
         return (), None
     # A summary from the future is of a clock that was put back, and is not waited for.
@@ -80,15 +93,23 @@ def write_rollout(
 
 
 def summed_up(
-    seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: Intent, course: Course, kept: tuple[Hold, ...]
+    seen: Snapshot, holds: tuple[Hold, ...], stop: Hold | None, intent: Intent, course: Course, kept: tuple[Hold, ...]
 ) -> Summary:
     """The summary of a pass: of the nodes, and of the campaign where there is one."""
     step = intent.campaign.by_hand if intent.campaign is not None else None
     summary = summarise(seen, holds, stop, step)
     if course.is_plain:
-        return summary
+        return replace(summary, waiting=waiting_of(waits_of(holds, stop)))
     state = state_of(course.record, stop, is_moving=summary.state == "progressing")
-    return replace(summary, state=state, told=told_of((*course.holds, *kept) if stop is None else (stop,)))
+    told = told_of((*course.holds, *kept) if stop is None else (stop,))
+    return replace(
+        summary, state=state, told=told, waiting=waiting_of(held for held in holds if held.subject in seen.nodes)
+    )
+
+
+def waits_of(holds: tuple[Hold, ...], stop: Hold | None) -> tuple[Hold, ...]:
+    """Every hold to tell people of: the rollout's own, too, where no node shows it."""
+    return holds if stop is None or any(held.code is stop.code for held in holds) else (*holds, stop)
 
 
 def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
@@ -99,11 +120,38 @@ def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
             code=held.code,
             why=foreign.lines(explain.why(held)),
             next_step=foreign.lines(explain.next_step(held)),
-            until=held.until,
+            since=_written(held.since),
+            until=_written(held.until),
         )
         for held in list(holds)[:TOLD_MAX]
         if held.code is not HoldCode.WRITE_IN_FLIGHT
     )
+
+
+def waiting_of(holds: Iterable[Hold]) -> tuple[Waiting, ...]:
+    """Who waits, by reason: how many, the first of them by name, and the words of the very first."""
+    by_code: dict[HoldCode, list[Hold]] = {}
+    for held in holds:
+        by_code.setdefault(held.code, []).append(held)
+    return tuple(_waiting(by_code[code]) for code in sorted(by_code) if code not in MOMENTS)
+
+
+def _waiting(group: list[Hold]) -> Waiting:
+    named = heapq.nsmallest(NAMED_MAX, group, key=attrgetter("subject"))
+    return Waiting(
+        code=named[0].code,
+        why=foreign.lines(explain.why(named[0]), WORDS_MAX),
+        next_step=foreign.lines(explain.next_step(named[0]), WORDS_MAX),
+        since=_written(named[0].since),
+        until=_written(named[0].until),
+        nodes=tuple(held.subject for held in named),
+        count=len(group),
+    )
+
+
+def _written(instant: Instant | None) -> Instant | None:
+    """An instant as it will be read again: to the millisecond."""
+    return round(instant, 3) if instant is not None else None
 
 
 def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> str:

@@ -369,12 +369,19 @@ class Wait(Model, frozen=True):
     code: str = ""
     why: str = ""
     next: str = ""
+    since: str = ""
     until: str = ""
+
+
+class NodesWaiting(Wait, frozen=True):
+    nodes: tuple[str, ...] = ()
+    count: int = 0
 
 
 class RolloutStatus(Model, frozen=True):
     state: str = ""
     waits: tuple[Wait, ...] = ()
+    nodes_waiting: tuple[NodesWaiting, ...] = ()
     conditions: tuple[Condition, ...] = ()
     campaign: CampaignStatus | None = None
     admitted: tuple[AdmissionEntry, ...] = ()
