@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from seatrial_lab.testbed import controller_process, waiting
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import bare

@@ -25,7 +25,8 @@ from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers
-from seatrial_lab.testbed.nodes.fleet import Fleet, Workload
+from seatrial_lab.testbed.nodes.fleet import Fleet
+from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 

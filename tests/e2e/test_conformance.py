@@ -30,7 +30,8 @@ from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import consumers, dra, manifests, stages
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, Workload, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import ANY, DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import driver_restarts

@@ -31,15 +31,9 @@ from seatrial.core.model.snapshot import (
 from seatrial.core.promises import of_nodes
 from seatrial.sim.acts import Refused, apply
 from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
-from seatrial_lab.explore.explore import (
-    AT_ONCE,
-    Counterexample,
-    Exploration,
-    explore,
-    why_exposed,
-    why_overspent,
-    why_split,
-)
+from seatrial_lab.explore.coarse import AT_ONCE
+from seatrial_lab.explore.explore import Counterexample, Exploration, explore
+from seatrial_lab.explore.truths import why_exposed, why_overspent, why_split
 from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent
 
 pytestmark = pytest.mark.slow

@@ -32,7 +32,9 @@ from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import GateFate, Outside
-from seatrial_lab.explore.explore import AT_ONCE, LISTING, Exploration, explore
+from seatrial_lab.explore.coarse import AT_ONCE
+from seatrial_lab.explore.explore import Exploration, explore
+from seatrial_lab.explore.model import LISTING
 from tests.builders import NEW, OLD, an_intent
 
 pytestmark = pytest.mark.slow

@@ -32,7 +32,7 @@ from seatrial.run.memory import Memory
 from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
 from seatrial.sim.reactions import CORDON_NOTE
 from seatrial.sim.world import World
-from seatrial_lab.explore.explore import why_overspent, why_split
+from seatrial_lab.explore.truths import why_overspent, why_split
 from tests.builders import NEW, OLD, an_intent
 
 pytestmark = pytest.mark.slow

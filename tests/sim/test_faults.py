@@ -26,7 +26,8 @@ from seatrial.sim.world import OUTSIDE_DELAYS, World
 from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
 from seatrial_lab.schedules.delegated import run_delegated
 from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, View, Weather
-from seatrial_lab.schedules.schedules import Judge, run_schedule, why_unsettled
+from seatrial_lab.schedules.judging import Judge, why_unsettled
+from seatrial_lab.schedules.schedules import run_schedule
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
 
 pytestmark = pytest.mark.slow

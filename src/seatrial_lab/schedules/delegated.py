@@ -36,7 +36,9 @@ from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, named
-from seatrial_lab.schedules.schedules import NEW, OLD, SEEN_SECONDS, TRANSIENT, Begin, Ending, Judge, Play
+from seatrial_lab.schedules.drawing import NEW, OLD
+from seatrial_lab.schedules.judging import SEEN_SECONDS, TRANSIENT, Judge
+from seatrial_lab.schedules.schedules import Begin, Ending, Play
 
 NODE_COUNT: Final = 12
 HOUR: Final = 3600.0

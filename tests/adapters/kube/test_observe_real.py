@@ -17,7 +17,8 @@ from seatrial.core.model.troubles import Symptom
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.nodes import consumers
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster

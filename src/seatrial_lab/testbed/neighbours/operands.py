@@ -24,7 +24,7 @@ import random
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -33,9 +33,7 @@ from seatrial.adapters.kube.api import config, errors, watch
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import dra, manifests, stages
 from seatrial_lab.testbed.plane import boot, credentials
-
-if TYPE_CHECKING:
-    from seatrial_lab.testbed.plane import control_plane
+from seatrial_lab.testbed.plane.served import Served
 
 NAME: Final = "operands"
 USER_AGENT: Final = "testbed-operands"
@@ -327,7 +325,7 @@ class Operands:
         )
 
 
-def ensure_running(plane: "control_plane.ControlPlane") -> None:
+def ensure_running(plane: Served) -> None:
     """Start this program beside a control plane, once, and return when it watches."""
     kubeconfig = plane.folder / "credentials" / f"{NAME}.kubeconfig"
     if not kubeconfig.exists():
