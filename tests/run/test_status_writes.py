@@ -9,7 +9,7 @@ import pytest
 from seatrial.core import summary
 from seatrial.core.holds import Hold
 from seatrial.core.model.snapshot import Waiting
-from seatrial.sim.reactions import Fate, new_node
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 from tests.run.test_loop import Pages, run

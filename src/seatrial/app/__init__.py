@@ -2,7 +2,7 @@
 
     connecting    which cluster is meant                 picking       which rollout is meant
     judging       what the rules say about a matrix      wishing       what a person may say to one under way
-    planning      the way between two of its entries     targeting     what a rollout upgrades to, and what speaks against
+    planning      the way between two of its entries     targeting     what a rollout upgrades to, and objections
     plan_document that way, written and read             options       what is said of a rollout that is to begin
     resource      the GPURollout that makes              starting      what it begins with, and that it begins
     chaining      one rollout for each step of a plan    rehearsing    what it would write, in a simulated cluster
