@@ -50,6 +50,7 @@ from seatrial.core.model.snapshot import (
     Summary,
     ValidatorPod,
 )
+from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.writing import Orders, Step
 
@@ -337,7 +338,7 @@ def a_view(seen: Snapshot, intent: Intent | None = None, now: Instant = NOW) -> 
     intent = intent or an_intent(campaign=a_campaign())
     if intent.campaign is None or seen.rollout.campaign is None:
         raise ValueError("a view is of a campaign that was written down")
-    return View(seen=seen, intent=intent, campaign=intent.campaign, record=seen.rollout.campaign, now=now)
+    return view_of(seen, intent, intent.campaign, seen.rollout.campaign, now)
 
 
 def a_rebuff(*, at: Instant = NOW, count: int = 1, code: str = "failed", detail: str = "denied") -> Rebuff:

@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.model.campaign import Mode
 from seatrial.core.model.snapshot import DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool
-from seatrial.core.node.progress import ANY, Standing, carried, is_same, resource_of, runs, standing_of, wants
+from seatrial.core.node.progress import (
+    ANY,
+    Standing,
+    by_nvidias_word,
+    by_our_record,
+    carried,
+    is_same,
+    resource_of,
+    runs,
+    wants,
+)
 from tests.builders import (
     NEW,
     OLD,
@@ -39,7 +48,7 @@ from tests.builders import (
     ],
 )
 def test_where_we_move_the_nodes_our_record_says_so_and_the_facts_agree(node: NodeSeen, found: Standing) -> None:
-    assert standing_of(node, NEW.version, Mode.DIRECT) is found
+    assert by_our_record(node, NEW.version) is found
 
 
 def labelled(state: str, **changes: Any) -> NodeSeen:
@@ -62,7 +71,7 @@ def labelled(state: str, **changes: Any) -> NodeSeen:
 def test_where_nvidias_controller_moves_them_its_label_says_so_and_the_facts_agree(
     node: NodeSeen, found: Standing
 ) -> None:
-    assert standing_of(node, NEW.version, Mode.DELEGATED) is found
+    assert by_nvidias_word(node.facts, NEW.version) is found
 
 
 def test_a_node_runs_a_version_when_its_driver_is_ready_and_wanted() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import stragglers
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout, wave_order
 from seatrial.core.compat.matrix import Component
@@ -156,7 +155,7 @@ def test_our_own_skip_label_is_no_obstacle() -> None:
     operator = an_operator(NEW.version, is_auto_upgrading=True)
     seen = a_snapshot(*seen.nodes.values(), campaign=seen.rollout.campaign, operator=operator)
     view = a_view(seen, one_by_one())
-    assert stragglers.stuck(view, view.nodes) == {"n2": HoldCode.NODE_NOT_READY}
+    assert view.mover.why_stuck(view, view.nodes) == {"n2": HoldCode.NODE_NOT_READY}
 
 
 def test_what_people_move_by_hand_needs_no_gpu() -> None:

@@ -26,7 +26,8 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
-from seatrial.core.movers import driver_manager, letting_in
+from seatrial.core.movers import driver_manager
+from seatrial.core.movers.mover import mover_seen
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -61,7 +62,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
         intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
     stop = _stop(seen, intent, now)
     course = _course(seen, intent, now, stop)
-    nodes = seen.nodes if leaving.is_leaving(seen, intent) else letting_in.recorded(seen, intent)
+    nodes = seen.nodes if leaving.is_leaving(seen, intent) else mover_seen(seen).recorded(seen, intent)
     book = books.opened(seen, nodes, intent, is_kept=_is_ledger_kept(seen, intent, now))
     steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now)
     keeping, kept = leaving.keep(seen, intent, steps, course, stop, now)

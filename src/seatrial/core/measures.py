@@ -21,12 +21,12 @@ from typing import Final
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Policy
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
-from seatrial.core.movers import letting_in
+from seatrial.core.movers.mover import mode_of, mover_of, mover_seen
 
 UNKNOWN: Final = "unknown"
 """The state of a node that has no record."""
@@ -104,7 +104,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
     codes = Counter(held.code for held in decision.holds)
     failed_count = states[NodePhase.UPGRADE_FAILED.value]
     record = seen.rollout.campaign if intent.campaign is not None else None
-    mode = (record.mode if record is not None else None) or seen.operator.mode
+    mover = mover_of(mode_of(record, None, seen.operator))
     return Figures(
         is_automated=not intent.is_paused or seen.operator.is_auto_upgrading,
         in_progress_count=sum(count for state, count in states.items() if state not in AT_REST),
@@ -114,7 +114,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
-        lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mode is Mode.DIRECT else None,
+        lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mover.counts_losses else None,
         phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
         baked_seconds=record.baked_seconds if record is not None else None,
         bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,
@@ -130,7 +130,7 @@ def _free_slots(seen: Snapshot, intent: Intent) -> int:
     is_back = capacity.is_going_back(seen.rollout)
     if not is_back and len(capacity.failed_of(seen.nodes, intent)) > intent.failed_max:
         return 0
-    moving = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
+    moving = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
     nodes = tuple(seen.nodes.values())
     whole = _slots(nodes, intent.limits, moving)
     if not intent.pools:

@@ -19,7 +19,7 @@ from seatrial.core.actions import Action, WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.compat import versions
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import ENDED, Mode, RolloutPhase
+from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import (
@@ -27,6 +27,10 @@ from seatrial.core.model.snapshot import (
     OperatorFacts,
     Snapshot,
 )
+from seatrial.core.movers.direct import DIRECT
+from seatrial.core.movers.mover import asked_mode, mover_of
+from seatrial.core.movers.view import Mover
+from seatrial.core.node.aiming import NO_VERSION
 from seatrial.core.node.writing import Step
 
 STALE_SECONDS: Final = 150.0
@@ -53,7 +57,6 @@ FREEZING: Final = frozenset(
 """Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
 CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
 """Stops under which the nodes are somebody else's to open and to close."""
-NO_VERSION: Final = "an image without a driver version in its tag"
 
 
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
@@ -91,26 +94,23 @@ def _contradiction(seen: Snapshot, owners: Container[str], intent: Intent) -> Ho
     other, record = _other_mover(seen.operator, owners), seen.rollout.campaign
     # On the way back its controller is switched off for a moment, by us.
     is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
-    if seen.operator.is_sandboxed and not is_free and not _is_ours_to_move(intent):
+    if seen.operator.is_sandboxed and not is_free and mover_of(asked_mode(intent.campaign)).minds_sandbox:
         return hold(intent.rollout, HoldCode.SANDBOXED, owner=seen.operator.kind)
-    asked = (record.mode if record is not None else None) or (intent.campaign.mode if intent.campaign else Mode.DIRECT)
-    if asked is Mode.DIRECT and other:
-        return hold(intent.rollout, HoldCode.MODE_CONTRADICTION, owner=other)
-    if asked is Mode.DELEGATED and not other and not is_free:
-        return hold(intent.rollout, HoldCode.NOBODY_MOVES, owner=seen.operator.kind or "no GPU Operator")
-    return None
+    mover = _mover(record, intent)
+    return mover.why_contradicted(intent.rollout, seen.operator, other, is_free=is_free)
 
 
-def _is_ours_to_move(intent: Intent) -> bool:
-    """Whether somebody said outright that we move the nodes, or that people do."""
-    campaign = intent.campaign
-    return campaign is not None and (campaign.mode is Mode.DIRECT or campaign.by_hand is not None)
+def _mover(record: CampaignRecord | None, intent: Intent) -> Mover:
+    """Who is to move the nodes, as far as somebody has said so; without a campaign it is us."""
+    if record is not None and record.mode is not None:
+        return mover_of(record.mode)
+    return mover_of(asked_mode(intent.campaign)) if intent.campaign is not None else DIRECT
 
 
 def _other_mover(operator: OperatorFacts, owners: Container[str]) -> str:
     """The resource under which NVIDIA's own controller moves members of this rollout; empty when there is none."""
     if not operator.pools:
-        return operator.kind if operator.mode is Mode.DELEGATED else ""
+        return operator.kind if operator.is_auto_upgrading else ""
     names = sorted(pool.name for pool in operator.pools if pool.is_auto_upgrading and pool.name in owners)
     return f"NVIDIADriver/{names[0]}" if names else ""
 

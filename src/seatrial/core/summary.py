@@ -20,21 +20,19 @@ from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import ENDED, ByHand, CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import (
     Admission,
     NodePhase,
-    NodeSeen,
     RolloutRecord,
     Snapshot,
     Summary,
     Told,
     Waiting,
 )
-from seatrial.core.node import observed
-from seatrial.core.node.progress import Standing
+from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.writing import retry_at
 from seatrial.core.words import explain
 
@@ -50,7 +48,6 @@ MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, H
 """Waits that are over before anybody has read of them."""
 REBUFFS_MAX: Final = 50
 """How many writes that were turned down the rollout's status names."""
-_STATES: Final = frozenset(phase.value for phase in NodePhase)
 
 
 def write_rollout(
@@ -96,8 +93,7 @@ def summed_up(
     seen: Snapshot, holds: tuple[Hold, ...], stop: Hold | None, intent: Intent, course: Course, kept: tuple[Hold, ...]
 ) -> Summary:
     """The summary of a pass: of the nodes, and of the campaign where there is one."""
-    step = intent.campaign.by_hand if intent.campaign is not None else None
-    summary = summarise(seen, holds, stop, step)
+    summary = summarise(seen, holds, stop, intent.campaign)
     if course.is_plain:
         return replace(summary, waiting=waiting_of(waits_of(holds, stop)))
     state = state_of(course.record, stop, is_moving=summary.state == "progressing")
@@ -161,27 +157,15 @@ def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> s
     return "progressing" if is_moving and stop is None else "waiting"
 
 
-def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, step: ByHand | None = None) -> Summary:
+def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, campaign: Campaign | None = None) -> Summary:
     """Counts by phase, holds by code; `done` only when every member is, `waiting` when stopped or nobody is under way.
 
     A stopped rollout is not done even when every node is in order: they may all be in order on the old driver. In a
     step by hand nodes are done that have what people bring.
     """
-    record = seen.rollout.campaign
-    is_delegated = record is not None and record.mode is Mode.DELEGATED
-    phases = Counter(_phase_of(node, is_delegated, step) for node in seen.nodes.values())
+    mover = mover_seen(seen, campaign)
+    phases = Counter(mover.phase_of(node) for node in seen.nodes.values())
     return summary_of(seen, phases, Counter(held.code for held in holds), stop)
-
-
-def _phase_of(node: NodeSeen, is_delegated: bool, step: ByHand | None) -> NodePhase | None:
-    """Where a node stands, by the word of whoever moves it."""
-    if step is not None:
-        is_done = observed.standing_of(node.facts, step) is Standing.DONE
-        return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
-    if not is_delegated:
-        return node.record.phase if node.record else None
-    state = node.facts.nvidia_state
-    return NodePhase(state) if state in _STATES else None
 
 
 def summary_of(

@@ -31,7 +31,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Freshness, NodeSeen, RolloutRecord, Snapshot
-from seatrial.core.movers import letting_in
+from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Promise
 from seatrial.sim import campaigning, upgrade_controller
@@ -308,8 +308,8 @@ class Model:
         decision = self._decider(seen, intent, 0.0)
         breaches = (breach for promise in self._promises for breach in promise(seen, intent, decision))
         stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
-        recorded = letting_in.recorded(seen, intent).items()
-        is_delegated = letting_in.is_delegated(seen)
+        recorded = mover_seen(seen).recorded(seen, intent).items()
+        is_delegated = mover_seen(seen).starts_by_itself
         # Whom NVIDIA's controller may start, and who is closed out, may wait as long as everybody else.
         at_work = {name for name, node in recorded if is_under_way(node.record)}
         is_at_rest = (at_work if is_delegated else capacity.under_way(record.admitted, seen.nodes)) <= stuck

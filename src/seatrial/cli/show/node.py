@@ -249,7 +249,8 @@ def _late(found: Look, node: NodeSeen) -> str:
     """What a skip label means for a node that has begun, or is on its way back."""
     from dataclasses import replace
 
-    from seatrial.core.model.campaign import Mode, RolloutPhase
+    from seatrial.core.model.campaign import RolloutPhase
+    from seatrial.core.movers.mover import mover_of
     from seatrial.core.node.progress import is_out_of_reach
 
     seen = found.sight.seen if found.sight is not None else None
@@ -257,7 +258,7 @@ def _late(found: Look, node: NodeSeen) -> str:
     is_back = campaign is not None and campaign.phase is RolloutPhase.REVERTING
     marked = replace(node, facts=replace(node.facts, is_skipped=True, skipped_by=""))
     if seen is not None and campaign is not None and is_back and _is_member(found, node.name):
-        if is_out_of_reach(marked, "", campaign.mode or Mode.DIRECT):
+        if is_out_of_reach(marked, mover_of(campaign.mode).progress(marked, "")):
             return f"; {seen.rollout.name} goes back without it and says so when it ends, and it stays as it is"
         return f"; it has begun and still finishes, and {seen.rollout.name} waits for that"
     return "; it has begun and still finishes, the next upgrade leaves it out" if _has_begun(node) else ""

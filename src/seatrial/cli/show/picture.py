@@ -16,10 +16,11 @@ from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.campaign.step import wave_order
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import Campaign, CampaignRecord, Mode, RolloutPhase, Turn
+from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen, RolloutRecord, Told
+from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Standing
 from seatrial.core.words import conditions, explain
@@ -136,7 +137,7 @@ def picture_of(found: Look) -> Picture | None:
     seen, intent = found.sight.seen, found.sight.intent
     campaign = found.sight.intent.campaign
     record = seen.rollout.campaign or CampaignRecord(entered_at=found.at)
-    view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=found.at)
+    view = view_of(seen, intent, campaign, record, found.at)
     held = {each.subject: each for each in found.decision.holds}
     standing = {name: view.standing(name) for name in seen.nodes}
     lines = {name: _line(node, standing[name], held.get(name)) for name, node in sorted(seen.nodes.items())}
@@ -153,7 +154,7 @@ def picture_of(found: Look) -> Picture | None:
         source=_source(found, intent.rollout),
         campaign=campaign,
         record=record,
-        mode=view.mode.value,
+        mode=mode_of(record, campaign, seen.operator).value,
         canaries=tuple(lines[name] for name in chosen if name in lines),
         counts=tuple((each, counts[each]) for each in Standing),
         moving=tuple(line for line in lines.values() if line.standing is Standing.MOVING),
@@ -163,7 +164,7 @@ def picture_of(found: Look) -> Picture | None:
         holds=holds,
         told=_told(seen.rollout, holds),
         outlook=outlook(view),
-        lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mode is Mode.DIRECT else None,
+        lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
 
 

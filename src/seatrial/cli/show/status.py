@@ -116,14 +116,14 @@ def as_data(found: Look) -> dict[str, Any]:
 
 def _state(found: Look) -> str:
     from seatrial.core.actions import WriteRolloutRecord
-    from seatrial.core.movers import letting_in
+    from seatrial.core.movers.mover import mover_seen
     from seatrial.core.summary import state_of, summarise
 
     if found.sight is None or found.decision is None:
         return "none"
     campaign = found.sight.seen.rollout.campaign
     moves = [action for action in found.decision.actions if not isinstance(action, WriteRolloutRecord)]
-    nodes = letting_in.recorded(found.sight.seen, found.sight.intent)
+    nodes = mover_seen(found.sight.seen).recorded(found.sight.seen, found.sight.intent)
     state = summarise(replace(found.sight.seen, nodes=nodes), found.decision.holds, found.decision.stop).state
     is_moving = bool(moves) or state == "progressing"
     if campaign is not None:
@@ -136,7 +136,7 @@ def _print_table(found: Look) -> None:
 
     from seatrial.cli import terminal
     from seatrial.core.budget import capacity, losses
-    from seatrial.core.movers import letting_in
+    from seatrial.core.movers.mover import mover_seen
 
     console = terminal.console()
     operator = found.operator
@@ -157,7 +157,7 @@ def _print_table(found: Look) -> None:
     for domain in intent.domains:
         share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
         console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
-    under_way = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
+    under_way = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
     console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:

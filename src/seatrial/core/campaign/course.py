@@ -15,7 +15,9 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.instants import Instant
-from seatrial.core.movers.view import View
+from seatrial.core.movers.direct import DIRECT
+from seatrial.core.movers.mover import mover_of
+from seatrial.core.movers.view import Mover, View
 
 WAY_FORWARD: Final = (
     RolloutPhase.PROPOSED,
@@ -60,6 +62,11 @@ class Course:
     """The nodes that may start; whoever is under way goes on in any case."""
     holds: tuple[Hold, ...] = ()
     wake_at: Instant | None = None
+
+    @property
+    def mover(self) -> Mover:
+        """Who moves the nodes; nobody is chosen before a campaign begins."""
+        return DIRECT if self.is_plain else mover_of(self.record.mode)
 
     @property
     def written(self) -> CampaignRecord | None:

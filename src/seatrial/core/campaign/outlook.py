@@ -16,7 +16,7 @@ from typing import Final
 
 from seatrial.core.budget import capacity
 from seatrial.core.campaign.step import wave_order
-from seatrial.core.model.campaign import Mode, Point, RolloutPhase
+from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Standing
 
@@ -50,7 +50,7 @@ def outlook(view: View) -> Outlook | None:
     bake = 0.0 if phase is RolloutPhase.WAVING else max(0.0, campaign.bake.seconds - baked)
     fleet = _fleet_seconds(view, phase)
     is_asked = any(point in campaign.manual and point not in campaign.approved for point in AHEAD[phase])
-    is_waiting = is_asked or campaign.openings is not None or view.mode is Mode.BY_HAND
+    is_waiting = is_asked or campaign.openings is not None or not view.mover.is_automatic
     return Outlook(seconds=bake + (fleet or 0.0), is_floor=fleet is None or is_waiting)
 
 

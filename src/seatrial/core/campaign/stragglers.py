@@ -10,18 +10,15 @@ after do not wait for it again. Tests: tests/core/test_stragglers.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
-from seatrial.core.budget import capacity, units
 from seatrial.core.campaign.course import a_few
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
-from seatrial.core.node import step as node
 from seatrial.core.node.progress import Standing, is_without_gpu
 
 TELLING = frozenset(
@@ -40,34 +37,7 @@ TELLING = frozenset(
 
 def is_outside(view: View, member: NodeSeen) -> bool:
     """Whether a member is in no wave: nothing tells of a GPU there. What people move by hand needs none."""
-    return view.campaign.by_hand is None and member.record is None and is_without_gpu(member.facts)
-
-
-def stuck(view: View, names: Iterable[str]) -> dict[str, HoldCode]:
-    """Which of these nodes are away from the target and cannot start, with the reason."""
-    if view.mode is Mode.BY_HAND:
-        return {}
-    unit_of = capacity.budget_of(view.nodes, (), view.intent).unit_of if capacity.has_places(view.intent) else {}
-    lame = units.unfit(view.nodes, unit_of) if view.mode is Mode.DIRECT else {}
-    found: dict[str, HoldCode] = {}
-    for name in sorted(names):
-        if view.standing(name) is not Standing.AWAY:
-            continue
-        code = _why_stuck(view, view.nodes[name])
-        if code is None and unit_of.get(name) in lame:
-            code = HoldCode.UNIT_UNFIT
-        if code is not None:
-            found[name] = code
-    return found
-
-
-def _why_stuck(view: View, member: NodeSeen) -> HoldCode | None:
-    facts = member.facts
-    if facts.skipped_by == view.name:  # our own skip label is no obstacle: it goes when the wave opens
-        member = replace(member, facts=replace(facts, is_skipped=False))
-    unclear = node.why_unclear(member) if view.mode is Mode.DIRECT else None
-    held = unclear or node.why_not_startable(member)
-    return held.code if held is not None else None
+    return view.mover.moves_drivers and member.record is None and is_without_gpu(member.facts)
 
 
 def patience_until(view: View) -> Instant:
@@ -88,7 +58,7 @@ def named(found: Mapping[str, HoldCode]) -> str:
 
 def told(view: View) -> tuple[Hold, ...]:
     """Members that get no driver, and at the end who is left behind: members, and pools that nobody is in."""
-    if view.record.phase not in TELLING or view.mode is Mode.BY_HAND:
+    if view.record.phase not in TELLING or not view.mover.moves_drivers:
         return ()
     holds: list[Hold] = []
     bare = sorted(
@@ -97,7 +67,7 @@ def told(view: View) -> tuple[Hold, ...]:
     if bare:
         holds.append(view.hold(HoldCode.MEMBERS_WITHOUT_GPU, count=len(bare), nodes=a_few(bare)))
     if view.record.phase in (RolloutPhase.PROMOTING, RolloutPhase.DONE):
-        left = stuck(view, set(view.nodes) - set(bare))
+        left = view.mover.why_stuck(view, set(view.nodes) - set(bare))
         left |= {name: HoldCode.FAILED for name in view.nodes if view.standing(name) is Standing.FAILED}
         if left:
             holds.append(view.hold(HoldCode.MEMBERS_LEFT, count=len(left), nodes=named(left)))

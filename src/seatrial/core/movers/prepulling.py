@@ -9,7 +9,7 @@ was pushed since. Tests: tests/core/test_prepulling.py
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions import CampaignAct, StartProbe
@@ -17,7 +17,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.gates import Gate, Verdict, judge
 from seatrial.core.model.instants import Instant
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Start, View
 from seatrial.core.node.progress import Standing
 
 NAME: Final = "prepull"
@@ -29,21 +29,10 @@ PAUSE_SECONDS_MAX: Final = 7200.0
 """Between two rounds a quarter of an hour, doubling to two: each of them leaves Jobs behind for people to look at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pull:
-    """Which nodes have the image, or need none; what is due for the others, and why they wait."""
-
-    record: CampaignRecord
-    """As it should be: another one when a round is over, or the next begins."""
-    ready: frozenset[str]
-    acts: tuple[CampaignAct, ...] = ()
-    holds: tuple[Hold, ...] = ()
-
-
-def bring(view: View, names: Collection[str]) -> Pull:
-    """Bring the image to these nodes."""
+def bring(view: View, names: Collection[str]) -> Start:
+    """Bring the image to these nodes; ready is who has it, or needs none."""
     if not view.campaign.prepull:
-        return Pull(record=view.record, ready=frozenset(names))
+        return Start(record=view.record, ready=frozenset(names))
     has_run = {
         each.node
         for each in view.seen.measurements
@@ -71,7 +60,7 @@ def bring(view: View, names: Collection[str]) -> Pull:
     due = tuple(act for act in acts if view.may_act(act.subject))[:STARTS_MAX]
     record = _round_of(view) if lacking else view.record
     holds = _told(view, record, pulling, lacking)
-    return Pull(record=record, ready=frozenset(ready), acts=due, holds=holds)
+    return Start(record=record, ready=frozenset(ready), acts=due, holds=holds)
 
 
 def _round_of(view: View) -> CampaignRecord:

@@ -1,8 +1,8 @@
-"""How a node stands towards a version, whoever moves it: our own machine (direct) or NVIDIA's (delegated).
+"""How a node stands towards a driver version, by our own records or by the word of NVIDIA's controller.
 
-Law of this file: done means seen to be done. In direct mode our record says so and the facts agree; in delegated mode
-NVIDIA's label says so, and the driver and its validator are seen Ready on the version. What people move by hand is no
-driver, and has its own file: by_hand.py.
+Law of this file: done means seen to be done. Our record says so and the facts agree; or NVIDIA's label says so, and the
+driver and its validator are seen Ready on the version. Which of the two is asked, the mover knows. What people move by
+hand is no driver, and has its own file: observed.py.
 
 Tests: tests/core/test_standing.py
 """
@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat import versions
-from seatrial.core.model.campaign import Mode
 from seatrial.core.model.snapshot import Carrier, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts
 from seatrial.core.node.phases import is_under_way
 
@@ -39,12 +38,8 @@ class Standing(StrEnum):
     """A person wants it left alone."""
 
 
-def standing_of(node: NodeSeen, version: str, mode: Mode) -> Standing:
-    """How a node stands towards a version."""
-    return _delegated(node.facts, version) if mode is Mode.DELEGATED else _direct(node, version)
-
-
-def _direct(node: NodeSeen, version: str) -> Standing:
+def by_our_record(node: NodeSeen, version: str) -> Standing:
+    """How a node stands towards a version that we move ourselves."""
     record, facts = node.record, node.facts
     if (
         record is not None
@@ -67,7 +62,8 @@ def _failed_elsewhere(record: NodeRecord, facts: NodeFacts, version: str) -> boo
     return wants(facts, version) is not (facts.wanted.hash == record.failed_revision)
 
 
-def _delegated(facts: NodeFacts, version: str) -> Standing:
+def by_nvidias_word(facts: NodeFacts, version: str) -> Standing:
+    """How a node stands towards a version that NVIDIA's controller moves."""
     if facts.nvidia_state == NodePhase.UPGRADE_FAILED.value:
         return Standing.FAILED
     if facts.nvidia_state not in _SETTLED and facts.nvidia_state not in _WAITING:
@@ -83,11 +79,11 @@ def is_left_out(facts: NodeFacts) -> bool:
     return facts.is_skipped and not facts.skipped_by
 
 
-def is_out_of_reach(node: NodeSeen, version: str, mode: Mode) -> bool:
+def is_out_of_reach(node: NodeSeen, how: Standing) -> bool:
     """Whether a person left the node out and nothing moves there that would come to an end by itself."""
     facts = node.facts
     is_alive = facts.is_ready and facts.driver is not None and facts.driver.is_ready
-    return is_left_out(facts) and (standing_of(node, version, mode) is not Standing.MOVING or not is_alive)
+    return is_left_out(facts) and (how is not Standing.MOVING or not is_alive)
 
 
 def runs(facts: NodeFacts, version: str) -> bool:

@@ -23,12 +23,12 @@ from seatrial.core.budget import capacity
 from seatrial.core.campaign import baking, course, leaving
 from seatrial.core.decide import Decision
 from seatrial.core.model import windows
-from seatrial.core.model.campaign import CampaignRecord, Mode, PublishStep, RolloutPhase
+from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
 from seatrial.core.model.gates import Verdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Snapshot
 from seatrial.core.movers import letting_in
-from seatrial.core.movers.view import LATE_SECONDS
+from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import is_same, resource_of
 from seatrial.core.promises.breach import Breach, breach, is_start
@@ -116,9 +116,8 @@ def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, i
 def _lets_go(seen: Snapshot, intent: Intent, action: PausePool) -> bool:
     """Whether nodes of a pool get what the canary is to prove; not where everything was taken back."""
     is_paused = any(pool.name == action.name and pool.is_paused for pool in seen.machine_pools)
-    is_by_hand = intent.campaign is not None and intent.campaign.by_hand is not None
-    record = seen.rollout.campaign
-    is_back = record is not None and record.phase is RolloutPhase.REVERTING and not is_by_hand
+    record, mover = seen.rollout.campaign, mover_seen(seen, intent.campaign)
+    is_back = record is not None and record.phase is RolloutPhase.REVERTING and mover.is_automatic
     return not action.value and is_paused and not is_back
 
 
@@ -195,17 +194,16 @@ def _is_shut(seen: Snapshot, intent: Intent, decision: Decision) -> bool:
     record = seen.rollout.campaign
     if intent.campaign is None or decision.at is None or (record is not None and letting_in.is_going_back(record)):
         return False
-    margin_seconds = LATE_SECONDS if letting_in.is_delegated(seen) else 0.0
-    return not windows.is_open(intent.campaign.openings, decision.at, margin_seconds)
+    return not windows.is_open(intent.campaign.openings, decision.at, mover_seen(seen).margin_seconds)
 
 
 def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
     """Whether NVIDIA's controller may start a node once this is done."""
     node, record = seen.nodes[action.node], seen.rollout.campaign
-    if record is None or record.mode is not Mode.DELEGATED:
+    if record is None or not mover_seen(seen).starts_by_itself:
         return False
     if leaving.is_leaving(seen, intent):  # nothing more is published, so only what is published now can move it
-        return action.is_retry or (action.skip is False and leaving.would_begin(node.facts))
+        return action.is_retry or (action.skip is False and mover_seen(seen).would_begin(node.facts))
     version = letting_in.version_for(node.facts, record, seen.operator, intent)
     return action.is_retry or (action.skip is False and letting_in.may_be_started(node, version))
 
@@ -213,7 +211,7 @@ def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
 def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """NVIDIA's controller is let in to nodes that the ledger names; on the way forward not after too many failures."""
     named = {admission.node for admission in seen.rollout.admitted}
-    nodes = letting_in.recorded(seen, intent)
+    nodes = mover_seen(seen).recorded(seen, intent)
     is_back = seen.rollout.campaign is not None and letting_in.is_going_back(seen.rollout.campaign)
     failed = [] if is_back else [name for name, node in nodes.items() if capacity.has_failed(node.record)]
     for action in decision.actions:

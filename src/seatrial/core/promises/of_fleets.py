@@ -19,14 +19,14 @@ from seatrial.core.budget import capacity, units
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Admission, Snapshot
-from seatrial.core.movers import letting_in
+from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
 
 
 def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
-    nodes = letting_in.recorded(seen, intent)
+    nodes = mover_seen(seen).recorded(seen, intent)
     is_back = capacity.is_going_back(seen.rollout)
     budget = capacity.budget_of(nodes, seen.rollout.admitted, intent, is_back=is_back)
     before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, nodes, intent)}
@@ -99,7 +99,7 @@ def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
     """Nobody of a unit is let in while another member of it cannot start, but on the way back."""
     if not any(domain.is_unit for domain in intent.domains) or capacity.is_going_back(seen.rollout):
         return
-    nodes = letting_in.recorded(seen, intent)
+    nodes = mover_seen(seen).recorded(seen, intent)
     unit_of = capacity.budget_of(nodes, (), intent).unit_of
     lame = units.unfit(nodes, unit_of)
     for action in decision.actions:

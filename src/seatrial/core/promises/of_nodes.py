@@ -26,16 +26,17 @@ from seatrial.core.actions import (
 )
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import Mode
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import clearing, closing
+from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import TRANSITIONS
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
 from seatrial.core.stops import CONTRADICTED
-from seatrial.core.turns import goal_of, is_misled
+from seatrial.core.turns import goal_of
 
 _CLEARING: Final = frozenset(
     {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}
@@ -195,11 +196,10 @@ _WAITING_TO_WRITE: Final = frozenset(
 
 def closed(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
     """A node seen open between the delete of its driver and its proof is closed, unless a write to it has to wait."""
-    record = seen.rollout.campaign
-    if record is not None and record.mode not in (None, Mode.DIRECT):
-        return
+    mover = mover_seen(seen)
     acted = {action.subject for action in decision.actions if isinstance(action, Cordon | MarkNode)}
     waiting = {held.subject for held in decision.holds if held.code in _WAITING_TO_WRITE}
     for name, node in seen.nodes.items():
-        if closing.is_surely_opened(node) and name not in acted and name not in waiting:
+        is_ours = closing.is_surely_opened(node) and mover.may_step(node, is_open=False)
+        if is_ours and name not in acted and name not in waiting:
             yield breach("closed", name, f"left open on an unproven driver, record {node.record}")

@@ -20,6 +20,7 @@ from seatrial.adapters.kube.shapes.campaign_models import AccessReview
 from seatrial.core.model.campaign import Campaign, Mode, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import OperatorFacts, Snapshot
+from seatrial.core.movers.mover import mode_of
 
 SOURCE: Final = "selfsubjectaccessreviews"
 AGAIN_SECONDS: Final = 600.0
@@ -97,8 +98,7 @@ class Access:
         """Say what a campaign will need."""
         campaign, record = intent.campaign, seen.rollout.campaign
         if campaign is not None:
-            asked = Mode.BY_HAND if campaign.by_hand is not None else campaign.mode
-            mode = (record.mode if record is not None else None) or asked or seen.operator.mode
+            mode = mode_of(record, campaign, seen.operator)
             self.want(rights_of(campaign, mode, seen.operator, home=self._home, namespace=self._namespace))
 
     def want(self, rights: Iterable[Right]) -> None:
