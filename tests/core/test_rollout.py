@@ -55,7 +55,9 @@ from seatrial.core.model.snapshot import (
     RecordFault,
     Snapshot,
 )
+from seatrial.core.model.troubles import Symptom
 from seatrial.core.movers import driver_manager
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,
@@ -72,6 +74,7 @@ from tests.builders import (
     a_rebuff,
     a_snapshot,
     a_source,
+    a_starting_driver,
     a_well_node,
     an_intent,
     an_old_node,
@@ -1047,6 +1050,23 @@ def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
     )
     seen = at(RolloutPhase.GATING, *nodes, record=GATING | DELEGATED, operator=NVIDIA_FORWARD)
     assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED}
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.WAVING])
+def test_a_node_that_nvidias_controller_gave_up_is_told_as_failed_with_what_to_do(phase: RolloutPhase) -> None:
+    in_use = Symptom(source="container", reason="Error", message="rmmod: ERROR: Module nvidia is in use by: nvidia_uvm")
+    driver = a_starting_driver(symptoms=(in_use,))
+    nodes = (
+        a_well_node(canary_of="spring", nvidia_state="upgrade-done"),
+        waiting("n2", nvidia_state="upgrade-failed", driver=driver),
+    )
+    seen = at(phase, *nodes, record=BAKING | PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
+    held = next(held for held in decide(seen, careful(), NOW).holds if held.subject == "n2")
+    assert held.code is HoldCode.FAILED
+    assert "NVIDIA's own upgrade controller has it at upgrade-failed, and does not say why" in explain.why(held)
+    assert "Module nvidia is in use" in explain.why(held)
+    assert "`seatrial node retry n2`" in explain.next_step(held)
+    assert "nvidia.com/gpu-driver-upgrade-state to upgrade-required" in explain.next_step(held)
 
 
 def test_a_node_whose_turn_it_is_waits_for_nvidias_controller_to_see_it() -> None:

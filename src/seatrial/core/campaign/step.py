@@ -247,8 +247,9 @@ def _wave(view: View) -> Course:
         acts, holds = view.mover.publish(view, PublishStep.FLEET, wanted)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    told = view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
-    told = view.mover.at_work(view, at_work, told)
+    where = {"wave": record.wave + 1, "waves": max(1, len(bounds)), "left": len(at_work)}
+    told = view.mover.at_work(view, at_work, view.hold(HoldCode.WAVE_AT_WORK, **where))
+    told = stragglers.blocked(view, [name for name in at_work if name not in stuck], failed, where) or told
     acts, holds = machine_pools.let_go(view)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)

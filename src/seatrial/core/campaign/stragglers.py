@@ -3,6 +3,7 @@
     no GPU to be seen     no driver will ever come there: such a member is in no wave, and is told
     NotReady, no driver   a wave waits for it as long as its upgrade might have taken, and is told; then it goes on
     marked skip           a person wants it left alone: nobody waits
+    failed, and away      no more may be unavailable: nobody starts until somebody mends it, and that is told
 
 Law of this file: nobody is given up. Who is left behind stays open, and follows by itself when it can; waves that came
 after do not wait for it again. Tests: tests/core/test_stragglers.py
@@ -10,10 +11,11 @@ after do not wait for it again. Tests: tests/core/test_stragglers.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from seatrial.core.budget import capacity
 from seatrial.core.campaign.course import a_few
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen
@@ -50,6 +52,25 @@ def waited_for(view: View, found: Mapping[str, HoldCode]) -> Hold:
     """That members of a wave cannot start, and until when that keeps it open."""
     until = patience_until(view)
     return view.hold(HoldCode.MEMBERS_STUCK, nodes=named(found), until=until if until > view.now else None)
+
+
+def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: Mapping[str, object]) -> Hold | None:
+    """That nobody of those who wait in a wave may start, since nodes that failed are among all that may be unavailable.
+
+    None where somebody is at work, or would get in: that ends by itself.
+    """
+    if not failed or not waiting or any(view.standing(name) is Standing.MOVING for name in waiting):
+        return None
+    nodes, ledger = view.mover.recorded(view.seen, view.intent), view.seen.rollout.admitted
+    budget = capacity.budget_of(nodes, ledger, view.intent)
+    tally = capacity.Tally(budget, (admission.node for admission in ledger))
+    found = [tally.why_not([name]) for name in waiting]
+    if budget.whole.under_way or any(why is None or why.code is not HoldCode.UNAVAILABLE_LIMIT for why in found):
+        return None
+    limit = {key: text for key, text in tally.told(waiting[:1]).params if key in ("limit", "scope")}
+    gone = sorted(name for name in failed if capacity.is_away(nodes[name]))
+    params = {**where, **limit, "nodes": a_few(gone)}
+    return hold(view.name, HoldCode.WAVE_BLOCKED, params, since=view.record.entered_at or None) if gone else None
 
 
 def named(found: Mapping[str, HoldCode]) -> str:

@@ -27,10 +27,12 @@ from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
 from seatrial.core.node.progress import Standing, is_out_of_reach, wants
 from seatrial.core.node.readiness import Lack, why_doubted
-from seatrial.core.node.writing import NOTHING, WISH, Orders, Step
+from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
+from seatrial.core.pace.ways import STATE_LABEL
 
 LATE_SECONDS: Final = 120.0
 """NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""
+GIVEN_UP: Final = "NVIDIA's own upgrade controller has it at upgrade-failed, and does not say why"
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
 _AT_WORK: Final = _STATES - {
     NodePhase.UPGRADE_DONE.value,
@@ -159,6 +161,9 @@ class Nvidia(Drivers):
 
 
 def _moved(node: NodeSeen) -> Hold:
+    """What is told of a node in its hands; one that it gave up moves no more until somebody says so."""
+    if node.facts.nvidia_state == NodePhase.UPGRADE_FAILED.value:
+        return hold(node.name, HoldCode.FAILED, told(node.facts), why=GIVEN_UP, label=STATE_LABEL)
     return hold(node.name, HoldCode.MOVED_BY_NVIDIA, state=node.facts.nvidia_state or "none")
 
 

@@ -126,6 +126,7 @@ def _fill(text: str, held: Hold) -> str:
     params = dict(held.params)
     trouble = params.get("trouble", "")
     params["trouble_text"] = f" ({trouble})" if trouble else ""
+    params.setdefault("label", "seatrial.dev/gpu-driver-upgrade-state")
     reason = params.get("why", "")
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
     params["reason_text"] = f": {reason}" if reason else ""

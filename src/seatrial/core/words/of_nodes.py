@@ -205,7 +205,6 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.FAILED: says(
         "the upgrade of this node failed: {why_text}",
-        "{cure} Then: `seatrial node retry {subject}` "
-        "(or set its label seatrial.dev/gpu-driver-upgrade-state to upgrade-required).",
+        "{cure} Then: `seatrial node retry {subject}` (or set its label {label} to upgrade-required).",
     ),
 }

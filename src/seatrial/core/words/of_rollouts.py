@@ -227,6 +227,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.WAVE_AT_WORK: says(
         "wave {wave} of {waves} is at work, nodes left: {left}", "See `seatrial status -w` for how it goes."
     ),
+    HoldCode.WAVE_BLOCKED: says(
+        "nobody of wave {wave} of {waves} may start, nodes left: {left}; {limit} nodes{scope_text} may be unavailable, "
+        "and those that failed are among them: {nodes}",
+        "Look at each with `seatrial why NODE`, mend it, then `seatrial node retry NODE`; or raise maxUnavailable.",
+    ),
     HoldCode.MEMBERS_STUCK: says(
         "members of the wave cannot start: {nodes}",
         "See each with `seatrial why NODE` and bring it back, or leave it out with `seatrial node skip NODE`. A wave "
