@@ -24,6 +24,7 @@ from seatrial.adapters.http import webhook
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
+from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.execute import KubeExecutor
@@ -232,25 +233,26 @@ class ActStage:
     async def clear(self) -> None:
         """Take away whatever was laid out or made."""
         streams: tuple[tuple[Any, str], ...] = (
-            (self.observer.policies, keys.CLUSTER_POLICIES),
-            (self.observer.drivers, keys.NVIDIA_DRIVERS),
-            (self.observer.machine_pools, keys.MACHINE_POOLS),
-            (self.observer.probes, keys.jobs_path(ELSEWHERE)),
+            (self.observer.streams[table.POLICIES], keys.CLUSTER_POLICIES),
+            (self.observer.streams[table.DRIVERS], keys.NVIDIA_DRIVERS),
+            (self.observer.streams[table.MACHINE_POOLS], keys.MACHINE_POOLS),
+            (self.observer.streams[table.PROBES], keys.jobs_path(ELSEWHERE)),
         )
         for stream, path in streams:
             for item in list(stream.store):
                 await self._delete(f"{path}/{item.metadata.name}")
-        for item in list(self.observer.maintenances.store):
+        maintenances = self.observer.streams[table.MAINTENANCES]
+        for item in list(maintenances.store):
             where = f"{keys.maintenances_path(item.metadata.namespace)}/{item.metadata.name}"
             with suppress(errors.NotFound):
                 await self.client.patch(where, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
             await self._delete(where)
         for path in [path for path in self.placed if "/pods/" in path or "/poddisruptionbudgets/" in path]:
             await self._delete(path)
-        for pod in [item for item in self.observer.pods.store if item.node in (FIRST, SECOND)]:
+        for pod in [item for item in self.observer.streams[table.PODS].store if item.node in (FIRST, SECOND)]:
             await self._delete(api_path("v1", "pods", namespace=pod.metadata.namespace, name=pod.metadata.name))
         self.placed.clear()
-        stores = [stream.store for stream in (*(stream for stream, _ in streams), self.observer.maintenances)]
+        stores = [stream.store for stream in (*(stream for stream, _ in streams), maintenances)]
         await self.settled(lambda _: not any(map(len, stores)) and not self._has_pods(), "everything to be gone")
 
     async def _delete(self, path: str) -> None:
@@ -329,13 +331,13 @@ class ActStage:
     def _is_placed(self) -> bool:
         """Whether everything that was laid out is seen, as it was written or newer."""
         streams: dict[str, Any] = {
-            keys.NODES: self.observer.nodes,
-            keys.ROLLOUTS: self.observer.rollouts,
-            keys.CLUSTER_POLICIES: self.observer.policies,
-            keys.NVIDIA_DRIVERS: self.observer.drivers,
-            keys.MACHINE_POOLS: self.observer.machine_pools,
-            keys.maintenances_path(NAMESPACE): self.observer.maintenances,
-            **{keys.pods_path(name): self.observer.pods for name in (NAMESPACE, OPERATORS)},
+            keys.NODES: self.observer.streams[table.NODES],
+            keys.ROLLOUTS: self.observer.streams[table.ROLLOUTS],
+            keys.CLUSTER_POLICIES: self.observer.streams[table.POLICIES],
+            keys.NVIDIA_DRIVERS: self.observer.streams[table.DRIVERS],
+            keys.MACHINE_POOLS: self.observer.streams[table.MACHINE_POOLS],
+            keys.maintenances_path(NAMESPACE): self.observer.streams[table.MAINTENANCES],
+            **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},
         }
         for path, version in self.placed.items():
             parent, _, name = path.rpartition("/")
@@ -347,7 +349,7 @@ class ActStage:
         return True
 
     def _has_pods(self) -> bool:
-        return any(item.node in (FIRST, SECOND) for item in self.observer.pods.store)
+        return any(item.node in (FIRST, SECOND) for item in self.observer.streams[table.PODS].store)
 
 
 _LABELS: Final = {

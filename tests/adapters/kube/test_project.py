@@ -6,13 +6,15 @@ Numbers in names are those of the conformance scenarios about the snapshot.
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 import pytest
 
-from seatrial.adapters.kube.reading import items, operator_items, pod_items, project
+from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
+from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
@@ -619,9 +621,15 @@ def sliced(thing: dict[str, Any]) -> items.SliceItem | None:
     return items.slice_item(msgspec.convert(thing, kinds.ResourceSlice))
 
 
+def only(row: Row[Any, Any], found: Iterable[Any]) -> Callable[[Row[Any, Any]], list[Any]]:
+    """A node about which one row says something, and no other."""
+    kept = [item for item in found if item is not None]
+    return lambda asked: kept if asked is row else []
+
+
 def test_the_versions_that_slices_publish_are_told_once_each() -> None:
     kept = [sliced(a_slice("580.105.8", "580.105.8")), sliced(a_slice("570.124.6"))]
-    around = project.Around(wanted=WANTED, slices=[item for item in kept if item is not None])
+    around = project.Around(wanted=WANTED, of=only(table.SLICES, kept))
     assert joined(around=around).published == ("570.124.6", "580.105.8")
 
 
@@ -656,8 +664,8 @@ def a_maintenance(
 def maintained(*things: dict[str, Any], ours: str = "") -> Maintenance | None:
     read = (items.maintenance_item(msgspec.convert(each, kinds.NodeMaintenance)) for each in things)
     requestor = models.RolloutMaintenance(requestor_id=ours) if ours else None
-    kept = [item for item in read if item is not None]
-    return joined(around=project.Around(wanted=WANTED, maintenances=kept, requestor=requestor)).maintenance
+    around = project.Around(wanted=WANTED, of=only(table.MAINTENANCES, read), requestor=requestor)
+    return joined(around=around).maintenance
 
 
 @pytest.mark.parametrize(("reason", "is_ready"), [("Ready", True), ("Pending", False), ("Draining", False)])

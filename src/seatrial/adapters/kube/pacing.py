@@ -14,12 +14,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Final
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
-from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, models
+from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase
@@ -49,21 +51,14 @@ class _Deployment(models.Model, frozen=True):
     spec: kinds.RevisionSpec = kinds.RevisionSpec()  # a template, like that of a DaemonSet
 
 
-class PaceObserver(KubeObserver):
-    """Sees the streams that pacing rests on, and no others: it needs no GPURollout, and few rights."""
+class PaceObserver(FleetObserver):
+    """Sees what pacing rests on, and which release the operator is of: it needs no GPURollout, and few rights."""
 
     def __init__(self, client: Client, *, namespace: str, on_fault: Callable[[str], None]) -> None:
-        super().__init__(client, namespace=namespace, on_fault=on_fault)
+        super().__init__(client, table.MOVED, namespace=namespace, on_fault=on_fault)
+        self._client = client
         self._namespace = namespace
         self._deployed: tuple[str, ...] = ()
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        return self
-
-    @property
-    def streams(self) -> tuple[Any, ...]:
-        return (self.nodes, self.pods, self.revisions, self.policies, self.drivers)
 
     async def read_release(self) -> None:
         """Read once which release the operator's Deployment names; without the right to, it is not known."""
@@ -74,17 +69,19 @@ class PaceObserver(KubeObserver):
 
     def blind_spots(self) -> tuple[str, ...]:
         """What is not seen at the moment, and why."""
-        return tuple(f"{stream.name}: {stream.state.last_error}" for stream in self.streams if _is_blind(stream))
+        return tuple(
+            f"{stream.row.name}: {stream.state.last_error}" for stream in self.streams.opened if _is_blind(stream)
+        )
 
     def release(self) -> OperatorVersion | None:
         """The operator's release, as far as its Deployment or the ClusterPolicy of its chart tell."""
-        labels = (policy.metadata.labels for policy in self.policies.store)
+        labels = (policy.metadata.labels for policy in self.streams[table.POLICIES].store)
         charted = [found[key] for found in labels for key in _VERSION_LABELS if key in found]
         return pace_ways.release_in((*self._deployed, *charted))
 
     def look(self, release: OperatorVersion | None, *, may_reset: bool) -> Seen:
         """Everything as it is now."""
-        self._changed.clear()
+        self.streams.look()
         nodes = {name: node.facts for name, node in self.all_nodes().items()}
         return Seen(nodes=nodes, operator=self.operator(), release=release or self.release(), may_reset=may_reset)
 
@@ -173,7 +170,7 @@ async def sweep(client: Client) -> None:
             await asyncio.sleep(SWEEP_PAUSE_SECONDS)
 
 
-def _is_blind(stream: Any) -> bool:
+def _is_blind(stream: AnyStream) -> bool:
     return stream.state.last_error is not None and not stream.is_absent
 
 

@@ -151,6 +151,7 @@ class WarningItem:
     metadata: Meta
     pod: str
     """The pod's uid."""
+    pod_name: str
     symptom: Symptom
 
 
@@ -307,7 +308,7 @@ def warning_item(event: kinds.Event) -> WarningItem | None:
         return None
     message = foreign.lines(event.message, MESSAGE_LENGTH_MAX)
     symptom = Symptom(source="event", reason=intern(foreign.line(event.reason)), message=message)
-    return WarningItem(metadata=meta_of(event.metadata), pod=about.uid, symptom=symptom)
+    return WarningItem(metadata=meta_of(event.metadata), pod=about.uid, pod_name=about.name, symptom=symptom)
 
 
 def by_pod_and_reason(item: WarningItem) -> tuple[str, str]:
