@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seatrial.app import picking, wishing
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.picking import Rollout, Wish
     from seatrial.cli.show.picture import Picture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """What is printed, and whether somebody is asked."""
+
+    is_dry_run: bool
+    says_yes: bool
+    output: str
 
 
 def run(args: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seatrial.app.chaining import Chain
     from seatrial.app.connecting import Cluster
     from seatrial.app.options import StartOptions
-    from seatrial.cli.rollout.start import Showing
+    from seatrial.cli.rollout.acts import Showing
     from seatrial.core.compat.plan.rollouts import Move
 
 

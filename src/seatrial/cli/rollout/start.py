@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import sys
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
 from seatrial.cli.rollout import spec as rollout_spec
+from seatrial.cli.rollout.acts import Showing
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -36,15 +36,6 @@ def run(args: argparse.Namespace) -> int:
 
         return rollout_plan.start(cluster, asked, showing)
     return start(cluster, asked, showing)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Showing:
-    """What is printed, and whether somebody is asked."""
-
-    is_dry_run: bool
-    says_yes: bool
-    output: str
 
 
 def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
