@@ -6,7 +6,7 @@
     plan_document that way, written and read             options       what is said of a rollout that is to begin
     resource      the GPURollout that makes              starting      what it begins with, and that it begins
     chaining      one rollout for each step of a plan    rehearsing    what it would write, in a simulated cluster
-    adopting      upgrades that somebody left half-done
+    adopting      upgrades somebody left half-done       forecasting   what an upgrade will cost
 
 Law of this room: nobody is asked, nothing is printed, and no word of a command line is parsed here. What may not be
 done is an error whose message says what to do; what was found is a value, and who asked says it in their own words.
