@@ -28,6 +28,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.remembered import Remembered
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -56,15 +57,15 @@ class Decision:
         return self.stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in self.holds)
 
 
-def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
-    """What to do next, why the rest waits, and when to ask again."""
+def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered | None = None) -> Decision:
+    """What to do next, why the rest waits, and when to ask again; what the pass before left saves work, no more."""
     if seen.is_deleting:
         intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
     stop = _stop(seen, intent, now)
     course = _course(seen, intent, now, stop)
     nodes = seen.nodes if leaving.is_leaving(seen, intent) else mover_seen(seen).recorded(seen, intent)
     book = books.opened(seen, nodes, intent, is_kept=_is_ledger_kept(seen, intent, now))
-    steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now)
+    steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now, remembered)
     keeping, kept = leaving.keep(seen, intent, steps, course, stop, now)
     admitted = book.admit(steps, turns.marked(course))
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], course)

@@ -28,6 +28,7 @@ from seatrial.core.node.aiming import is_misled, misled
 from seatrial.core.node.progress import resource_of, wants
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
+from seatrial.core.remembered import Chosen, Common, Remembered, Told, what_nodes_see
 from seatrial.core.stops import CONTRADICTED, is_kept_back, like
 
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
@@ -35,15 +36,43 @@ LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPha
 
 
 def steps(
-    seen: Snapshot, nodes: Mapping[str, NodeSeen], orders: Orders, course: Course, stop: Hold | None, now: Instant
+    seen: Snapshot,
+    nodes: Mapping[str, NodeSeen],
+    orders: Orders,
+    course: Course,
+    stop: Hold | None,
+    now: Instant,
+    remembered: Remembered | None = None,
 ) -> dict[str, Step]:
     """The step of every node; none for those whom the course itself writes to."""
     busy = marked(course)
     is_leaving = leaving.is_leaving(seen, orders.intent)
-    return {
-        name: NOTHING if name in busy else _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
-        for name, node in sorted(nodes.items())
-    }
+
+    def choose(node: NodeSeen) -> Chosen:
+        if node.name in busy:
+            return NOTHING, NOTHING
+        return _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
+
+    if remembered is None:
+        return {name: choose(node)[0] for name, node in sorted(nodes.items())}
+    common = Common(
+        intent=orders.intent,
+        attentive_since=orders.attentive_since,
+        stop=stop,
+        operator=seen.operator,
+        course=None if course.is_plain else what_nodes_see(course.record),
+        campaign=what_nodes_see(seen.rollout.campaign) if seen.rollout.campaign is not None else None,
+        leaving=seen.rollout if is_leaving else None,
+    )
+    told = Told(
+        admitted=orders.admitted,
+        recalled=orders.recalled,
+        rebuffs=dict(orders.rebuffs),
+        busy=dict(seen.busy),
+        open=course.open,
+        marked=busy,
+    )
+    return remembered.steps(nodes, common, told, now, choose)
 
 
 def marked(course: Course) -> frozenset[str]:
@@ -60,21 +89,23 @@ def _step(
     now: Instant,
     *,
     is_leaving: bool,
-) -> Step:
-    """The node's own step, unless the rollout as a whole is stopped, or its turn has not come."""
+) -> Chosen:
+    """The node's own step, unless the rollout as a whole is stopped, or its turn has not come; and its own."""
     if is_leaving:
         step = _busy(node, seen.busy) or leaving.step(node, orders, seen.rollout, now)
-        return Step(hold=like(stop, node.name)) if stop is not None and is_kept_back(step, stop.code) else step
+        is_kept = stop is not None and is_kept_back(step, stop.code)
+        return Step(hold=like(stop, node.name)) if stop is not None and is_kept else step, step
     if not may_move(node, course) and not course.mover.hands_back(node, orders):
-        return _left_alone(node, orders, course, seen)
+        step = _left_alone(node, orders, course, seen)
+        return step, step
     step = own_step(node, orders, seen.busy, now)
     if stop is not None and stop.code not in CONTRADICTED and closing.is_surely_opened(node):
-        return step  # a node keeps its place in a pause, too: it is closed, or says which write that waits for
+        return step, step  # a node keeps its place in a pause, too: it is closed, or says which write that waits for
     if stop is not None and is_kept_back(step, stop.code):
-        return Step(hold=like(stop, node.name))
+        return Step(hold=like(stop, node.name)), step
     goal = goal_of(node, seen, orders.intent)
     may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
-    return misled(node, goal) if is_misled(node, goal) and not may_go_on else step
+    return misled(node, goal) if is_misled(node, goal) and not may_go_on else step, step
 
 
 def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:

@@ -57,7 +57,7 @@ def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> 
     memory.follow(sight.era, now)
     seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
     sight = replace(sight, seen=seen)
-    decision = decide(seen, sight.intent, now)
+    decision = decide(seen, sight.intent, now, memory.worked_out)
     if recorder is not None:
         recorder.note(now, sight, decision)
     breaches = invariants.broken(seen, sight.intent, decision)
