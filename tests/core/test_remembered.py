@@ -11,8 +11,9 @@ from seatrial.core import turns
 from seatrial.core.campaign.course import plain
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
-from seatrial.core.remembered import Remembered
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.node.writing import NOTHING
+from seatrial.core.remembered import Chosen, Common, Remembered, Told
 from tests.builders import (
     NOW,
     a_driver,
@@ -67,6 +68,28 @@ def passes(asked: list[str]) -> Passes:
 
 def with_node(seen: Snapshot, node: NodeSeen) -> Snapshot:
     return replace(seen, nodes={**seen.nodes, node.name: node})
+
+
+def a_common() -> Common:
+    return Common(
+        intent=an_intent(),
+        attentive_since=0.0,
+        stop=None,
+        operator=OperatorFacts(),
+        course=None,
+        campaign=None,
+        leaving=None,
+    )
+
+
+def a_told(**changes: Any) -> Told:
+    nothing = Told(admitted={}, recalled=frozenset(), rebuffs={}, busy={}, open=frozenset(), marked=frozenset())
+    return replace(nothing, **changes)
+
+
+def chose(node: NodeSeen, noted: list[str]) -> Chosen:
+    noted.append(node.name)
+    return NOTHING, NOTHING
 
 
 def test_after_one_node_changed_one_step_is_worked_out(passes: Passes) -> None:
@@ -129,6 +152,25 @@ def test_what_one_node_is_told_concerns_it_alone(passes: Passes) -> None:
     assert passes.look(replace(seen, rebuffs={second: a_rebuff()}), intent) == [first, second]
     ledger = replace(seen.rollout, admitted=a_ledger(first))
     assert first in passes.look(replace(seen, rollout=ledger), intent)
+
+
+def test_who_is_called_back_is_asked_again_though_nothing_of_it_changed(passes: Passes) -> None:
+    seen = a_snapshot(*a_fleet(4, WAITING), admitted=a_ledger("n1"))
+    intent = an_intent(unavailable_max=1)
+    passes.look(replace(seen, busy={"n1": None}), intent)
+    passes.look(seen, intent)
+    cordoned = with_node(seen, a_node("n4", NodePhase.CORDON_REQUIRED, is_cordoned=True))
+    assert passes.look(cordoned, intent) == ["n1", "n4"]
+
+
+@pytest.mark.parametrize("what", ["recalled", "open", "marked"])
+def test_who_is_told_something_else_is_asked_again(what: str) -> None:
+    nodes, remembered, chosen = a_snapshot(*a_fleet(3)).nodes, Remembered(), list[str]()
+    for names in (frozenset[str](), frozenset({"n2"}), frozenset({"n2", "n3"})):
+        chosen.clear()
+        told = a_told(**{what: names})
+        remembered.steps(nodes, a_common(), told, NOW, lambda node: chose(node, chosen))
+    assert chosen == ["n3"]
 
 
 def test_an_eviction_that_was_turned_down_concerns_the_node_of_the_pod(passes: Passes) -> None:

@@ -25,9 +25,11 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
 from seatrial.core.model.snapshot import NodePhase, Snapshot
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node.phases import phase_of
 from seatrial.core.remembered import Remembered
 
 ACTIONS_MAX: Final = 200
@@ -59,6 +61,8 @@ class Decision:
 
 def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered | None = None) -> Decision:
     """What to do next, why the rest waits, and when to ask again; what the pass before left saves work, no more."""
+    remembered = remembered or Remembered()
+    seen = remembered.over(seen)
     if seen.is_deleting:
         intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
     stop = _stop(seen, intent, now)
@@ -124,9 +128,9 @@ def _loud_managers(seen: Snapshot, intent: Intent, stop: Hold | None) -> tuple[H
     """That driver managers open nodes under us, told as long as somebody is to be moved. Nobody waits for it."""
     if stop is not None and stop.code in (*stops.CONTRADICTED, HoldCode.SANDBOXED):
         return ()  # the nodes are not ours to move, and under NVIDIA's controller its driver manager stands back
-    if all(node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE for node in seen.nodes.values()):
+    if by(seen.nodes, phase_of).keys() <= {NodePhase.UPGRADE_DONE}:
         return ()
-    return driver_manager.told_loud(seen.operator, seen.nodes.values(), intent.rollout)
+    return driver_manager.told_loud(seen.operator, seen.nodes, intent.rollout)
 
 
 def _bounded(moves: list[Action], course: Course) -> tuple[tuple[Action, ...], tuple[Action, ...]]:

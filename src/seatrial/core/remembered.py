@@ -13,7 +13,6 @@ Tests: tests/core/test_remembered.py, tests/properties/test_remembered_propertie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -22,7 +21,7 @@ from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import Known
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Rebuff, RolloutRecord
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Rebuff, RolloutRecord, Snapshot
 from seatrial.core.node.writing import Step
 
 Chosen: TypeAlias = tuple[Step, Step]
@@ -71,13 +70,19 @@ class Remembered:
     """What one pass leaves to the next. The caller owns it, one for each rollout."""
 
     def __init__(self) -> None:
-        self._nodes = Known()
+        self._seen, self._nodes = Known(), Known()
+        """The nodes as they are seen, and as their steps were worked out: NVIDIA's states are read as records first."""
         self._steps: dict[str, Step] = {}
         self._until: dict[str, Instant] = {}
         """When a step has to be worked out again though nothing changed; who is not here may wait for ever."""
         self._common: Common | None = None
         self._told: Told | None = None
         self._at: Instant = AGAIN
+
+    def over(self, seen: Snapshot) -> Snapshot:
+        """The same snapshot, over nodes of which is known who is alike; it is good until the next look."""
+        self._seen.see(seen.nodes)
+        return replace(seen, nodes=self._seen)
 
     def steps(
         self,
@@ -90,28 +95,29 @@ class Remembered:
         """The step of every node, in the order of names; `choose` is asked only where it could say something else."""
         before, is_alike = self._told, self._common == common and now >= self._at
         self._told = None  # a pass that does not come to its end leaves nothing behind
-        due: AbstractSet[str] = self._nodes.see(nodes)
+        changed = self._nodes.see(nodes)
         if before is None or not is_alike:
-            self._steps, self._until, due = {}, {}, nodes.keys()
+            self._steps, self._until = {}, {}
+            self._work_out(sorted(nodes), choose)
         else:
-            due = due | self._concerned(told.differing(before))
-            due = due | {name for name, until in self._until.items() if until <= now}
-        is_same_row = self._steps.keys() == nodes.keys()
-        self._work_out(due & nodes.keys(), choose)
-        if not is_same_row:
-            self._steps = {name: self._steps[name] for name in sorted(nodes)}
-            self._until = {name: until for name, until in self._until.items() if name in nodes}
+            due = {name for name, until in self._until.items() if until <= now}
+            is_same_row = self._steps.keys() == nodes.keys()
+            self._work_out((due | changed | self._concerned(told.differing(before))) & nodes.keys(), choose)
+            if not is_same_row:
+                self._steps = {name: self._steps[name] for name in sorted(nodes)}
+                self._until = {name: until for name, until in self._until.items() if name in nodes}
         self._common, self._told, self._at = common, told, now
         return dict(self._steps)
 
     def _work_out(self, names: Iterable[str], choose: Callable[[NodeSeen], Chosen]) -> None:
+        nodes, steps, times = self._nodes, self._steps, self._until
         for name in names:
-            self._steps[name], own = choose(self._nodes[name])
+            steps[name], own = choose(nodes[name])
             until = AGAIN if own.action is not None else own.hold.until if own.hold is not None else None
-            if until is None:
-                self._until.pop(name, None)
-            else:
-                self._until[name] = until
+            if until is not None:
+                times[name] = until
+            elif name in times:
+                del times[name]
 
     def _concerned(self, subjects: set[str]) -> set[str]:
         """The nodes that these are about: by name, or as pods of theirs."""

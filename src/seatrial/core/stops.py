@@ -22,8 +22,10 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.snapshot import (
     NodePhase,
+    NodeSeen,
     OperatorFacts,
     Snapshot,
 )
@@ -61,20 +63,9 @@ CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MO
 
 def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
-    owners = {node.facts.owner for node in seen.nodes.values()}
-    # A campaign publishes by itself, scope by scope, and says what it waits for.
-    wishes = (node.facts.wanted for node in seen.nodes.values()) if intent.campaign is None else ()
-    carried = {wanted.version for wanted in wishes if wanted is not None}
-    return stop_of(seen, owners, carried, intent, now)
-
-
-def stop_of(
-    seen: Snapshot, owners: Container[str], carried: Iterable[str], intent: Intent, now: Instant
-) -> Hold | None:
-    """The same, from who owns the members' drivers and which versions their DaemonSets carry; looks at no node."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
-    contradiction = _contradiction(seen, owners, intent)
+    contradiction = _contradiction(seen, by(seen.nodes, OWNER), intent)
     if contradiction is not None:
         return contradiction
     unguarded = leaving.why_unguarded(seen, intent)
@@ -83,10 +74,16 @@ def stop_of(
     blind = why_blind(seen, intent, now)
     if blind is not None:
         return blind
-    unpublished = _not_published(carried, intent)
+    # A campaign publishes by itself, scope by scope, and says what it waits for.
+    unpublished = _not_published(by(seen.nodes, _carried), intent) if intent.campaign is None else None
     if unpublished is not None:
         return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
     return None
+
+
+def _carried(node: NodeSeen) -> str | None:
+    """The version that the DaemonSet of a node carries; None where there is none."""
+    return node.facts.wanted.version if node.facts.wanted is not None else None
 
 
 def _contradiction(seen: Snapshot, owners: Container[str], intent: Intent) -> Hold | None:
@@ -123,9 +120,9 @@ def why_blind(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     return None
 
 
-def _not_published(carried: Iterable[str], intent: Intent) -> str | None:
+def _not_published(carried: Iterable[str | None], intent: Intent) -> str | None:
     """What the driver DaemonSets carry instead of the target; None when all of them carry it."""
-    others = sorted(text for text in carried if not _is_target(text, intent))
+    others = sorted(text for text in carried if text is not None and not _is_target(text, intent))
     return ", ".join(text or NO_VERSION for text in others) if others else None
 
 

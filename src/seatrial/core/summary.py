@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
 from typing import Final
@@ -23,9 +23,11 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
 from seatrial.core.model.snapshot import (
     Admission,
     NodePhase,
+    NodeSeen,
     RolloutRecord,
     Snapshot,
     Summary,
@@ -33,6 +35,7 @@ from seatrial.core.model.snapshot import (
     Waiting,
 )
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.movers.view import Mover
 from seatrial.core.node.writing import retry_at
 from seatrial.core.words import explain
 
@@ -163,15 +166,9 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, campaign
     A stopped rollout is not done even when every node is in order: they may all be in order on the old driver. In a
     step by hand nodes are done that have what people bring.
     """
-    mover = mover_seen(seen, campaign)
-    phases = Counter(mover.phase_of(node) for node in seen.nodes.values())
-    return summary_of(seen, phases, Counter(held.code for held in holds), stop)
-
-
-def summary_of(
-    seen: Snapshot, phases: Mapping[NodePhase | None, int], codes: Mapping[HoldCode, int], stop: Hold | None
-) -> Summary:
-    """The same, from how many are in which phase and held for which reason; looks at the ledger's nodes only."""
+    found = by(seen.nodes, _phase_of, mover_seen(seen, campaign))
+    phases = {phase: len(names) for phase, names in found.items()}
+    codes = Counter(held.code for held in holds)
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
     is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
     at_work = (admission for admission in seen.rollout.admitted if capacity.is_at_work(admission, seen.nodes))
@@ -181,3 +178,8 @@ def summary_of(
         counts=tuple(sorted((phase.value if phase else "unknown", count) for phase, count in phases.items())),
         holds=tuple(sorted((code.value, count) for code, count in told.items())),
     )
+
+
+def _phase_of(node: NodeSeen, mover: Mover) -> NodePhase | None:
+    """Where a node stands, by the word of whoever moves it."""
+    return mover.phase_of(node)

@@ -25,6 +25,7 @@ from seatrial.core.model.snapshot import (
 from seatrial.core.movers import letting_in
 from seatrial.core.node import closing
 from seatrial.core.node.aiming import is_misled, misled
+from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import resource_of, wants
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
@@ -42,7 +43,7 @@ def steps(
     course: Course,
     stop: Hold | None,
     now: Instant,
-    remembered: Remembered | None = None,
+    remembered: Remembered,
 ) -> dict[str, Step]:
     """The step of every node; none for those whom the course itself writes to."""
     busy = marked(course)
@@ -53,8 +54,6 @@ def steps(
             return NOTHING, NOTHING
         return _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
 
-    if remembered is None:
-        return {name: choose(node)[0] for name, node in sorted(nodes.items())}
     common = Common(
         intent=orders.intent,
         attentive_since=orders.attentive_since,
@@ -103,6 +102,8 @@ def _step(
         return step, step  # a node keeps its place in a pause, too: it is closed, or says which write that waits for
     if stop is not None and is_kept_back(step, stop.code):
         return Step(hold=like(stop, node.name)), step
+    if not is_under_way(node.record):
+        return step, step  # the thousands that wait or are done cannot be misled
     goal = goal_of(node, seen, orders.intent)
     may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
     return misled(node, goal) if is_misled(node, goal) and not may_go_on else step, step

@@ -37,7 +37,7 @@ class Direct(Drivers):
     def loud(self, view: View) -> tuple[Hold, ...]:
         if view.campaign.publish is not Via.NOBODY:
             return ()
-        return driver_manager.told_loud(view.operator, view.nodes.values(), view.name)
+        return driver_manager.told_loud(view.operator, view.nodes, view.name)
 
     # who may start
 
