@@ -13,18 +13,20 @@ Tests: tests/core/test_measures.py
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.budget import capacity
+from seatrial.core.budget.capacity import Budget, Scope
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.policy import Limits, Policy
+from seatrial.core.model.known import OWNER, by
+from seatrial.core.model.policy import Limits
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
 from seatrial.core.movers.mover import mode_of, mover_of, mover_seen
 
@@ -127,31 +129,28 @@ def _state(node: NodeSeen) -> str:
 
 def _free_slots(seen: Snapshot, intent: Intent) -> int:
     """Under the limits of the rollout and of the pools in it; what racks and cliques allow besides is not looked at."""
-    is_back = capacity.is_going_back(seen.rollout)
-    if not is_back and len(capacity.failed_of(seen.nodes, intent)) > intent.failed_max:
+    nodes, is_back = mover_seen(seen).recorded(seen, intent), capacity.is_going_back(seen.rollout)
+    budget = capacity.budget_of(nodes, seen.rollout.admitted, replace(intent, domains=()), is_back=is_back)
+    if len(budget.failed) > budget.failed_max:
         return 0
-    moving = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
-    nodes = tuple(seen.nodes.values())
-    whole = _slots(nodes, intent.limits, moving)
+    whole = _slots(budget.whole, intent.limits, seen.nodes.values())
     if not intent.pools:
         return whole
-    members: dict[str, list[NodeSeen]] = defaultdict(list)
-    for node in nodes:
-        members[node.facts.owner].append(node)
-    return min(whole, sum(_slots_in_pool(intent.pools.get(owner), some, moving) for owner, some in members.items()))
+    pools = ([seen.nodes[name] for name in names] for names in by(seen.nodes, OWNER).values())
+    return min(whole, sum(_slots_in_pool(budget, intent, members) for members in pools))
 
 
-def _slots_in_pool(policy: Policy | None, nodes: Collection[NodeSeen], moving: frozenset[str]) -> int:
-    if policy is None:
+def _slots_in_pool(budget: Budget, intent: Intent, nodes: Collection[NodeSeen]) -> int:
+    owner = next(iter(nodes)).facts.owner
+    if owner not in intent.pools:
         return _pending_count(nodes)  # in no pool: bound by the limits of the whole alone
-    return _slots(nodes, policy.limits, moving & {node.name for node in nodes})
+    return _slots(budget.scopes[capacity.pool_scope(owner)], intent.pools[owner].limits, nodes)
 
 
-def _slots(nodes: Collection[NodeSeen], limits: Limits, moving: frozenset[str]) -> int:
+def _slots(scope: Scope, limits: Limits, nodes: Collection[NodeSeen]) -> int:
     # Without a parallel limit, NVIDIA's controller has a slot for everybody who waits for one.
-    parallel_slots = limits.parallel_max - len(moving) if limits.parallel_max else _pending_count(nodes)
-    taken = moving | {node.name for node in nodes if capacity.is_away(node)}
-    return max(0, min(parallel_slots, limits.unavailable_max.of(len(nodes)) - len(taken)))
+    parallel_slots = scope.parallel_max - len(scope.under_way) if limits.parallel_max else _pending_count(nodes)
+    return max(0, min(parallel_slots, scope.unavailable_max - len(scope.unavailable | scope.under_way)))
 
 
 def _pending_count(nodes: Iterable[NodeSeen]) -> int:
