@@ -7,7 +7,7 @@ from typing import Any
 
 from seatrial.core.actions import StartProbe
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.gates import TRIES_MAX, Measurement, Verdict
+from seatrial.core.model.gates import PREPULL, TRIES_MAX, Measurement, Verdict
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import prepulling
 from seatrial.core.movers.view import Start, View
@@ -22,7 +22,7 @@ def with_image(node: NodeSeen) -> NodeSeen:
 
 
 def measured(name: str, verdict: Verdict, attempt: int = 1, number: int = 0) -> Measurement:
-    return Measurement(gate=prepulling.NAME, node=name, round=number, attempt=attempt, verdict=verdict)
+    return Measurement(gate=PREPULL, node=name, round=number, attempt=attempt, verdict=verdict)
 
 
 def viewing(*nodes: NodeSeen, measurements: tuple[Measurement, ...] = (), now: float = NOW, **record: Any) -> View:

@@ -11,39 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from seatrial.core.actions import (
-    Action,
-    AskCheckpoint,
-    Cordon,
-    EvictPods,
-    GuardRollout,
-    MakePool,
-    MarkBad,
-    MarkNode,
-    PausePool,
-    Promote,
-    Publish,
-    ReleaseRollout,
-    RemovePool,
-    RestartPod,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
-    Uncordon,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions import Action, WriteRolloutRecord
 from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via
-from seatrial.core.movers import driver_manager, prepulling
+from seatrial.core.words import acts as words
 from seatrial.core.words import conditions
 
 if TYPE_CHECKING:
     from seatrial.app.starting import Outset
     from seatrial.app.targeting import RolloutTarget
     from seatrial.core.model.campaign import Campaign
-    from seatrial.core.model.snapshot import NodeSeen, RolloutRecord
+    from seatrial.core.model.snapshot import NodeSeen
     from seatrial.ports import Outcome, Sight
     from seatrial.run.loop import Report
     from seatrial.sim.outside import Outside
@@ -177,8 +156,9 @@ class _Rehearsal:
             record.admitted,
         )
         if not is_silent:  # the summary for people says nothing new
-            what, content = told(action)
-            self.writes.append(Written(after_seconds=self._world.time - self._outset.at, what=what, content=content))
+            told = words.written(action)
+            after_seconds = self._world.time - self._outset.at
+            self.writes.append(Written(after_seconds=after_seconds, what=told.where, content=told.what))
 
     def in_flight(self) -> frozenset[str]:
         return self._world.in_flight()
@@ -200,76 +180,6 @@ class _Rehearsal:
         # A world in which nothing happens any more only has the clock of our own deadlines.
         is_idle = self._world.next_at is None and report.decision is not None and not report.decision.actions
         return self._passes >= PASSES_MAX or (is_idle and not report.outcomes)
-
-
-# ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def told(action: Action) -> tuple[str, str]:
-    """The object an act writes, and what it writes there, in one line."""
-    match action:
-        case WriteRolloutRecord(record=record):
-            phase = f"phase {record.campaign.phase.value}" if record.campaign is not None else "its record"
-            return f"gpurollout/{record.name} status", phase + _more(record)
-        case MarkNode(node=node, rollout=rollout, canary=canary, skip=skip):
-            marks = [
-                _label("seatrial.dev/canary", rollout, canary),
-                _label("nvidia.com/gpu-driver-upgrade.skip", "true", skip),
-            ]
-            return f"node/{node}", ", ".join(mark for mark in marks if mark)
-        case Publish(step=step, versions=versions, via=via, switches=switches):
-            carried = ", ".join(f"{name} driver version {version}" for name, version in versions)
-            where = "git commit" if via is Via.GIT else ", ".join(name for name, _ in versions)
-            told = f", driver manager {driver_manager.told(switches)}: else it uncordons nodes before they are proven"
-            return where, f"{carried} (step {step}){told if switches else ''}"
-        case Cordon(node=node, record=record):
-            return f"node/{node}", f"cordon, state {record.phase.value}"
-        case Uncordon(node=node, record=record):
-            return f"node/{node}", f"uncordon, state {record.phase.value}"
-        case WriteNodeRecord(node=node, record=record, labels=labels):
-            more = "".join(f", label {key}={value}" for key, value in labels)
-            return f"node/{node}", f"state {record.phase.value}{more}"
-        case EvictPods(pods=pods, node=node):
-            return f"pods of node/{node}", f"evict {', '.join(pod.full_name for pod in pods)}"
-        case AskCheckpoint(pods=pods, node=node):
-            return f"pods of node/{node}", f"ask to save their work: {', '.join(pod.full_name for pod in pods)}"
-        case RestartPod(namespace=namespace, pod=pod, operand=operand):
-            return f"pod/{namespace}/{pod}", f"delete, so that its DaemonSet starts a new {operand}"
-        case StartProbe(gate=gate, node=node) if gate.name == prepulling.NAME:
-            return "job to bring the image", f"on node/{node}, image {gate.image}"
-        case StartProbe(gate=gate, node=node):
-            command = f", command {' '.join(gate.command)}" if gate.command else ""
-            return f"job for gate {gate.name}", f"on node/{node}, image {gate.image}, {gate.gpus} GPUs{command}"
-        case SetAutoUpgrade(resource=resource, value=value):
-            return resource, f"driver.upgradePolicy.autoUpgrade {str(value).lower()}"
-        case MakePool(name=name):
-            return f"machineconfigpool/{name}", "create, for the canary"
-        case PausePool(name=name, value=value):
-            return f"machineconfigpool/{name}", f"paused {str(value).lower()}"
-        case RemovePool(name=name):
-            return f"machineconfigpool/{name}", "delete"
-        case GuardRollout(rollout=rollout):
-            return f"gpurollout/{rollout}", "our finalizer, so that who deletes it is waited for"
-        case ReleaseRollout(rollout=rollout):
-            return f"gpurollout/{rollout}", "without our finalizer"
-        case RevertCommits() | MarkBad() | Promote():
-            return "git commit", type(action).__name__
-        case _:
-            return f"nodemaintenance/{action.name}", f"{type(action).__name__} for node/{action.node}"
-
-
-def _more(record: RolloutRecord) -> str:
-    """What a record says besides its phase."""
-    names = ", ".join(admission.node for admission in record.admitted)
-    gates = record.campaign.gates if record.campaign is not None else ()
-    verdicts = ", ".join(f"{each.gate} on {each.node} {each.verdict.value}" for each in gates)
-    return (f", may be disrupted: {names}" if names else "") + (f", gates: {verdicts}" if verdicts else "")
-
-
-def _label(key: str, value: str, is_set: bool | None) -> str:
-    if is_set is None:
-        return ""
-    return f"label {key}={value}" if is_set else f"label {key} taken away"
 
 
 def then(campaign: Campaign, trial: Trial, members: int) -> str:

@@ -34,13 +34,13 @@ from seatrial.core.model.snapshot import Freshness, NodeSeen, RolloutRecord, Sna
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Promise
+from seatrial.core.words.acts import told
 from seatrial.sim import campaigning, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import Refused, mirrored
 from seatrial.sim.driver_pods import Reaction
 from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial_lab.explore.telling import told
 from seatrial_lab.explore.truths import is_still_theirs, why_exposed, why_overspent, why_split
 
 Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]

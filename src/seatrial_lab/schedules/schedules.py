@@ -27,11 +27,11 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import DriverRevision, NodePhase, NodeSeen
 from seatrial.core.node import closing
 from seatrial.core.promises.breach import Breach
+from seatrial.core.words.acts import told
 from seatrial.ports import Outcome, Ports
 from seatrial.sim.nodes import rebooted
 from seatrial.sim.reactions import CORDON_NOTE
 from seatrial.sim.world import World
-from seatrial_lab.explore.telling import told
 from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, named
 from seatrial_lab.schedules.drawing import (
     BADNESSES,

@@ -31,8 +31,8 @@ from seatrial.core.actions import (
     StartProbe,
 )
 from seatrial.core.model.campaign import PublishStep, Switch, Via
-from seatrial.core.model.gates import Gate, Measurement, Verdict
-from seatrial.core.movers import driver_manager, prepulling
+from seatrial.core.model.gates import PREPULL, Gate, Measurement, Verdict
+from seatrial.core.movers import driver_manager
 from seatrial.ports import Outcome, Result
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed import errors as testbed_errors
@@ -535,7 +535,7 @@ async def test_a_prepull_that_came_to_nothing_is_not_in_the_way_of_the_next_roun
     uid = rollout_uid(place)
     lend_gpus(place)
     monkeypatch.setattr(probes, "START_SECONDS", 1)
-    gate = Gate(name=prepulling.NAME, image="example.invalid/driver:1", command=("true",), gpus=0, timeout_seconds=1.0)
+    gate = Gate(name=PREPULL, image="example.invalid/driver:1", command=("true",), gpus=0, timeout_seconds=1.0)
     first = replace(PROBE, gate=gate, round=0, attempt=3)
     await try_out(client, first, uid=uid)
     assert (await end_of(client, first, uid))[0] is Verdict.UNKNOWN

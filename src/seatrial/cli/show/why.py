@@ -13,6 +13,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.cli.show.look import Look
+    from seatrial.core.actions import Action
     from seatrial.core.model.snapshot import NodeSeen
 
 
@@ -111,7 +112,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
     acts = [action for action in found.decision.actions if action.subject == node.name]
     lines += _turned_down(found, node)
     lines += [f"Answer    {explain.sentence(hold, found.at)}" for hold in held]
-    lines += [f"Next      the controller is about to {_verb(type(act).__name__)} ({act.id})." for act in acts]
+    lines += [f"Next      {_next(act)}" for act in acts]
     return lines if held or acts else [*lines, "Answer    it is done; nothing is to be moved."]
 
 
@@ -129,14 +130,8 @@ def _turned_down(found: Look, node: NodeSeen) -> list[str]:
     ]
 
 
-def _verb(kind: str) -> str:
-    return {
-        "Cordon": "cordon the node",
-        "Uncordon": "uncordon the node",
-        "PauseClients": "ask DaemonSets that hold its GPUs to leave",
-        "AskCheckpoint": "ask jobs to save their work",
-        "EvictPods": "evict pods",
-        "RestartPod": "restart an operand of the driver",
-        "RequestMaintenance": "ask the maintenance operator to empty the node",
-        "ReleaseMaintenance": "tell the maintenance operator that the node is through",
-    }.get(kind, "open the next state")
+def _next(act: Action) -> str:
+    from seatrial.core.words import acts as words
+
+    told = words.written(act)
+    return f"the controller is about to write to {told.where}: {told.what} ({act.id})."

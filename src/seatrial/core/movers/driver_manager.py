@@ -56,9 +56,3 @@ def told_loud(operator: OperatorFacts, nodes: Mapping[str, NodeSeen], rollout: s
 def path_of(resource: str) -> str:
     """Where the environment of the driver manager stands in a resource."""
     return "spec.driver.manager.env" if resource.startswith("ClusterPolicy/") else "spec.manager.env"
-
-
-def told(switches: Iterable[Switch]) -> str:
-    """Switches as people write them."""
-    texts = [f"{each.name}={each.value if each.value is not None else '(not set)'}" for each in switches]
-    return ", ".join(dict.fromkeys(texts))

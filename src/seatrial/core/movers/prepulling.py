@@ -15,12 +15,11 @@ from typing import Final
 from seatrial.core.actions import CampaignAct, StartProbe
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
-from seatrial.core.model.gates import Gate, Verdict, judge
+from seatrial.core.model.gates import PREPULL, Gate, Verdict, judge
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import Start, View
 from seatrial.core.node.progress import Standing
 
-NAME: Final = "prepull"
 SECONDS: Final = 900.0
 STARTS_MAX: Final = 20
 """How many nodes begin to pull in one pass: registries are slow, and shared."""
@@ -36,7 +35,7 @@ def bring(view: View, names: Collection[str]) -> Start:
     has_run = {
         each.node
         for each in view.seen.measurements
-        if each.gate == NAME and each.verdict in (Verdict.PASSED, Verdict.FAILED)
+        if each.gate == PREPULL and each.verdict in (Verdict.PASSED, Verdict.FAILED)
     }
     ready: set[str] = set()
     acts: list[CampaignAct] = []
@@ -48,7 +47,7 @@ def bring(view: View, names: Collection[str]) -> Start:
         if wanted is None or not is_needed or name in has_run:
             ready.add(name)
             continue
-        gate = Gate(name=NAME, image=wanted.image, command=("true",), gpus=0, timeout_seconds=SECONDS)
+        gate = Gate(name=PREPULL, image=wanted.image, command=("true",), gpus=0, timeout_seconds=SECONDS)
         number = view.record.pull_round
         judged = judge(gate, name, number, view.seen.measurements)
         if judged.verdict is Verdict.UNKNOWN:

@@ -18,6 +18,7 @@ from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import ANY, carried, carrier_of, is_same, wants
+from seatrial.core.words import acts as words
 
 GITOPS: Final = ("argocd", "kustomize-controller", "helm-controller", "flux")
 """How the field managers of those begin who bring a repository into the cluster, and undo what differs from it."""
@@ -204,8 +205,8 @@ def _switched_back(view: View, missing: Versions) -> dict[str, str]:
         carrier = carrier_of(resource, view.operator)
         if _is_carried(view, resource, text) and carrier.note.startswith(f"{view.name}/"):
             wanted, found = driver_manager.off(resource), driver_manager.standing(carrier)
-            words = {"version": driver_manager.told(wanted), "found": driver_manager.told(found)}
-            return {"resource": resource, "writer": "somebody"} | words
+            said = {"version": words.switched(wanted), "found": words.switched(found)}
+            return {"resource": resource, "writer": "somebody"} | said
     return {}
 
 

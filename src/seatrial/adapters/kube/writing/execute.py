@@ -53,7 +53,7 @@ from seatrial.core.actions import (
 )
 from seatrial.core.model.campaign import Via
 from seatrial.core.model.snapshot import Pod
-from seatrial.core.movers import driver_manager
+from seatrial.core.words import acts as words
 from seatrial.ports import Outcome, Result
 
 IN_FLIGHT_MAX: Final = 50
@@ -325,7 +325,7 @@ class KubeExecutor:
             if stored != version:
                 return _failed(action, f"{resource} was to carry {version}, and the server stored {stored or 'none'}")
             if publishing.env_with(written, switches) is not None:
-                wanted = driver_manager.told(switches)
+                wanted = words.switched(switches)
                 return _failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")
         return Outcome(action=action, result=Result.DONE)
 
