@@ -5,8 +5,8 @@
 
 Of the input all is kept, with one exception: when a stream was last heard of changes all the time and matters only once
 it has been silent for too long, so one that can be trusted is kept as `heard for ever`. Of the decision its acts are
-kept by id and digest, its holds by code, and a digest of it all: enough to tell that another decision differs, and in
-what.
+kept by id and digest (without the words of their commits), its holds by code, and a digest of it all: enough to tell
+that another decision differs, and in what.
 
 Tests: tests/sim/test_replay.py
 """
@@ -28,6 +28,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Freshness, Snapshot
 from seatrial.core.stops import STALE_SECONDS
+from seatrial.core.words import commits
 from seatrial.ports import Sight
 
 KIND: Final = "pass"
@@ -81,8 +82,9 @@ def pass_of(sight: Sight, decision: Decision, at: Instant) -> Pass:
 
 def decided_of(decision: Decision) -> Decided:
     """What is kept of a decision."""
-    said = tuple(_without_nodes_told(action) for action in decision.actions)
-    told = codec.encode(replace(decision, at=None, actions=said))  # when it was decided is the entry's to say
+    said = tuple(_without_nodes_told(commits.unworded(action)) for action in decision.actions)
+    # When it was decided is the entry's to say, and a release with better words for a commit decides nothing else.
+    told = codec.encode(replace(decision, at=None, actions=said))
     codes: dict[str, str] = {}
     for held in told.get("holds", ()):
         subject, code = held["subject"], held["code"]

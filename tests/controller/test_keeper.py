@@ -17,7 +17,6 @@ from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import models
-from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
 from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
@@ -31,7 +30,6 @@ from tests.controller.git_stage import (
     MATRIX,
     PROMOTE,
     PUBLISHED,
-    STANDING,
     a_machine_of_its_own,
     a_remote,
     a_revert,
@@ -70,7 +68,6 @@ class Watch:
 
     keeper: Keeper = field(init=False)
     rollout: models.Rollout | None
-    standing: Standing | None = STANDING
     now: float = 1000.0
     changes: int = 0
     bug: Exception | None = None
@@ -107,7 +104,6 @@ async def watching(
             client,
             GitSettings(folder=folder, permits=permits, look_seconds=look_seconds),
             current=watch.current,
-            standing=lambda: watch.standing,
             on_change=watch.told,
             now=lambda: watch.now,
             tell=watch.endings.append,
@@ -443,12 +439,11 @@ async def test_a_conflict_is_a_failure_with_what_to_type_and_a_fact(stage: tuple
         assert facts.conflict == outcome.detail
 
 
-async def test_an_act_of_a_campaign_that_was_not_seen_waits(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+async def test_an_act_of_another_rollout_is_not_done(stage: tuple[Bare, Person], tmp_path: Path) -> None:
     remote, _ = stage
     before = remote.count()
     async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
-        watch.standing = None
-        assert (await watch.do(BAD)).result is Result.STALE
+        assert (await watch.do(replace(BAD, rollout="winter"))).result is Result.STALE
     assert remote.count() == before
 
 

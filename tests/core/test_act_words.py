@@ -116,8 +116,8 @@ LINES: list[tuple[Action, str]] = [
         replace(PUBLISH, via=Via.GIT, switches=(Switch(resource=POLICY, name="DRAIN", value="false"),)),
         f"git commit: {POLICY} driver version {NEW.version} (step canary), {QUIET}",
     ),
-    (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"), "git commit: revert c2, c1"),
-    (MarkBad(rollout="spring", why="Xid 79"), "git commit: mark the entry as bad: Xid 79"),
+    (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version), "git commit: revert c2, c1"),
+    (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"), "git commit: mark the entry as bad: Xid 79"),
     (
         Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable"),
         "git commit: promote the entry on 2026-10-01, tag v2026-10-stable",

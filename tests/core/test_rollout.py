@@ -12,6 +12,7 @@ from seatrial import codec
 from seatrial.core.actions import (
     MarkBad,
     MarkNode,
+    Message,
     Promote,
     Publish,
     RevertCommits,
@@ -211,8 +212,14 @@ def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
     """The home that it is shown is the one it began at: who looks has read the same record."""
     seen = reverting(canary(), source=IN_GIT, operator=FORWARD, record={"places": HERE})
     course = course_of(seen, careful(**BY_GIT, places=THERE))
-    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"),)
+    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version),)
     assert HoldCode.PLACES_CHANGED not in codes(course)
+
+
+def test_an_act_carries_the_words_of_its_commit() -> None:
+    (act,) = course_of(reverting(canary(), source=IN_GIT, operator=FORWARD), careful(**BY_GIT)).acts
+    assert isinstance(act, RevertCommits)
+    assert act.message == Message(body="Taken back: Xid 79.")
 
 
 def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:
@@ -886,7 +893,10 @@ def test_many_nodes_on_their_way_back_are_counted() -> None:
 
 def test_an_entry_is_marked_bad_with_the_reason() -> None:
     course = course_of(reverting(an_old_node(), source=a_source()), careful(has_source=True))
-    assert (course.acts, codes(course)) == ((MarkBad(rollout="spring", why="Xid 79"),), [HoldCode.REVERT_PENDING])
+    assert (course.acts, codes(course)) == (
+        (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"),),
+        [HoldCode.REVERT_PENDING],
+    )
     marked = reverting(an_old_node(), source=a_source(bad="Xid 79"))
     assert phase_after(marked, careful(has_source=True)) is RolloutPhase.REVERTED
 
@@ -900,7 +910,7 @@ def test_an_entry_is_not_marked_before_our_commits_are_reverted() -> None:
     assert course_of(waiting, wish).acts == ()
     undone = a_source(steps=(*steps, (PublishStep.REVERT, "c2")))
     course = course_of(reverting(an_old_node(), source=undone, operator=an_operator()), wish)
-    assert course.acts == (MarkBad(rollout="spring", why="Xid 79"),)
+    assert course.acts == (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"),)
 
 
 def test_a_campaign_is_not_reverted_while_a_write_of_ours_is_not_seen() -> None:
@@ -920,7 +930,7 @@ def test_nodes_go_back_while_the_matrix_cannot_be_reached() -> None:
 def test_our_commits_are_reverted_the_newest_first() -> None:
     seen = reverting(canary(), source=IN_GIT, operator=FORWARD)
     course = course_of(seen, careful(publish=Via.GIT))
-    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"),)
+    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version),)
     assert codes(course) == [HoldCode.REVERT_PENDING, HoldCode.NODES_GOING_BACK]
 
 
@@ -956,7 +966,7 @@ def test_a_promotion_is_taken_back_after_what_we_wrote_ourselves() -> None:
     first = course_of(reverting(canary(), source=promoted, operator=FORWARD), careful(has_source=True))
     assert [type(act) for act in first.acts] == [Publish]
     then = course_of(reverting(canary(wanted=OLD), source=promoted), careful(has_source=True))
-    assert then.acts == (RevertCommits(rollout="spring", commits=("c3",), why="Xid 79"),)
+    assert then.acts == (RevertCommits(rollout="spring", commits=("c3",), driver=NEW.version),)
     assert then.open == frozenset({"n1"})
 
 

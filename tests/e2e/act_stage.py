@@ -28,18 +28,16 @@ from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.execute import KubeExecutor
-from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.core.actions import Action
-from seatrial.core.model.campaign import RolloutPhase
 from seatrial.ports import Outcome, Sight
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.nodes import machine_pools
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare
-from tests.builders import NEW, a_campaign_record
-from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote
+from tests.builders import NEW
+from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote, matrix_of
 from tests.e2e.light_stage import a_policy
 from tests.scenarios.acts import (
     DRIVER,
@@ -72,6 +70,8 @@ SHOWN_SECONDS: Final = 3.0
 """How long what was done may take to be seen."""
 FINALIZER: Final = "maintenance.nvidia.com/finalizer"
 """The maintenance operator's: it keeps an object until it has put the node back."""
+DATED: Final = matrix_of(more='    deployed: "2026-09-01"\n')
+"""A matrix that keeps dates, so that the day of a promotion lands in it."""
 FORGOTTEN: Final = {
     "labels": (
         keys.STATE_LABEL,
@@ -201,6 +201,12 @@ class ActStage:
 
     def message(self) -> str:
         return self.remote.message() if self.remote is not None else ""
+
+    def matrix(self) -> str:
+        return self.remote.text(MATRIX) if self.remote is not None else ""
+
+    def tagged(self) -> str:
+        return self.remote.git("for-each-ref", "--format=%(contents)", "refs/tags") if self.remote is not None else ""
 
     def asked(self) -> list[dict[str, Any]]:
         return self.questions
@@ -381,7 +387,7 @@ async def opened(
     place: ControlPlane, folder: Path, *, rollout: str = ROLLOUT, has_repository: bool = False
 ) -> AsyncIterator[ActStage]:
     """A stage before a rollout of its own; with a repository, one of its own as well."""
-    remote = (await asyncio.to_thread(a_remote, folder / rollout))[0] if has_repository else None
+    remote = (await asyncio.to_thread(a_remote, folder / rollout, DATED))[0] if has_repository else None
     config = configs.load_config(kubeconfig=str(place.kubeconfig), environ={})
     async with Client(config, user_agent="test-acts") as client:
         await client.patch(
@@ -405,7 +411,6 @@ async def opened(
             client,
             GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))])),
             current=observer.current_rollout,
-            standing=lambda: _standing(observer),
             on_change=observer.poke,
             now=time.time,
         )
@@ -439,13 +444,6 @@ def _has_source(sight: Sight) -> bool:
 
 def _fail(told: str) -> None:
     raise AssertionError(told)
-
-
-def _standing(observer: KubeObserver) -> Standing | None:
-    sight = observer.observe()
-    if sight is None:
-        return None
-    return Standing(intent=sight.intent, record=a_campaign_record(RolloutPhase.WAVING, date="2026-10-01"))
 
 
 def _rollout(name: str, remote: Bare | None) -> dict[str, Any]:

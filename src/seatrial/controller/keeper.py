@@ -31,7 +31,7 @@ from seatrial.adapters.kube.reading import rollout_intent
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.controller.homes import Apart, Home, Standing
+from seatrial.controller.homes import Apart, Home
 from seatrial.core.actions import HomeAct
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
@@ -66,7 +66,6 @@ class Keeper:
         settings: GitSettings,
         *,
         current: Callable[[], models.Rollout | None],
-        standing: Callable[[], Standing | None],
         on_change: Callable[[], None],
         now: Callable[[], Instant],
         is_leader: Callable[[], bool] = lambda: True,
@@ -75,7 +74,6 @@ class Keeper:
         self._client = client
         self._settings = settings
         self._current = current
-        self._standing = standing
         self._on_change = on_change
         self._now = now
         self._is_leader = is_leader
@@ -117,8 +115,8 @@ class Keeper:
 
     async def _try(self, act: HomeAct) -> Outcome:
         self._follow(self._current())
-        home, standing = self._home, self._standing()
-        if standing is None or self._name not in (act.rollout, "") or act.rollout != standing.intent.rollout:
+        home = self._home
+        if self._name not in (act.rollout, ""):
             return Outcome(action=act, result=Result.STALE, detail=f"{act.rollout} is not the rollout at work any more")
         if home is None:
             trouble = self._facts.trouble if self._facts is not None else ""
@@ -127,7 +125,7 @@ class Keeper:
         if not self._is_leader():  # asked again: we may have waited for a look, and a fetch takes its time
             return Outcome(action=act, result=Result.STALE, detail="another controller leads by now")
         try:
-            await home.do(act, standing)
+            await home.do(act)
         except (Stale, errors.Conflict) as err:
             return Outcome(action=act, result=Result.STALE, detail=str(err))
         except NothingToChange:

@@ -29,7 +29,6 @@ from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeExecutor
 from seatrial.controller import health, leading
 from seatrial.controller.health import Health
-from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
@@ -75,20 +74,6 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-class LastSight:
-    """What the last pass looked at: a commit says why it is made, and that is written in the record."""
-
-    def __init__(self) -> None:
-        self._standing: Standing | None = None
-
-    def take(self, report: Report) -> None:
-        if report.sight is not None and report.sight.seen.rollout.campaign is not None:
-            self._standing = Standing(intent=report.sight.intent, record=report.sight.seen.rollout.campaign)
-
-    def standing(self) -> Standing | None:
-        return self._standing
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
@@ -137,12 +122,10 @@ async def control(settings: Settings, log: Log) -> Report | None:
             log.say("the cluster went back in time", stream=stream, version=version, why=why)
             keeper.look_anew()
 
-        last = LastSight()
         keeper = Keeper(
             client,
             settings.git,
             current=observer.current_rollout,
-            standing=last.standing,
             on_change=observer.poke,
             now=clock.now,
             is_leader=election.is_leader,
@@ -186,7 +169,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         passes = Recorder(written) if written else None
 
         def note(report: Report) -> None:
-            for take in (last.take, pacer.take, teller.take, metrics.take, log.report):
+            for take in (pacer.take, teller.take, metrics.take, log.report):
                 take(report)
             life.passed()
 

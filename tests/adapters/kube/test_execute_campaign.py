@@ -360,8 +360,8 @@ async def test_an_nvidia_driver_is_switched_where_its_definition_has_a_policy_an
 
 OUTSIDE = (
     replace(PUBLISH, via=Via.GIT),
-    RevertCommits(rollout=ROLLOUT, commits=("abc",), why="gate nccl failed"),
-    MarkBad(rollout=ROLLOUT, why="gate nccl failed"),
+    RevertCommits(rollout=ROLLOUT, commits=("abc",), driver=NEW),
+    MarkBad(rollout=ROLLOUT, driver=NEW, why="gate nccl failed"),
     Promote(rollout=ROLLOUT, date="2026-01-02", tag_base="v2026-01-stable"),
 )
 

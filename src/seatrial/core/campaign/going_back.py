@@ -37,7 +37,9 @@ def step_reverting(view: View) -> Course:
             told = view.unreachable()
             holds = holds if is_marked or told in holds else (*holds, told)
         elif not is_marked and not _owes_revert(view, source):
-            acts, pending = view.act(MarkBad(rollout=view.name, why=record.why), HoldCode.REVERT_PENDING)
+            acts, pending = view.act(
+                MarkBad(rollout=view.name, driver=str(view.intent.target), why=record.why), HoldCode.REVERT_PENDING
+            )
             holds = (*holds, *pending)
     way = view.mover.undo(view, acts, holds)
     if way.away:
@@ -108,7 +110,7 @@ def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
         if is_back and not _is_promoted(source):
             return (), ()  # somebody has put the old version there by hand
         return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)
-    act = RevertCommits(rollout=view.name, commits=commits, why=view.record.why)
+    act = RevertCommits(rollout=view.name, commits=commits, driver=str(view.intent.target))
     return view.act(act, HoldCode.REVERT_PENDING)
 
 

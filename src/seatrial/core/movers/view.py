@@ -34,7 +34,7 @@ from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, Operato
 from seatrial.core.node.progress import Standing, resource_of
 from seatrial.core.node.readiness import Lack, why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
-from seatrial.core.words import explain
+from seatrial.core.words import commits, explain
 
 SOURCE_SECONDS_MIN: Final = 300.0
 """How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
@@ -158,7 +158,7 @@ class View:
         proposed = dict(self.source.proposals) if self.source is not None and isinstance(act, HomeAct) else {}
         if isinstance(act, HomeAct) and act.step in proposed:
             return (), (self.hold(HoldCode.MERGE_PENDING, step=act.step, request=proposed[act.step]),)
-        due = (act,) if self.may_act(act.subject) else ()
+        due = (commits.worded(act, self.intent, self.record),) if self.may_act(act.subject) else ()
         rebuff = self.seen.rebuffs.get(act.subject)
         if rebuff is None:
             since, until = self.record.entered_at or None, self.again_at(act.subject)
