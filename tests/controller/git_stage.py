@@ -9,6 +9,7 @@ import pytest
 
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Repository
+from seatrial.adapters.kube.shapes import models
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.core.actions import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
@@ -80,3 +81,13 @@ def a_revert(facts: SourceFacts) -> RevertCommits:
     steps = (PublishStep.PROMOTION, PublishStep.FLEET, PublishStep.CANARY)
     found = tuple(sha for step in steps if (sha := facts.commit_of(step)))
     return worded(RevertCommits(rollout="spring", commits=found, driver=NEW.version))
+
+
+def a_rollout(
+    remote: Bare, name: str = "spring", *, uid: str = "1a2b3c4d-0000", entry: str = "canary", **git_places: str
+) -> models.Rollout:
+    matrix = models.RolloutMatrix(git=models.RolloutGit(url=str(remote.path), path=MATRIX, **git_places), entry=entry)
+    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
+    return models.Rollout(
+        metadata=models.ObjectMeta(name=name, uid=uid), spec=models.RolloutSpec(matrix=matrix, publish=publish)
+    )

@@ -33,6 +33,7 @@ from tests.controller.git_stage import (
     a_machine_of_its_own,
     a_remote,
     a_revert,
+    a_rollout,
     matrix_of,
     policy_of,
 )
@@ -52,16 +53,6 @@ def stage(tmp_path: Path) -> tuple[Bare, Person]:
     return a_remote(tmp_path / "git")
 
 
-def a_rollout(
-    remote: Bare, name: str = "spring", *, uid: str = "1a2b3c4d-0000", entry: str = "canary", **git_places: str
-) -> models.Rollout:
-    matrix = models.RolloutMatrix(git=models.RolloutGit(url=str(remote.path), path=MATRIX, **git_places), entry=entry)
-    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
-    return models.Rollout(
-        metadata=models.ObjectMeta(name=name, uid=uid), spec=models.RolloutSpec(matrix=matrix, publish=publish)
-    )
-
-
 @dataclass(kw_only=True)
 class Watch:
     """A keeper at work, a clock that stands still, and what it was told."""
@@ -74,12 +65,12 @@ class Watch:
     """What is raised in the middle of the keeper's work, if anything."""
     endings: list[Ending] = field(default_factory=list)
 
-    def current(self) -> models.Rollout | None:
+    def current_rollout(self) -> models.Rollout | None:
         if self.bug is not None:
             raise self.bug
         return self.rollout
 
-    def told(self) -> None:
+    def poke(self) -> None:
         self.changes += 1
 
     async def until(self, is_so: Callable[[SourceFacts], bool]) -> SourceFacts:
@@ -103,12 +94,10 @@ async def watching(
         watch.keeper = Keeper(
             client,
             GitSettings(folder=folder, permits=permits, look_seconds=look_seconds),
-            current=watch.current,
-            on_change=watch.told,
             now=lambda: watch.now,
             tell=watch.endings.append,
         )
-        async with watch.keeper:
+        async with watch.keeper.watching(watch):
             yield watch
 
 

@@ -59,8 +59,8 @@ class Listener:
     ) -> None:
         """One act from its pass to its outcome."""
         self.teller.take(a_report(action, left=left))
-        written = WRITTEN if isinstance(action, WriteNodeRecord) and result is Result.DONE else None
-        self.teller.tell(action, Outcome(action=action, result=result, detail=detail), written)
+        uid = "uid-n1" if isinstance(action, WriteNodeRecord) and result is Result.DONE else ""
+        self.teller.tell(Outcome(action=action, result=result, detail=detail, uid=uid))
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ async def test_a_pass_that_executed_nothing_is_not_remembered(listener: Listener
     breach = Breach(promise="limits", subject="n1", detail="too many")
     listener.teller.take(a_report(action, left=NodePhase.CORDON_REQUIRED, breaches=(breach,)))
     listener.teller.take(Report(at=0.0, sight=None, decision=None))
-    listener.teller.tell(action, Outcome(action=action, result=Result.DONE), WRITTEN)
+    listener.teller.tell(Outcome(action=action, result=Result.DONE, uid="uid-n1"))
     assert messages(await listener.heard()) == ["Successfully updated node state label to cordon-required"]
 
 

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,17 +20,19 @@ import msgspec
 from aiohttp import web
 
 from seatrial.adapters.git.addresses import Permit, Permits
-from seatrial.adapters.http import webhook
+from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, models
-from seatrial.adapters.kube.writing.execute import KubeExecutor
+from seatrial.adapters.kube.writing.execute import KubeCluster
+from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.controller.keeper import GitSettings, Keeper
-from seatrial.core.actions import Action
+from seatrial.core.actions import Action, AskCheckpoint
 from seatrial.ports import Outcome, Sight
+from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.nodes import machine_pools
@@ -152,7 +154,7 @@ class ActStage:
     remote: Bare | None = None
     questions: list[dict[str, Any]] = field(default_factory=list)
     is_unsaved: bool = False
-    executor: KubeExecutor = field(init=False)
+    executor: Router = field(init=False)
     placed: dict[str, str] = field(default_factory=dict)
     """What was laid out, by path, with the version it had then."""
     number: int = 0
@@ -397,7 +399,8 @@ async def opened(
             field_manager=SOMEBODY,
             force=True,
         )
-        holder: list[Keeper] = []
+        settings = GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))]))
+        keeper = Keeper(client, settings, now=time.time)
         observer = KubeObserver(
             client,
             namespace=OPERATORS,
@@ -405,28 +408,18 @@ async def opened(
             on_fault=_fail,
             home=ELSEWHERE,
             # A record may name places that nobody is to look at here.
-            source=lambda: holder[0].facts() if remote is not None else None,
+            source=keeper.facts if remote is not None else lambda: None,
         )
-        keeper = Keeper(
-            client,
-            GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))])),
-            current=observer.current_rollout,
-            on_change=observer.poke,
-            now=time.time,
-        )
-        holder.append(keeper)
         stage = ActStage(client=client, observer=observer, rollout=rollout, folder=folder, remote=remote)
-        async with _webhook(stage) as url, observer, keeper:
+        async with _webhook(stage) as url, observer, keeper.watching(observer):
             await observer.wait_synced(LIMIT_SECONDS)
-            stage.executor = KubeExecutor(
-                client,
-                observer,
-                is_leader=lambda: True,
-                on_outcome=lambda *_: None,
-                post=lambda where, body: webhook.post(where.replace(WEBHOOK, url), body),
-                outer=keeper.do,
-                home=ELSEWHERE,
+            routes = Routes(
+                cluster=KubeCluster(client, observer, is_leader=lambda: True),
+                home=keeper,
+                measurer=JobMeasurer(client, observer, home=ELSEWHERE),
+                webhook=Redirected(url),
             )
+            stage.executor = Router(routes, is_leader=lambda: True, on_outcome=lambda _: None, on_end=observer.poke)
             if remote is not None:
                 await stage.settled(_has_source, "the repository to be seen")
             try:
@@ -436,6 +429,17 @@ async def opened(
         path = f"{keys.ROLLOUTS}/{rollout}"
         await client.patch(path, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
         await client.delete(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """Asks the stage's own webhook, wherever it listens."""
+
+    url: str
+
+    async def ask(self, act: AskCheckpoint, /) -> Outcome:
+        answer = await HttpCheckpoints().ask(replace(act, webhook=act.webhook.replace(WEBHOOK, self.url)))
+        return replace(answer, action=act)
 
 
 def _has_source(sight: Sight) -> bool:

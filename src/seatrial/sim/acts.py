@@ -7,7 +7,7 @@ Tests: tests/sim/test_reactions.py, and tests/scenarios/test_acts.py beside a re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from seatrial.core.actions import (
     AskCheckpoint,
@@ -38,6 +38,9 @@ class Refused:
 
     is_stale: bool
     why: str
+
+
+UNSAVED: Final = Refused(is_stale=False, why="the work is not saved yet")
 
 
 def apply(node: NodeSeen, act: NodeAct, fate: Fate = HEALTHY) -> NodeSeen | Refused:
@@ -93,7 +96,7 @@ def _ask(node: NodeSeen, act: AskCheckpoint, fate: Fate) -> NodeSeen | Refused:
         return replace(node, facts=replace(node.facts, pods=pods))
     if fate.is_work_unsaved:
         # A webhook is asked again and again, and says "not yet" until the work is saved; the pods know nothing of it.
-        return Refused(is_stale=False, why="the work is not saved yet")
+        return UNSAVED
     pods = tuple(replace(pod, checkpoint_saved=act.token) if pod.uid in asked else pod for pod in node.facts.pods)
     return replace(node, facts=replace(node.facts, pods=pods))
 

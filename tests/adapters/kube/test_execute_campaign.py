@@ -16,24 +16,21 @@ from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import operator_items, probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.adapters.kube.writing.execute import KubeExecutor, Outer, Outside
+from seatrial.adapters.kube.writing.execute import KubeCluster
+from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions import (
-    Action,
     MakePool,
-    MarkBad,
     MarkNode,
     PausePool,
-    Promote,
     Publish,
     RemovePool,
-    RevertCommits,
     SetAutoUpgrade,
     StartProbe,
 )
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.gates import PREPULL, Gate, Measurement, Verdict
 from seatrial.core.movers import driver_manager
-from seatrial.ports import Outcome, Result
+from seatrial.ports import ClusterAct, Outcome, Result
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed import errors as testbed_errors
 from seatrial_lab.testbed.neighbours import operator_drivers
@@ -83,8 +80,6 @@ class Reader:
 
     def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
         return ""
-
-    def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool:
         return True
@@ -155,23 +150,10 @@ def a_driver() -> dict[str, Any]:
     return {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "metadata": {"name": DRIVER}, "spec": spec}
 
 
-async def try_out(client: Client, action: Action, *, uid: str = "", outer: Outer | None = None) -> Outcome:
-    async def post(url: str, body: bytes) -> tuple[int, str]:
-        return 0, "nobody is to be asked"
-
-    executor = KubeExecutor(
-        client,
-        Reader(uid),
-        is_leader=lambda: True,
-        on_outcome=lambda *_: None,
-        post=post,
-        outer=outer,
-        home=NAMESPACE,
-    )
-    executor.submit(action)
-    await executor.drain(20)
-    (outcome,) = executor.collect()
-    return outcome
+async def try_out(client: Client, action: ClusterAct | StartProbe, *, uid: str = "") -> Outcome:
+    if isinstance(action, StartProbe):
+        return await JobMeasurer(client, Reader(uid), home=NAMESPACE).measure(action)
+    return await KubeCluster(client, Reader(uid), is_leader=lambda: True).do(action)
 
 
 # ── marks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -354,30 +336,6 @@ async def test_an_nvidia_driver_is_switched_where_its_definition_has_a_policy_an
         assert owners.get("nvidiadriver", DRIVER)["spec"]["upgradePolicy"]["autoUpgrade"] is False
     finally:
         owners.load_nvidia_crds()
-
-
-# ── outside of the cluster ───────────────────────────────────────────────────────────────────────────────────────────
-
-OUTSIDE = (
-    replace(PUBLISH, via=Via.GIT),
-    RevertCommits(rollout=ROLLOUT, commits=("abc",), driver=NEW),
-    MarkBad(rollout=ROLLOUT, driver=NEW, why="gate nccl failed"),
-    Promote(rollout=ROLLOUT, date="2026-01-02", tag_base="v2026-01-stable"),
-)
-
-
-@pytest.mark.parametrize("action", OUTSIDE, ids=lambda action: type(action).__name__)
-async def test_what_is_done_elsewhere_is_handed_on_and_without_an_elsewhere_fails(
-    client: Client, action: Outside
-) -> None:
-    outcome = await try_out(client, action)
-    assert outcome.result is Result.FAILED
-    assert outcome.detail.endswith("give the rollout a matrix in Git, or publish directly")
-
-    async def outer(asked: Outside) -> Outcome:
-        return Outcome(action=asked, result=Result.DONE, detail="elsewhere")
-
-    assert await try_out(client, action, outer=outer) == Outcome(action=action, result=Result.DONE, detail="elsewhere")
 
 
 # ── probes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
