@@ -178,11 +178,8 @@ MOVED: Final[tuple[Row[Any, Any], ...]] = (NODES, PODS, REVISIONS, POLICIES, DRI
 FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES, WARNINGS)
 """All that is seen of a node."""
 
-ROLLOUT: Final[tuple[Row[Any, Any], ...]] = (
-    *(NODES, PODS, REVISIONS, ROLLOUTS, POLICIES, DRIVERS),
-    *(CLAIMS, SLICES, MAINTENANCES, WARNINGS),
-)
-"""All that a rollout rests on."""
+ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET)))
+"""All that a rollout rests on; of several that are not fresh the first is told."""
 
 CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, MACHINE_POOLS)
 """What only a campaign needs, and has the right to: opened when there is the first."""
