@@ -7,6 +7,7 @@
     resource      the GPURollout that makes              starting      what it begins with, and that it begins
     chaining      one rollout for each step of a plan    rehearsing    what it would write, in a simulated cluster
     adopting      upgrades somebody left half-done       forecasting   what an upgrade will cost
+    noting        which version a person saw on a node
 
 Law of this room: nobody is asked, nothing is printed, and no word of a command line is parsed here. What may not be
 done is an error whose message says what to do; what was found is a value, and who asked says it in their own words.
