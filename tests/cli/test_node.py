@@ -132,7 +132,7 @@ def test_one_node_is_shown_with_what_it_offers_and_what_holds_its_gpus(call: Cal
         "DRA       plugin-n1 (Ready)",
     ):
         assert line in text.splitlines()
-    assert text.splitlines()[-1].startswith("Answer    n1: the validator was Ready before the new driver")
+    assert text.splitlines()[-2].startswith("Answer    n1: the validator was Ready before the new driver")
 
 
 def test_a_node_that_is_done_is_shown_without_a_complaint(call: Call) -> None:

@@ -15,7 +15,6 @@ from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.show.picture import Picture
 from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
-from seatrial.core.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Summary, Told
@@ -52,7 +51,6 @@ def a_look(
     return look.Look(
         at=builders.NOW,
         sight=Sight(seen=seen, intent=intent),
-        decision=decide(seen, intent, builders.NOW),
         nodes=dict(seen.nodes),
         operator=seen.operator,
     )
@@ -168,7 +166,7 @@ def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:
     summary = Summary(state="waiting", holds=(("entry-bad", 1),), told=(told,))
     picture = a_picture(RolloutPhase.PROPOSED, summary=summary)
     assert "entry-bad" in drawn(picture)
-    assert "the entry is marked bad: slow. Choose another set." in drawn(picture)
+    assert "the entry is marked bad: slow.\n          → Choose another set." in drawn(picture)
     assert picture.exit_code is ExitCode.HELD
 
 
@@ -187,7 +185,6 @@ def test_time_alone_is_no_news() -> None:
     later = look.Look(
         at=found.at + 60,
         sight=found.sight,
-        decision=found.decision,
         nodes=found.nodes,
         operator=found.operator,
     )
@@ -204,7 +201,6 @@ def test_a_rollout_that_moves_nodes_only_has_no_tree() -> None:
     found = look.Look(
         at=builders.NOW,
         sight=Sight(seen=seen, intent=intent),
-        decision=decide(seen, intent, builders.NOW),
         nodes=dict(seen.nodes),
         operator=seen.operator,
     )

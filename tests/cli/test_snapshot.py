@@ -23,9 +23,7 @@ SEEN = builders.a_snapshot(
 
 
 def a_look(sight: Sight | None, *faults: str) -> look.Look:
-    return look.Look(
-        at=1_750_000_000.5, sight=sight, decision=None, nodes=dict(SEEN.nodes), operator=OPERATOR, faults=faults
-    )
+    return look.Look(at=1_750_000_000.5, sight=sight, nodes=dict(SEEN.nodes), operator=OPERATOR, faults=faults)
 
 
 def saved(found: look.Look, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: Path) -> Saved:

@@ -106,17 +106,16 @@ def why_not_promoted(picture: Picture) -> str:
     from seatrial.core.holds import HoldCode
     from seatrial.core.model.campaign import RolloutPhase
     from seatrial.core.node.progress import Standing
-    from seatrial.core.words import explain
 
     record = picture.record
     if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
         return f"it is undone ({record.why or 'no reason was recorded'})"
     if record.phase is RolloutPhase.PAUSED:
         return f"it is paused; go on with `seatrial rollout resume {picture.name}`"
-    if any(held.code is HoldCode.APPROVAL_PENDING and ("point", "promotion") in held.params for held in picture.holds):
-        return ""
+    if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
+        return ""  # the only yes that is asked for while waves go is that to the promotion
     if record.phase is RolloutPhase.WAVING:
         left = picture.count(Standing.AWAY) + picture.count(Standing.MOVING)
         return f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {left} nodes are to come"
-    reasons = [explain.why(held) for held in picture.holds]
+    reasons = [told.why for told in picture.told]
     return f"it is in {record.phase.value}" + (f": {'; '.join(reasons)}" if reasons else "")

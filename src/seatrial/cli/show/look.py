@@ -10,36 +10,37 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.app import picking as rollout_pick
 from seatrial.cli import options as cluster_options
-from seatrial.core.decide import Decision, decide
-from seatrial.core.model.campaign import SourceFacts
-from seatrial.core.model.gates import READINESS, TRIES_MAX, Measurement, Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
 from seatrial.ports import Sight
 
 SYNC_SECONDS = 60.0
+HEAR_SECONDS = 10.0
+"""How often the controller's lease is looked at while somebody watches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What is there, and what the controller would make of it."""
+    """What is there; what it waits for is in waits.py."""
 
     at: Instant
     sight: Sight | None
-    decision: Decision | None
     nodes: dict[str, NodeSeen]
     operator: OperatorFacts
     faults: tuple[str, ...] = ()
     rollouts: tuple[rollout_pick.Rollout, ...] = ()
     """Every rollout there is, as the API server had them when we began to look."""
+    leader: Leader | None = None
+    """The controller that leads; None where we may not know."""
 
 
 def look(args: argparse.Namespace) -> Look:
-    """Read everything once and decide as the controller would, without doing anything."""
+    """Read everything once, without doing anything."""
     return asyncio.run(_look(args))
 
 
@@ -55,9 +56,11 @@ class Looker:
     """Looks again and again at a cluster that is being watched."""
 
     def __init__(
-        self, observer: KubeObserver, faults: list[str], rollouts: tuple[rollout_pick.Rollout, ...] = ()
+        self, client: Client, observer: KubeObserver, faults: list[str], rollouts: tuple[rollout_pick.Rollout, ...] = ()
     ) -> None:
-        self._observer, self._faults, self._rollouts = observer, faults, rollouts
+        self._client, self._observer, self._faults, self._rollouts = client, observer, faults, rollouts
+        self._leader: Leader | None = None
+        self._heard_at = 0.0
 
     def look(self) -> Look:
         """What is there now."""
@@ -69,16 +72,23 @@ class Looker:
         return Look(
             at=now,
             sight=sight,
-            decision=decide(sight.seen, sight.intent, now) if sight else None,
             nodes=dict(self._observer.all_nodes()),
             operator=self._observer.operator(),
             faults=faults,
             rollouts=self._rollouts,
+            leader=self._leader,
         )
 
     async def wait(self, seconds: float) -> None:
         """Return when something has changed, or after so many seconds."""
         await self._observer.wait(time.time() + seconds)
+        await self.hear()
+
+    async def hear(self) -> None:
+        """Ask when the controller was last heard of, now and then."""
+        if time.monotonic() - self._heard_at >= HEAR_SECONDS:
+            self._leader = await leader_of(self._client)
+            self._heard_at = time.monotonic()
 
 
 @asynccontextmanager
@@ -90,7 +100,9 @@ async def looking(args: argparse.Namespace) -> AsyncIterator[Looker]:
         observing = KubeObserver(client, namespace=args.namespace, rollout=args.rollout, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
-            yield Looker(observer, faults, rollouts)
+            looker = Looker(client, observer, faults, rollouts)
+            await looker.hear()
+            yield looker
 
 
 async def _rollouts(client: Client) -> tuple[rollout_pick.Rollout, ...]:
@@ -101,34 +113,8 @@ async def _rollouts(client: Client) -> tuple[rollout_pick.Rollout, ...]:
 
 
 def _remembering(sight: Sight) -> Sight:
-    """The sight with what the controller wrote down of its own memory, so that we decide as it does."""
+    """The sight with what the controller wrote down of its own memory, so that who decides again knows it, too."""
     record = sight.seen.rollout
     # That its finalizer is put there first does not matter to who looks; should that fail, the status says so.
     seen = replace(sight.seen, rebuffs=dict(record.rebuffs), attentive_since=record.attentive_since, is_guarded=True)
-    return Sight(seen=_as_the_controller(seen, sight), intent=sight.intent)
-
-
-def _as_the_controller(seen: Snapshot, sight: Sight) -> Snapshot:
-    """With what only the controller looks at, as far as its record tells: verdicts, and a matrix that still stands.
-
-    When the matrix does not stand, the controller says so in the rollout's status, and that is what people are shown.
-    """
-    campaign, record = sight.intent.campaign, seen.rollout.campaign
-    if campaign is None or record is None:
-        return seen
-    source = seen.source
-    if source is None and campaign.has_source:
-        source = SourceFacts(driver=str(sight.intent.target))
-    measured = seen.measurements or tuple(
-        Measurement(
-            gate=each.gate,
-            node=each.node,
-            round=each.round,
-            attempt=TRIES_MAX,
-            verdict=each.verdict,
-            detail=each.detail,
-        )
-        for each in record.gates
-        if each.gate != READINESS and each.verdict is not Verdict.PENDING
-    )
-    return replace(seen, source=source, measurements=measured)
+    return Sight(seen=seen, intent=sight.intent)

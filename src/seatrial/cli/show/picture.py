@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import waits
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.campaign.step import wave_order
-from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen, RolloutRecord, Told
+from seatrial.core.model.snapshot import NodeSeen, Told
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Standing
-from seatrial.core.words import conditions, explain
+from seatrial.core.words import conditions
 
 if TYPE_CHECKING:
     from seatrial.cli.show.look import Look
@@ -32,21 +32,6 @@ PINNED_SHOWN: Final = 12
 
 HELD: Final = frozenset(code.value for code in conditions.NEEDS_SOMEBODY)
 """What only a person can end."""
-UNSEEN: Final = frozenset(
-    {
-        HoldCode.SOURCE_UNREACHABLE,
-        HoldCode.SOURCE_STALE,
-        HoldCode.MATRIX_PROBLEM,
-        HoldCode.MATRIX_CHANGED,
-        HoldCode.HISTORY_REWRITTEN,
-        HoldCode.SOURCE_BARRED,
-        HoldCode.ENTRY_BAD,
-        HoldCode.MERGE_PENDING,
-        HoldCode.REVERT_CONFLICT,
-        HoldCode.ACCESS_DENIED,
-    }
-)
-"""What only the controller can see, in the home of the matrix or about its own rights: told by its word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +43,8 @@ class NodeLine:
     state: str
     driver: str
     since: Instant | None
-    hold: Hold | None
+    told: Told | None
+    """Why it waits, as far as the status says so of this very node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +68,14 @@ class Picture:
     """How many nodes each wave adds."""
     wave_done: int
     """How many nodes of the current wave are through."""
-    holds: tuple[Hold, ...]
-    """Why the rollout as a whole waits."""
     told: tuple[Told, ...]
-    """What the controller says it waits for that cannot be seen from here."""
+    """Why the rollout as a whole waits."""
+    as_of: str
+    """How old that is, and by whose word."""
+    is_stale: bool
+    """Whether nobody vouches for it any more."""
+    written_at: Instant | None
+    """When the controller wrote it; None where it was worked out here."""
     outlook: Outlook | None
     """How long it will take yet."""
     lost_gpu_hours: float | None
@@ -107,9 +97,7 @@ class Picture:
         """Whether it waits for somebody."""
         if self.is_ended:
             return False
-        return self.record.phase is RolloutPhase.PAUSED or any(
-            code in HELD for code in (*(each.code for each in self.told), *(held.code for held in self.holds))
-        )
+        return self.record.phase is RolloutPhase.PAUSED or any(each.code in HELD for each in self.told)
 
     @property
     def failures(self) -> tuple[GateResult, ...]:
@@ -126,26 +114,26 @@ class Picture:
     def key(self) -> object:
         """What has to change for people to be told anew; time alone does not."""
         lines = tuple((line.name, line.state, line.standing) for line in (*self.canaries, *self.moving, *self.failed))
-        codes = tuple((held.code, held.params) for held in self.holds)
-        return self.record, lines, self.counts, codes, self.told
+        return self.record, lines, self.counts, self.told, self.is_stale
 
 
 def picture_of(found: Look) -> Picture | None:
     """The campaign that was looked at; None where there is none."""
-    if found.sight is None or found.decision is None or found.sight.intent.campaign is None:
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None or found.sight.intent.campaign is None:
         return None
     seen, intent = found.sight.seen, found.sight.intent
     campaign = found.sight.intent.campaign
     record = seen.rollout.campaign or CampaignRecord(entered_at=found.at)
     view = view_of(seen, intent, campaign, record, found.at)
-    held = {each.subject: each for each in found.decision.holds}
     standing = {name: view.standing(name) for name in seen.nodes}
-    lines = {name: _line(node, standing[name], held.get(name)) for name, node in sorted(seen.nodes.items())}
+    lines = {
+        name: _line(node, standing[name], waits.of_node(waiting, name)) for name, node in sorted(seen.nodes.items())
+    }
     sizes, in_wave = _waves(view)
     chosen = record.canaries or canary.choose(seen.nodes, campaign.canary)
     counts = Counter(standing.values())
     done = sum(standing[name] in (Standing.DONE, Standing.SKIPPED) for name in in_wave)
-    holds = _holds(found, intent.rollout)
     return Picture(
         at=found.at,
         name=intent.rollout,
@@ -161,14 +149,16 @@ def picture_of(found: Look) -> Picture | None:
         failed=tuple(line for line in lines.values() if line.standing is Standing.FAILED),
         wave_sizes=sizes,
         wave_done=done,
-        holds=holds,
-        told=_told(seen.rollout, holds),
+        told=waiting.rollout,
+        as_of=waits.as_of(found, waiting),
+        is_stale=waits.is_stale(found, waiting),
+        written_at=waiting.written_at,
         outlook=outlook(view),
         lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
 
 
-def _line(node: NodeSeen, standing: Standing, held: Hold | None) -> NodeLine:
+def _line(node: NodeSeen, standing: Standing, told: Told | None) -> NodeLine:
     facts, record = node.facts, node.record
     return NodeLine(
         name=node.name,
@@ -176,7 +166,7 @@ def _line(node: NodeSeen, standing: Standing, held: Hold | None) -> NodeLine:
         state=record.phase.value if record is not None else facts.nvidia_state or "not begun",
         driver=facts.driver.version if facts.driver is not None else "",
         since=record.entered_at if record is not None else None,
-        hold=held,
+        told=told,
     )
 
 
@@ -188,20 +178,6 @@ def _waves(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
         return sizes, ()
     current = min(view.record.wave, len(bounds) - 1)
     return sizes, rest[bounds[current] - sizes[current] : bounds[current]]
-
-
-def _holds(found: Look, name: str) -> tuple[Hold, ...]:
-    if found.decision is None:
-        return ()
-    mine = tuple(held for held in found.decision.waits if held.subject == name and held.code not in UNSEEN)
-    return tuple({held.code: held for held in mine}.values())
-
-
-def _told(record: RolloutRecord, holds: tuple[Hold, ...]) -> tuple[Told, ...]:
-    """What the controller wrote down as in the way, and cannot be seen from here."""
-    told = record.summary.told if record.summary is not None else ()
-    seen = {held.code for held in holds}
-    return tuple(each for each in told if each.code in UNSEEN and each.code not in seen)
 
 
 def _source(found: Look, name: str) -> str:
@@ -261,8 +237,8 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "manual": [point.value for point in campaign.manual],
             "approved": [point.value for point in campaign.approved],
         },
-        "holds": [hold_data(held) for held in picture.holds],
-        "told": [{"code": each.code, "why": each.why, "next": each.next_step} for each in picture.told],
+        "holds": [told_data(picture.name, each) for each in picture.told],
+        "said": {"by": "here" if picture.written_at is None else "controller", "at": picture.written_at},
         "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
         "lostGpuHours": picture.lost_gpu_hours,
         "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
@@ -271,15 +247,15 @@ def as_data(picture: Picture) -> dict[str, Any]:
     }
 
 
-def hold_data(held: Hold) -> dict[str, Any]:
-    """One hold, with its sentences."""
+def told_data(subject: str, told: Told) -> dict[str, Any]:
+    """Why somebody waits, with its sentences."""
     return {
-        "subject": held.subject,
-        "code": held.code.value,
-        "why": explain.why(held),
-        "next": explain.next_step(held),
-        "since": held.since,
-        "until": held.until,
+        "subject": subject,
+        "code": str(told.code),
+        "why": told.why,
+        "next": told.next_step,
+        "since": told.since,
+        "until": told.until,
     }
 
 
@@ -295,5 +271,5 @@ def _node_data(line: NodeLine) -> dict[str, Any]:
         "state": line.state,
         "driver": line.driver,
         "since": line.since,
-        "hold": hold_data(line.hold) if line.hold else None,
+        "hold": told_data(line.name, line.told) if line.told else None,
     }

@@ -13,6 +13,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model import troubles
 from seatrial.core.model.campaign import Point, Via
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
 from seatrial.core.words.explanations import Explanation
@@ -109,7 +110,7 @@ def _diagnosis(held: Hold) -> tuple[str, str] | None:
 
 def sentence(held: Hold, now: Instant) -> str:
     """The whole answer: who, why, how long yet, and what next."""
-    return f"{held.subject}: {why(held)}{_times(held, now)}. {next_step(held)}"
+    return f"{held.subject}: {why(held)}{times(held, now)}. {next_step(held)}"
 
 
 def span(seconds: float) -> str:
@@ -164,7 +165,8 @@ def _resume_step(params: Mapping[str, str], rollout: str) -> str:
     return f"Resume the pool before the old ones end: {command}."
 
 
-def _times(held: Hold, now: Instant) -> str:
+def times(held: Hold | Told, now: Instant) -> str:
+    """Since when, and until when at the latest, in brackets."""
     parts = []
     if held.since is not None and now - held.since >= 1:
         parts.append(f"for {span(now - held.since)}")
