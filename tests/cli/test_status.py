@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from seatrial.app import looking, waits
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import look, status, waits
+from seatrial.cli.show import look, status
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
 from seatrial.ports import Sight
@@ -22,7 +23,7 @@ DELEGATED = OperatorFacts(
 )
 
 
-def a_look(seen: Snapshot, intent: Intent | None = None, **changes: Any) -> look.Look:
+def a_look(seen: Snapshot, intent: Intent | None = None, **changes: Any) -> looking.Look:
     """What would be seen and decided."""
     intent = intent or builders.an_intent(parallel_max=2, unavailable_max="50%")
     fields: dict[str, Any] = {
@@ -31,14 +32,14 @@ def a_look(seen: Snapshot, intent: Intent | None = None, **changes: Any) -> look
         "nodes": dict(seen.nodes),
         "operator": seen.operator,
     }
-    return look.Look(**(fields | changes))
+    return looking.Look(**(fields | changes))
 
 
 @pytest.fixture
 def show(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Show:
     """Run `status` on a look."""
 
-    def run(found: look.Look, output: str = "table") -> tuple[ExitCode, str]:
+    def run(found: looking.Look, output: str = "table") -> tuple[ExitCode, str]:
         monkeypatch.setattr(look, "look", lambda _: found)
         code = status.run(argparse.Namespace(output=output, watch=False))
         return ExitCode(code), capsys.readouterr().out

@@ -8,6 +8,8 @@
     chaining      one rollout for each step of a plan    rehearsing    what it would write, in a simulated cluster
     adopting      upgrades somebody left half-done       forecasting   what an upgrade will cost
     noting        which version a person saw on a node
+    looking       what is there                          waits         what a rollout waits for, by whose word
+    picture       a campaign as people look at it
 
 Law of this room: nobody is asked, nothing is printed, and no word of a command line is parsed here. What may not be
 done is an error whose message says what to do; what was found is a value, and who asked says it in their own words.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from seatrial.app.connecting import Cluster
     from seatrial.app.picking import Rollout, Wish
-    from seatrial.cli.show.picture import Picture
+    from seatrial.app.picture import Picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +83,8 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
 
 def promote(args: argparse.Namespace) -> int:
     """Say yes to the promotion; refused with the reason while the evidence is incomplete."""
+    from seatrial.app.picture import picture_of
     from seatrial.cli.show.look import look
-    from seatrial.cli.show.picture import picture_of
 
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)

@@ -164,7 +164,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _status(args: argparse.Namespace) -> int:
     from seatrial.app import picking
-    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.app import picture as rollout_picture
     from seatrial.cli.show import status
     from seatrial.cli.show import watch as rollout_watch
     from seatrial.cli.show.look import look

@@ -22,7 +22,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
+    from seatrial.app.looking import Look
     from seatrial.core.holds import Hold
     from seatrial.core.model.snapshot import NodeSeen
 
@@ -340,7 +340,7 @@ def _find(found: Look, name: str) -> NodeSeen:
 
 def _holds(found: Look) -> dict[str, Hold]:
     """What each node waits for, worked out here: a status is too small to say so of every one."""
-    from seatrial.cli.show import waits
+    from seatrial.app import waits
 
     decided = waits.worked_out(found.sight, found.at).holds if found.sight is not None else ()
     return {held.subject: held for held in reversed(decided)}

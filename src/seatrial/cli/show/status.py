@@ -19,7 +19,7 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from seatrial.cli.show.look import Look
+    from seatrial.app.looking import Look
     from seatrial.core.model.policy import Limits
     from seatrial.core.model.snapshot import Waiting
 
@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
 
 def show(found: Look, output: str) -> int:
     """Print one look."""
-    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.app import picture as rollout_picture
+    from seatrial.cli.show import watch as rollout_watch
 
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
@@ -61,14 +62,15 @@ def show(found: Look, output: str) -> int:
     if found.faults:
         return ExitCode.ERROR
     if picture is not None:
-        return picture.exit_code
+        return rollout_watch.exit_code(picture)
     return ExitCode.HELD if _state(found) == "waiting" else ExitCode.OK
 
 
 def as_data(found: Look) -> dict[str, Any]:
     """Everything `status` knows, for scripts."""
-    from seatrial.cli.show import picture as rollout_picture
-    from seatrial.cli.show import waits
+    from seatrial.app import picture as rollout_picture
+    from seatrial.app import waits
+    from seatrial.cli.show import watch as rollout_watch
 
     nodes = found.sight.seen.nodes if found.sight else found.nodes
     data: dict[str, Any] = {
@@ -114,12 +116,12 @@ def as_data(found: Look) -> dict[str, Any]:
         ]
         picture = rollout_picture.picture_of(found)
         if picture is not None:
-            data["campaign"] = rollout_picture.as_data(picture)
+            data["campaign"] = rollout_watch.as_data(picture)
     return data
 
 
 def _state(found: Look) -> str:
-    from seatrial.cli.show import waits
+    from seatrial.app import waits
 
     waiting = waits.waits_of(found)
     return waiting.state if waiting is not None else "none"
@@ -128,8 +130,8 @@ def _state(found: Look) -> str:
 def _print_table(found: Look) -> None:
     from rich.table import Table
 
+    from seatrial.app import waits
     from seatrial.cli import terminal
-    from seatrial.cli.show import waits
     from seatrial.core.budget import capacity, losses
     from seatrial.core.movers.mover import mover_seen
 
@@ -169,7 +171,7 @@ def _print_table(found: Look) -> None:
 
 def _print_campaign(found: Look) -> None:
     """Where the campaign stands, before what is told of every rollout."""
-    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.app import picture as rollout_picture
     from seatrial.cli.show import tree as rollout_tree
     from seatrial.cli.show import watch as rollout_watch
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.cli.show.picture import NodeLine, Picture
+from seatrial.app.picture import NodeLine, Picture
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase

@@ -12,15 +12,16 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from seatrial.app import picture as rollout_picture
+from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import picture as rollout_picture
 from seatrial.cli.show import tree as rollout_tree
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
-    from seatrial.cli.show.picture import Picture
+    from seatrial.app.looking import Look
+    from seatrial.app.picture import Picture
     from seatrial.cli.show.tree import Ink
 
 TICK_SECONDS: Final = 1.0
@@ -36,13 +37,25 @@ def ink_of(stream: TextIO) -> Ink:
     return rollout_tree.Ink(is_plain=encoding != "utf8", has_colour=is_terminal and not os.environ.get("NO_COLOR"))
 
 
+def exit_code(picture: Picture) -> ExitCode:
+    """0 while it moves or is done, 10 when a gate failed, 12 when it waits for somebody."""
+    if picture.failures:
+        return ExitCode.GATE_FAILED
+    return ExitCode.HELD if picture.is_held else ExitCode.OK
+
+
+def as_data(picture: Picture) -> dict[str, Any]:
+    """Everything a picture shows, and the exit code that goes with it."""
+    return rollout_picture.as_data(picture) | {"exitCode": int(exit_code(picture))}
+
+
 def show(picture: Picture, *, output: str) -> int:
     """Print a campaign once."""
     if output == "json":
-        print(json.dumps(rollout_picture.as_data(picture), indent=2))
+        print(json.dumps(as_data(picture), indent=2))
     else:
         print("\n".join(rollout_tree.tree(picture, ink_of(sys.stdout))))
-    return picture.exit_code
+    return exit_code(picture)
 
 
 def watch(args: argparse.Namespace) -> int:
@@ -54,11 +67,11 @@ def watch(args: argparse.Namespace) -> int:
 
 
 async def _watch(args: argparse.Namespace) -> int:
-    from seatrial.cli.show.look import looking
+    from seatrial.app.looking import looking
 
     deadline = time.monotonic() + args.timeout if args.timeout else None
     screen = _screen(args)
-    async with looking(args) as looker:
+    async with looking(cluster_options.cluster_of(args), args.rollout) as looker:
         while True:
             found = looker.look()
             for fault in found.faults:
@@ -68,7 +81,7 @@ async def _watch(args: argparse.Namespace) -> int:
                 return _nothing(found)
             screen(picture)
             if picture.is_ended:
-                return picture.exit_code
+                return exit_code(picture)
             if deadline is not None and time.monotonic() >= deadline:
                 print(f"seatrial: it has not ended within {args.timeout} s; it goes on without us.", file=sys.stderr)
                 return ExitCode.TIMEOUT
@@ -137,7 +150,7 @@ class Blocks:
             return
         if self._as_json:
             # One object a line, so that a script can read them as they come.
-            text = json.dumps(rollout_picture.as_data(picture))
+            text = json.dumps(as_data(picture))
         else:
             blank = "\n" if self._last is not None else ""
             text = blank + "\n".join(rollout_tree.tree(picture, ink_of(self._stream)))

@@ -12,7 +12,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
+    from seatrial.app.looking import Look
     from seatrial.core.actions import Action
     from seatrial.core.model.snapshot import NodeSeen
     from seatrial.ports import Sight
@@ -55,8 +55,8 @@ def _rollout(args: argparse.Namespace) -> int:
 
 def describe_rollout(found: Look) -> list[str]:
     """Where a rollout stands, and the answer."""
-    from seatrial.cli.show import waits
-    from seatrial.cli.show.picture import picture_of
+    from seatrial.app import waits
+    from seatrial.app.picture import picture_of
     from seatrial.core.words import explain
 
     waiting = waits.waits_of(found)
@@ -117,7 +117,7 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
 
 def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     """Why a node waits or what comes next, and by whose word."""
-    from seatrial.cli.show import waits
+    from seatrial.app import waits
 
     waiting = waits.waits_of(found)
     if waiting is None:

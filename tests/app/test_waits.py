@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.reading.leader import Leader
+from seatrial.app import looking, picture, waits
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import look, picture, tree, waits, why
+from seatrial.cli.show import tree, why
 from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import RolloutPhase
@@ -31,7 +32,7 @@ SKIPPED = Waiting(
 WRITTEN = Summary(state="waiting", counts=(("upgrade-required", 900),), holds=(("skipped", 900),), waiting=(SKIPPED,))
 
 
-def a_rollout(*, age: float = 12.0, summary: Summary = WRITTEN, **changes: Any) -> look.Look:
+def a_rollout(*, age: float = 12.0, summary: Summary = WRITTEN, **changes: Any) -> looking.Look:
     """A rollout over three nodes that its controller has written about."""
     fleet = builders.a_fleet(3, NodePhase.UPGRADE_REQUIRED, is_skipped=True)
     return a_look(builders.a_snapshot(*fleet, summary=summary, summarised_at=NOW - age), **changes)
@@ -119,7 +120,7 @@ def test_a_rollout_that_has_ended_is_not_called_old() -> None:
 # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def answer(found: look.Look, name: str) -> list[str]:
+def answer(found: looking.Look, name: str) -> list[str]:
     return why.describe(found, found.nodes[name])[5:]
 
 

@@ -10,8 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import waits
+from seatrial.app import waits
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
@@ -26,7 +25,7 @@ from seatrial.core.node.progress import Standing
 from seatrial.core.words import conditions
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
+    from seatrial.app.looking import Look
 
 PINNED_SHOWN: Final = 12
 
@@ -102,13 +101,6 @@ class Picture:
     @property
     def failures(self) -> tuple[GateResult, ...]:
         return tuple(each for each in self.record.gates if each.verdict is Verdict.FAILED)
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """0 while it moves or is done, 10 when a gate failed, 12 when it waits for somebody."""
-        if self.failures:
-            return ExitCode.GATE_FAILED
-        return ExitCode.HELD if self.is_held else ExitCode.OK
 
     @property
     def key(self) -> object:
@@ -243,7 +235,6 @@ def as_data(picture: Picture) -> dict[str, Any]:
         "lostGpuHours": picture.lost_gpu_hours,
         "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
         "history": [turn_data(turn) for turn in record.history],
-        "exitCode": int(picture.exit_code),
     }
 
 

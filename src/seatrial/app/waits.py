@@ -7,7 +7,7 @@
 Law of this file: what the controller wrote is shown as it is. What is decided again is decided on what is seen and
 nothing else; where the controller looks at what cannot be seen from here, its status says what it found.
 
-Tests: tests/cli/test_waits.py
+Tests: tests/app/test_waits.py
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from seatrial.core.movers.mover import mover_seen
 from seatrial.core.words import explain
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
+    from seatrial.app.looking import Look
     from seatrial.ports import Sight
 
 QUIET_SECONDS: Final = 120.0
