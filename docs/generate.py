@@ -213,7 +213,7 @@ def holds() -> str:
         NOTE.format(source="core/words/of_rollouts.py and of_nodes.py")
         + "# Holds: why something is not moving\n\n"
         + "A node that wants to move and does not is *held*, always with one of these codes. `seatrial why NODE` and\n"
-        + "`seatrial status` print the sentence; the status of the GPURollout counts the codes, with the sentence of one node each.\n"
+        + "`seatrial status` print the sentence; the GPURollout's status counts the codes, with a sentence each.\n"
         + "Words in braces are filled in from the case at hand.\n"
     )
     for code in HoldCode:
