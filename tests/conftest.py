@@ -9,7 +9,10 @@ import pytest
 from seatrial_lab.testbed.plane import control_plane
 
 # The same examples on every run, so that a red run is about the change; HYPOTHESIS_PROFILE=default draws new ones.
-hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+# A busy machine draws slowly, which says nothing about the code.
+hypothesis.settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
