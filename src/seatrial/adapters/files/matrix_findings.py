@@ -14,6 +14,7 @@ from seatrial.adapters.files import yaml_tree as tree
 from seatrial.core import foreign
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
+from seatrial.core.names import a_few
 
 FINDINGS_MAX: Final = 100
 
@@ -140,8 +141,7 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Names, as many as anybody reads."""
-    shown = ", ".join(f"`{cut(name)}`" for name in names[:12]) or "none"
-    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown
+    return a_few([f"`{cut(name)}`" for name in names], 12, none="none")
 
 
 def cut(text: str) -> str:

@@ -159,8 +159,9 @@ def _writes(plan: AdoptionPlan) -> Iterator[str]:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    rest = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
+    from seatrial.core.names import a_few
+
+    return a_few(names, NAMED_MAX)
 
 
 def _end(plan: AdoptionPlan, taken: Taken | None, output: str) -> int:

@@ -170,13 +170,15 @@ class _Teller:
         self._standing: tuple[str, ...] = ()
 
     def tell(self, pacing: Pacing, refusal: str) -> None:
+        from seatrial.core.names import a_few
+
         self._told.pacing = pacing
         for gain in pacing.gains:
             _say(_moved(gain))
         if pacing.act is not None and refusal:
             _say(f"{pacing.act.node} was not written to, so that is tried again: {refusal}")
         elif pacing.woken_for:
-            _say(f"woke the controller for {_some(pacing.woken_for)}")
+            _say(f"woke the controller for {a_few(pacing.woken_for, NAMED_MAX)}")
         self._tell_standing(pacing)
         self._tell_tally(pacing)
 
@@ -221,11 +223,6 @@ def _moved(gain: Gain) -> str:
 
 def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    rest = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # ── the summary ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -207,5 +207,6 @@ def _print_waiting(groups: tuple[Waiting, ...], console: Console) -> None:
 
 
 def _some(names: Sequence[str], count: int) -> str:
-    rest = count - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
+    from seatrial.core.names import a_few
+
+    return a_few(names, NAMED_MAX, count=count)

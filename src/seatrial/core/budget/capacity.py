@@ -34,6 +34,7 @@ from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.known import by, those
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
 from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, RolloutRecord
+from seatrial.core.names import a_few
 from seatrial.core.node import closing, phases
 from seatrial.core.node.progress import is_same
 
@@ -457,7 +458,5 @@ def _has_ended(admission: Admission, record: NodeRecord | None) -> bool:
     return record.attempt > admission.attempt or record.phase in phases.ENDED
 
 
-def _some(names: Iterable[str], limit: int = 4) -> str:
-    ordered = sorted(names)
-    rest = len(ordered) - limit
-    return (", ".join(ordered[:limit]) or "none") + (f" and {rest} more" if rest > 0 else "")
+def _some(names: Iterable[str]) -> str:
+    return a_few(sorted(names), 4, none="none")

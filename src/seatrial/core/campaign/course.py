@@ -103,8 +103,3 @@ def fail(view: View, why: str, *, is_final: bool = False, **changes: object) -> 
         record = replace(view.record, **changes)  # type: ignore[arg-type]
         return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why, is_final=is_final or ""),))
     return turn_to(view, RolloutPhase.REVERTING, why=why, **changes)
-
-
-def a_few(names: list[str], count: int = 5) -> str:
-    shown = ", ".join(names[:count])
-    return f"{shown} and {len(names) - count} more" if len(names) > count else shown

@@ -14,12 +14,13 @@ from typing import Final, assert_never
 from seatrial.core.actions import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
-from seatrial.core.campaign.course import Course, a_few, fail, remembered, turn_to
+from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.gates import READINESS, TRIES_MAX, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
+from seatrial.core.names import a_few
 from seatrial.core.node.progress import Standing
 from seatrial.core.words import explain
 

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
-from seatrial.core.campaign.course import Course, a_few, turn_to
+from seatrial.core.campaign.course import Course, turn_to
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import marks, publishing
 from seatrial.core.movers.view import View
+from seatrial.core.names import a_few
 
 REFUSALS_MAX: Final = 5
 """How often a mark may be refused before the way back goes on without it: about a minute and a half."""

@@ -28,7 +28,7 @@ from seatrial.core.actions import (
     guard_subject,
     rollout_subject,
 )
-from seatrial.core.campaign.course import Course, a_few, plain
+from seatrial.core.campaign.course import Course, plain
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, PublishStep, RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -37,6 +37,7 @@ from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Sna
 from seatrial.core.movers import machine_pools, marks
 from seatrial.core.movers.mover import mover_seen, view_of
 from seatrial.core.movers.view import Outcome, View
+from seatrial.core.names import a_few
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import carried, is_left_out, is_same
 from seatrial.core.node.readiness import is_running_wanted, why_unproven, why_unproven_as_it_runs

@@ -29,7 +29,7 @@ from seatrial.core.actions import Promote
 from seatrial.core.budget import capacity, order
 from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
 from seatrial.core.campaign import evidence as watching
-from seatrial.core.campaign.course import WAY_FORWARD, Course, a_few, fail, remembered, turn_to
+from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
 from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
 from seatrial.core.campaign.going_back import step_reverting
 from seatrial.core.errors import CoreBug
@@ -50,6 +50,7 @@ from seatrial.core.model.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks, publishing
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
+from seatrial.core.names import a_few
 from seatrial.core.node.progress import Standing, wants
 
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})

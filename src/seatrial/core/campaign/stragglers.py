@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from seatrial.core.budget import capacity
-from seatrial.core.campaign.course import a_few
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
+from seatrial.core.names import a_few
 from seatrial.core.node.progress import Standing, is_without_gpu
 
 TELLING = frozenset(

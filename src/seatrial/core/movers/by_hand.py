@@ -24,6 +24,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers import machine_pools
 from seatrial.core.movers.view import Mover, Outcome, Return, Start, Versions, View
+from seatrial.core.names import a_few
 from seatrial.core.node.observed import SHOWN, is_same, observed, shows, standing_of
 from seatrial.core.node.progress import Standing, is_left_out
 from seatrial.core.node.writing import Orders, Step
@@ -165,9 +166,9 @@ def due(view: View, names: Iterable[str]) -> Hold:
         component=asked.component.value,
         version=asked.version,
         before=", ".join(seen) or dict(view.record.baseline).get(asked.component.value, "") or "unknown",
-        nodes=_some(waiting),
+        nodes=a_few(waiting, NODES_SHOWN),
         names=" ".join(waiting[:NODES_SHOWN]),
-        silent=_some(silent),
+        silent=a_few(silent, NODES_SHOWN),
         instructions=asked.instructions,
         shown=SHOWN.get(asked.component, ""),
     )
@@ -189,7 +190,7 @@ def going_back(view: View, names: tuple[str, ...]) -> Hold:
         component=asked.component.value,
         version=asked.version,
         before=dict(view.record.baseline).get(asked.component.value, "") or "what was there before",
-        nodes=_some(list(names)),
+        nodes=a_few(names, NODES_SHOWN),
         names=" ".join(names[:NODES_SHOWN]),
         shown=SHOWN.get(asked.component, ""),
     )
@@ -199,8 +200,3 @@ def _asked(view: View) -> ByHand:
     if view.campaign.by_hand is None:
         raise CoreBug(f"{view.name} is no step by hand.")
     return view.campaign.by_hand
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:NODES_SHOWN])
-    return f"{shown} and {len(names) - NODES_SHOWN} more" if len(names) > NODES_SHOWN else shown

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts
+from seatrial.core.names import a_few
 from seatrial.core.pace.values import Seen, Stay, Wait, WaitCode
 
 
@@ -34,7 +35,7 @@ def _lack(node: NodeFacts, operator: OperatorFacts) -> tuple[WaitCode, str]:
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
             return _lack_of_jobs(node, operator)
         case NodePhase.POD_DELETION_REQUIRED | NodePhase.DRAIN_REQUIRED:
-            return WaitCode.PODS, _names(pod.full_name for pod in node.gpu_pods)
+            return WaitCode.PODS, a_few((pod.full_name for pod in node.gpu_pods), 1)
         case NodePhase.NODE_MAINTENANCE_REQUIRED:
             return WaitCode.MAINTENANCE, ""
         case NodePhase.POD_RESTART_REQUIRED:
@@ -56,7 +57,7 @@ def _lack_of_jobs(node: NodeFacts, operator: OperatorFacts) -> tuple[WaitCode, s
     if selector.is_empty:
         return WaitCode.STEP, ""
     running = [pod.full_name for pod in node.pods if selector.matches(dict(pod.labels))]
-    return (WaitCode.JOBS, _names(running)) if running else (WaitCode.LOOK, "")
+    return (WaitCode.JOBS, a_few(running, 1)) if running else (WaitCode.LOOK, "")
 
 
 def policy_of(node: NodeFacts, operator: OperatorFacts) -> PolicyWish:
@@ -75,8 +76,3 @@ def _lack_of_validator(node: NodeFacts) -> tuple[WaitCode, str]:
     if node.validator is None or node.validator.is_terminating:
         return WaitCode.VALIDATOR_MISSING, ""
     return (WaitCode.LOOK if node.validator.is_ready else WaitCode.VALIDATOR_STARTING), node.validator.name
-
-
-def _names(names: Iterable[str]) -> str:
-    first, *rest = [*names, ""]
-    return f"{first} and {len(rest) - 1} more" if len(rest) > 1 else first

@@ -15,6 +15,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown, warn
 from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import DriverVersion, Line
+from seatrial.core.names import a_few
 
 _OS_SUFFIX: Final = re.compile(r"-(?:ubi|ubuntu|distroless)[0-9.]*$")
 OPERANDS: Final = (Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT, Component.DCGM)
@@ -72,9 +73,7 @@ def _unlisted(case: Case, release: GpuOperatorRelease, driver: DriverVersion) ->
 
 
 def _choice(release: GpuOperatorRelease) -> str:
-    shown = sorted(release.drivers, reverse=True)[:4]
-    more = len(release.drivers) - len(shown)
-    return ", ".join(map(str, shown)) + (f" and {more} more" if more > 0 else "")
+    return a_few(map(str, sorted(release.drivers, reverse=True)), 4)
 
 
 def _module_type(case: Case, driver: DriverVersion) -> Iterator[Answer]:
