@@ -31,7 +31,7 @@ def a_run(*states: str, operator: OperatorFacts = ON, release: str = "v26.7.0", 
     gain = pace_values.Gain(
         node="n9", state="pod-restart-required", waited_seconds=0.5, polled_seconds=110.0, wake_count=1
     )
-    memory = pace_values.Memory(gains=(gain,), wake_count=1, under_way_most=2)
+    memory = pace_values.PaceMemory(gains=(gain,), wake_count=1, under_way_most=2)
     version = OperatorVersion.parse(release) if release else None
     pacing = core.decide_pace(pace_values.Seen(nodes=nodes, operator=operator, release=version), memory, builders.NOW)
     fields: dict[str, Any] = {"pacing": pacing, "memory": memory, "operator": operator, "release": version}
@@ -87,7 +87,7 @@ def test_the_summary_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_without_anybody_under_way_it_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = a_run("upgrade-done", memory=pace_values.Memory(), operator=OperatorFacts())
+    told = a_run("upgrade-done", memory=pace_values.PaceMemory(), operator=OperatorFacts())
     assert show(told, "table", monkeypatch, capsys).splitlines() == [
         "No node is under way.",
         "Nobody is woken: there is no GPU Operator here: neither a ClusterPolicy nor an NVIDIADriver was found.",

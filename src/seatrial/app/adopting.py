@@ -71,9 +71,9 @@ class AdoptionPlan:
     @property
     def has_left(self) -> bool:
         """Whether a node waits for a person."""
-        from seatrial.core.adoption.traces import Fate
+        from seatrial.core.adoption.traces import Treatment
 
-        return any(each.fate is Fate.LEAVE for each in self.adoptions.values())
+        return any(each.fate is Treatment.LEAVE for each in self.adoptions.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ class Pacer:
         self._log = log
         self._is_leader = is_leader
         self._tell = tell
-        self._memory = pace_values.Memory()
+        self._memory = pace_values.PaceMemory()
         self._news = asyncio.Event()
         self._is_due = False
         self._may_have_left = True

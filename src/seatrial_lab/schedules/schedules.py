@@ -47,7 +47,7 @@ from seatrial_lab.schedules.drawing import (
     lowered,
     merged,
 )
-from seatrial_lab.schedules.faults import Listing, Seat, Stream, View, Weather
+from seatrial_lab.schedules.faults import Listing, Seat, Stream, WatchCache, Weather
 from seatrial_lab.schedules.judging import Judge, how, is_idle, why_unsettled
 
 PASSES_MAX: Final = 4000
@@ -236,7 +236,7 @@ class Play:
 
     def _start_life(self, listing: Listing) -> _Life:
         self._life_count += 1
-        view = View(listing)
+        view = WatchCache(listing)
         seat = Seat(self.world, self.weather, view, name=f"life {self._life_count}", on_landing=self._on_landing)
         ports = Ports(observer=seat, executor=seat, journal=_NoJournal(), clock=seat)
         life = _Life(seat, self._begin(ports, seat.now()), wake_at=self.world.time)
@@ -428,7 +428,7 @@ class Play:
             if chance.random() < 0.2:
                 self._list_anew(life.seat.view, stream, min(seconds, 20))
 
-    def _list_anew(self, view: View, stream: Stream, seconds: float) -> None:
+    def _list_anew(self, view: WatchCache, stream: Stream, seconds: float) -> None:
         chance = self.weather.chance
         missing = [name for name in self.world.nodes if chance.random() < 0.5]
         view.list_anew(stream, self.world.time + seconds, missing)

@@ -27,7 +27,7 @@ from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.pace import waking as pace
 from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.values import Act, Lower, Memory, Pacing, Raise, Reset, Seen
+from seatrial.core.pace.values import Act, Lower, PaceMemory, Pacing, Raise, Reset, Seen
 
 LOOK_EVERY_SECONDS: Final = 0.05
 """Changes come in swarms, and a look at many nodes costs; together with them is soon enough."""
@@ -95,9 +95,9 @@ async def run(
     on_pacing: OnPacing,
     is_over: Callable[[Pacing], bool],
     until: float | None = None,
-) -> Memory:
+) -> PaceMemory:
     """Pace until it is over or the time is up, and leave no label behind, whatever ends it."""
-    memory = Memory()
+    memory = PaceMemory()
     try:
         while True:
             now = time.time()

@@ -27,7 +27,7 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.core.compat.versions import OperatorVersion
     from seatrial.core.model.snapshot import OperatorFacts
-    from seatrial.core.pace.values import Gain, Memory, Pacing, Wait
+    from seatrial.core.pace.values import Gain, PaceMemory, Pacing, Wait
     from seatrial.core.pace.words import Worth
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
@@ -81,7 +81,7 @@ class Told:
     """What the run has come to, for the summary and the exit code."""
 
     pacing: Pacing | None = None
-    memory: Memory | None = None
+    memory: PaceMemory | None = None
     operator: OperatorFacts | None = None
     release: OperatorVersion | None = None
     is_interrupted: bool = False
@@ -123,7 +123,7 @@ async def _pace(args: argparse.Namespace) -> Told:
         _say(pace_told.assumption(told.release))
         if args.dry_run:
             seen = observer.look(told.release, may_reset=args.reset_done_states)
-            told.pacing = pace.decide_pace(seen, pace_values.Memory(), time.time())
+            told.pacing = pace.decide_pace(seen, pace_values.PaceMemory(), time.time())
             told.memory = told.pacing.memory
             return told
         teller = _Teller(told, blind_spots=observer.blind_spots, clock=time.time)
@@ -276,9 +276,9 @@ def as_data(told: Told) -> dict[str, Any]:
 
 def _worth(told: Told) -> Worth:
     from seatrial.core.pace import words as pace_told
-    from seatrial.core.pace.values import Memory
+    from seatrial.core.pace.values import PaceMemory
 
-    return pace_told.worth(told.memory or Memory())
+    return pace_told.worth(told.memory or PaceMemory())
 
 
 def _print_table(told: Told) -> None:

@@ -29,7 +29,7 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.adoption.sight import AT_WORK, Driver, Sight
-from seatrial.core.adoption.traces import Adoption, Fate, Traces, Wish
+from seatrial.core.adoption.traces import Adoption, Traces, Treatment, Wish
 from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING, is_under_way
@@ -55,7 +55,7 @@ def classify(node: NodeSeen, traces: Traces, wish: Wish) -> Adoption:
     if is_under_way(node.record):
         return _under_way(sight)
     if not sight.is_begun and not sight.is_asked_for and sight.driver is Driver.READY:
-        return sight.adopted(Fate.NOTHING, sight.with_cordon("it runs the target"))
+        return sight.adopted(Treatment.NOTHING, sight.with_cordon("it runs the target"))
     if node.facts.is_skipped and not node.facts.skipped_by:
         again = " and adopt again" if sight.is_begun else ""
         return sight.left(f"somebody marked it skip; `seatrial node unskip {node.name}`{again} lets it be upgraded")
@@ -85,7 +85,7 @@ def _under_way(sight: Sight) -> Adoption:
     )
     is_mended = mended != record or node.fault is RecordFault.EDITED
     why = sight.with_cordon(f"our own record is at {record.phase}: it goes on from there")
-    return sight.adopted(Fate.FINISH, why, record.phase, mended if is_mended else None)
+    return sight.adopted(Treatment.FINISH, why, record.phase, mended if is_mended else None)
 
 
 def _not_begun(sight: Sight) -> Adoption:
@@ -96,7 +96,7 @@ def _not_begun(sight: Sight) -> Adoption:
         why = "somebody asked for its upgrade: it begins when its turn comes"
     elif sight.driver is Driver.MISSING:
         why = "it has no driver pod: it begins once there is one"
-    return sight.adopted(Fate.START, sight.with_cordon(why))
+    return sight.adopted(Treatment.START, sight.with_cordon(why))
 
 
 def _taken_up(sight: Sight) -> Adoption:
@@ -125,7 +125,7 @@ def _proven(sight: Sight) -> Adoption:
     given = ", and its cordon is lifted" if sight.is_cordon_taken else ""
     record = sight.record(NodePhase.VALIDATION_REQUIRED)
     why = sight.with_cordon(f"the target runs: it is proven{given}")
-    return sight.adopted(Fate.FINISH, why, record.phase, record)
+    return sight.adopted(Treatment.FINISH, why, record.phase, record)
 
 
 def _awaiting(sight: Sight) -> Adoption:
@@ -140,7 +140,7 @@ def _awaited(sight: Sight, why: str, old_pod: str | None = None) -> Adoption:
         # What comes is not the target, and without a cordon it could not be replaced from here.
         return _anew(sight, "its driver pod is being replaced: it begins once the next one is there")
     record = sight.record(NodePhase.POD_RESTART_REQUIRED, old_pod=old_pod)
-    return sight.adopted(Fate.FINISH, sight.with_cordon(why), record.phase, record)
+    return sight.adopted(Treatment.FINISH, sight.with_cordon(why), record.phase, record)
 
 
 def _replaced(sight: Sight) -> Adoption:
@@ -154,7 +154,7 @@ def _replaced(sight: Sight) -> Adoption:
     is_restarting = pod is not None and phase is NodePhase.POD_RESTART_REQUIRED
     record = sight.record(phase, old_pod=pod.uid if pod is not None and is_restarting else None)
     why = sight.with_cordon(f"NVIDIA's controller left it at {facts.nvidia_state}: it goes on from {phase}")
-    return sight.adopted(Fate.FINISH, why, phase, record)
+    return sight.adopted(Treatment.FINISH, why, phase, record)
 
 
 def _anew(sight: Sight, why: str, old_pod: str | None = None) -> Adoption:
@@ -173,4 +173,4 @@ def _anew(sight: Sight, why: str, old_pod: str | None = None) -> Adoption:
     elif record is not None and not has_fault and (before is None or before.phase is NodePhase.UPGRADE_DONE):
         is_needed = record.is_cordon_ours or record.old_pod or record.paused
         record = record if is_needed else None
-    return sight.adopted(Fate.START, sight.with_cordon(why), phase, record)
+    return sight.adopted(Treatment.START, sight.with_cordon(why), phase, record)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.adoption.cordons import CORDONING, whose_cordon
-from seatrial.core.adoption.traces import Adoption, Fate, Trace, Traces, Whose, Wish, Write
+from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish, Write
 from seatrial.core.adoption.words import found
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node import closing
@@ -119,10 +119,12 @@ class Sight:
 
     def left(self, why: str) -> Adoption:
         """It stays as it is."""
-        return Adoption(node=self.node.name, fate=Fate.LEAVE, found=found(self.node, self.traces, self.wish), why=why)
+        return Adoption(
+            node=self.node.name, fate=Treatment.LEAVE, found=found(self.node, self.traces, self.wish), why=why
+        )
 
     def adopted(
-        self, fate: Fate, why: str, phase: NodePhase | None = None, record: NodeRecord | None = None
+        self, fate: Treatment, why: str, phase: NodePhase | None = None, record: NodeRecord | None = None
     ) -> Adoption:
         """The answer, with a write where one is needed."""
         labels = self.paused if self.resumes(phase) else ()
@@ -137,7 +139,7 @@ class Sight:
         )
         return Adoption(
             node=self.node.name,
-            fate=Fate.UNDO if self.wish.is_back and fate in (Fate.FINISH, Fate.START) else fate,
+            fate=Treatment.UNDO if self.wish.is_back and fate in (Treatment.FINISH, Treatment.START) else fate,
             found=found(self.node, self.traces, self.wish),
             why="; ".join(said),
             phase=phase,

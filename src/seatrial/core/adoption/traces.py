@@ -13,7 +13,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodePhase, NodeRecord
 
 
-class Fate(StrEnum):
+class Treatment(StrEnum):
     """What becomes of a node."""
 
     FINISH = "finish"
@@ -101,7 +101,7 @@ class Adoption:
     """One node: how it was found, what becomes of it, and what is written for that."""
 
     node: str
-    fate: Fate
+    fate: Treatment
     found: str
     why: str
     phase: NodePhase | None = None

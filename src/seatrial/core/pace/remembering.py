@@ -12,7 +12,7 @@ from math import ceil
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeFacts
 from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.values import POLL_SECONDS, UNDER_WAY, Gain, Memory, Seen, Stay, WaitCode
+from seatrial.core.pace.values import POLL_SECONDS, UNDER_WAY, Gain, PaceMemory, Seen, Stay, WaitCode
 
 
 def polled_at(entered_at: Instant, ready_at: Instant) -> Instant:
@@ -20,7 +20,7 @@ def polled_at(entered_at: Instant, ready_at: Instant) -> Instant:
     return entered_at + max(0, ceil((ready_at - entered_at) / POLL_SECONDS)) * POLL_SECONDS
 
 
-def remember(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Memory, now: Instant) -> Memory:
+def remember(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: PaceMemory, now: Instant) -> PaceMemory:
     """The memory after one more look."""
     stays = {name: _stay(seen.nodes[name], code, memory, now) for name, (code, _) in lacks.items()}
     has_moved = {name: stay.state for name, stay in stays.items()} != _states(memory)
@@ -40,7 +40,7 @@ def remember(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Memo
     )
 
 
-def _states(memory: Memory) -> dict[str, str]:
+def _states(memory: PaceMemory) -> dict[str, str]:
     return {name: stay.state for name, stay in memory.stays.items()}
 
 
@@ -48,7 +48,7 @@ def _unwoken(stay: Stay) -> Stay:
     return stay if stay.woken_at is None else replace(stay, woken_at=None, wake_count=0)
 
 
-def no_later(memory: Memory, now: Instant) -> Memory:
+def no_later(memory: PaceMemory, now: Instant) -> PaceMemory:
     """The memory with nothing in it later than now: a clock that was put back must not make us wait for its time."""
     marks = [memory.raised_at, memory.written_at or 0.0, memory.refused_at or 0.0, memory.moved_at]
     marks += [max(stay.since, stay.ready_at or 0.0, stay.woken_at or 0.0) for stay in memory.stays.values()]
@@ -76,7 +76,7 @@ def _earlier(instant: Instant | None, now: Instant) -> Instant | None:
     return None if instant is None else min(instant, now)
 
 
-def _stay(node: NodeFacts, code: WaitCode, memory: Memory, now: Instant) -> Stay:
+def _stay(node: NodeFacts, code: WaitCode, memory: PaceMemory, now: Instant) -> Stay:
     is_ready = code is WaitCode.LOOK
     before = memory.stays.get(node.name)
     if before is None or before.state != node.nvidia_state:

@@ -50,7 +50,7 @@ class WaitCode(StrEnum):
     STATE_UNKNOWN = "state-unknown"
 
 
-class HoldCode(StrEnum):
+class WakeHold(StrEnum):
     """Why nobody is woken."""
 
     CONTROLLER_OFF = "controller-off"
@@ -124,7 +124,7 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class PaceMemory:
     """What is remembered from look to look; nothing of it needs to outlive us."""
 
     stays: Mapping[str, Stay] = field(default_factory=dict)
@@ -156,12 +156,12 @@ class Seen:
 class Pacing:
     """What to do now, what everybody waits for, and when to look again at the latest."""
 
-    memory: Memory
+    memory: PaceMemory
     act: Act | None = None
     woken_for: tuple[str, ...] = ()
     """The nodes the act is for; none when it only takes a label away."""
     waits: tuple[Wait, ...] = ()
-    hold: HoldCode | None = None
+    hold: WakeHold | None = None
     wake_at: Instant | None = None
     gains: tuple[Gain, ...] = ()
     """Those that ended with this look."""
@@ -175,4 +175,4 @@ class Pacing:
     @property
     def is_in_vain(self) -> bool:
         """Whether nobody can be woken until somebody changes what is asked for."""
-        return self.hold in (HoldCode.CONTROLLER_OFF, HoldCode.RELEASE_DEAF)
+        return self.hold in (WakeHold.CONTROLLER_OFF, WakeHold.RELEASE_DEAF)

@@ -33,15 +33,15 @@ from seatrial.core.pace.remembering import no_later, remember
 from seatrial.core.pace.values import (
     UNDER_WAY,
     Act,
-    HoldCode,
     Lower,
-    Memory,
+    PaceMemory,
     Pacing,
     Raise,
     Reset,
     Seen,
     Stay,
     WaitCode,
+    WakeHold,
 )
 from seatrial.core.pace.waits import lacks_of, policy_of, waits_of
 from seatrial.core.pace.ways import Way
@@ -67,7 +67,7 @@ DEAF_COUNT: Final = 3
 """A node woken for so often without effect is told as such."""
 
 
-def decide_pace(seen: Seen, memory: Memory, now: Instant) -> Pacing:
+def decide_pace(seen: Seen, memory: PaceMemory, now: Instant) -> Pacing:
     """Look once: who moved, who waits for what, and whether to wake its controller now."""
     lacks = lacks_of(seen)
     gain_count = len(memory.gains)
@@ -84,7 +84,7 @@ def decide_pace(seen: Seen, memory: Memory, now: Instant) -> Pacing:
         act = Lower(node=memory.carrier) if memory.carrier else _wake(seen)
         if act is not None:
             return replace(told, act=act, woken_for=_ready(seen, memory) or _idle(seen, lacks))
-        return replace(told, hold=HoldCode.NO_CARRIER)  # whoever makes one possible changes a node, and we look
+        return replace(told, hold=WakeHold.NO_CARRIER)  # whoever makes one possible changes a node, and we look
     lower_at = memory.raised_at + RAISED_SECONDS if memory.carrier else None
     if lower_at is not None and max(lower_at, free_at) <= now:
         return replace(told, act=Lower(node=memory.carrier), hold=hold)
@@ -92,7 +92,7 @@ def decide_pace(seen: Seen, memory: Memory, now: Instant) -> Pacing:
     return replace(told, hold=hold, wake_at=next_at)
 
 
-def noted(pacing: Pacing, now: Instant, *, is_done: bool) -> Memory:
+def noted(pacing: Pacing, now: Instant, *, is_done: bool) -> PaceMemory:
     """The memory after the act was answered: done, or turned down because the node was no longer as it was seen."""
     memory, act = pacing.memory, pacing.act
     if act is None:
@@ -118,15 +118,15 @@ def noted(pacing: Pacing, now: Instant, *, is_done: bool) -> Memory:
 # ── waking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _hold(seen: Seen) -> HoldCode | None:
+def _hold(seen: Seen) -> WakeHold | None:
     if not seen.operator.is_auto_upgrading:
-        return HoldCode.CONTROLLER_OFF
+        return WakeHold.CONTROLLER_OFF
     if pace_ways.way_of(seen.release, may_reset=seen.may_reset) is Way.NONE:
-        return HoldCode.RELEASE_DEAF
+        return WakeHold.RELEASE_DEAF
     return None
 
 
-def _due_at(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: Memory) -> Instant | None:
+def _due_at(seen: Seen, lacks: Mapping[str, tuple[WaitCode, str]], memory: PaceMemory) -> Instant | None:
     ready = [_due_of(memory.stays[name]) for name in _ready(seen, memory)]
     still = [_due_of_idle(memory.stays[name], memory) for name in _idle(seen, lacks)]
     first = min((*ready, *still), default=None)
@@ -139,7 +139,7 @@ def _due_of(stay: Stay) -> Instant:
     return (stay.ready_at or 0.0) + (OWN_LOOK_SECONDS if stay.is_own else GATHER_SECONDS)
 
 
-def _due_of_idle(stay: Stay, memory: Memory) -> Instant:
+def _due_of_idle(stay: Stay, memory: PaceMemory) -> Instant:
     since = max(memory.moved_at, stay.woken_at or 0.0)
     return since + STILL_SECONDS[min(stay.wake_count, len(STILL_SECONDS) - 1)]
 
@@ -169,7 +169,7 @@ def _is_unsettled(seen: Seen) -> bool:
     )
 
 
-def _ready(seen: Seen, memory: Memory) -> tuple[str, ...]:
+def _ready(seen: Seen, memory: PaceMemory) -> tuple[str, ...]:
     """Who lacks nothing but a look; nobody is woken for a node that somebody wants left alone."""
     ready = (name for name, stay in memory.stays.items() if stay.ready_at is not None)
     return tuple(sorted(name for name in ready if not seen.nodes[name].is_skipped))
@@ -187,7 +187,7 @@ def _wake(seen: Seen) -> Act | None:
     return Raise(node=chosen.name, resource_version=chosen.resource_version)
 
 
-def _free_at(memory: Memory) -> Instant:
+def _free_at(memory: PaceMemory) -> Instant:
     """From when on we may write again."""
     after_write = memory.written_at + GAP_SECONDS if memory.written_at is not None else 0.0
     pause = RETRY_SECONDS[min(memory.refusal_count, len(RETRY_SECONDS)) - 1]

@@ -17,7 +17,7 @@ from typing import Final
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.snapshot import OperatorFacts
 from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.values import POLL_SECONDS, Gain, HoldCode, Memory, Wait, WaitCode
+from seatrial.core.pace.values import POLL_SECONDS, Gain, PaceMemory, Wait, WaitCode, WakeHold
 from seatrial.core.pace.waking import DEAF_COUNT
 
 SENTENCES: Final[Mapping[WaitCode, str]] = {
@@ -68,7 +68,7 @@ class Worth:
         return max(0.0, self.polled_seconds - self.waited_seconds) / max(1, self.under_way_most)
 
 
-def worth(memory: Memory) -> Worth:
+def worth(memory: PaceMemory) -> Worth:
     """What the wakes so far were worth."""
     names = sorted({gain.node for gain in memory.gains})
     nodes = tuple(_node_gain(name, (gain for gain in memory.gains if gain.node == name)) for name in names)
@@ -106,23 +106,23 @@ def _heard(wake_count: int) -> str:
     )
 
 
-def why_held(hold: HoldCode, operator: OperatorFacts, release: OperatorVersion | None) -> str:
+def why_held(hold: WakeHold, operator: OperatorFacts, release: OperatorVersion | None) -> str:
     """Why nobody is woken, and what to do."""
     match hold:
-        case HoldCode.CONTROLLER_OFF if not operator.kind:
+        case WakeHold.CONTROLLER_OFF if not operator.kind:
             return "there is no GPU Operator here: neither a ClusterPolicy nor an NVIDIADriver was found"
-        case HoldCode.CONTROLLER_OFF:
+        case WakeHold.CONTROLLER_OFF:
             return (
                 f"NVIDIA's upgrade controller is off ({operator.kind} does not have autoUpgrade: true), so there is "
                 "nobody to wake"
             )
-        case HoldCode.RELEASE_DEAF:
+        case WakeHold.RELEASE_DEAF:
             return (
                 f"GPU Operator {release} watches {pace_ways.Watched.STATE_LABEL} alone, and no state is written here "
                 "without being asked: --reset-done-states wakes it by taking the state label from a done node, which "
                 "it writes again"
             )
-        case HoldCode.NO_CARRIER:
+        case WakeHold.NO_CARRIER:
             return (
                 f"no node can carry the wake: each has the label {pace_ways.WAKE_LABEL} already, or with "
                 f"--reset-done-states none is done yet; until one can, the controller looks every {POLL_SECONDS:g} s"

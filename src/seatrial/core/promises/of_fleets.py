@@ -101,12 +101,12 @@ def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach
         return
     nodes = mover_seen(seen).recorded(seen, intent)
     unit_of = capacity.budget_of(nodes, (), intent).unit_of
-    lame = units.unfit(nodes, unit_of)
+    unfit = units.unfit(nodes, unit_of)
     for action in decision.actions:
         if not isinstance(action, WriteRolloutRecord):
             continue
         for admission in sorted(set(action.record.admitted) - set(seen.rollout.admitted)):
             name, unit = admission.node, unit_of.get(admission.node, "")
             is_new = name in nodes and not is_under_way(nodes[name].record)
-            if is_new and unit in lame:
-                yield breach("whole", name, f"let in without {lame[unit][0]} of {unit}")
+            if is_new and unit in unfit:
+                yield breach("whole", name, f"let in without {unfit[unit][0]} of {unit}")
