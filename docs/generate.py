@@ -26,7 +26,7 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from docs import drawing, phases_page, rules_page
+from docs import drawing, house_page, phases_page, rules_page
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.cli import main as cli
@@ -69,6 +69,7 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": commands(),
         "docs/reference/exit-codes.md": exit_codes(),
         "docs/reference/rules.md": rules_page.text(),
+        house_page.PAGE: house_page.text(),
         "docs/reference/matrix.schema.json": matrix_schema.matrix_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
         "docs/pictures/node-states.svg": node_states_picture(),

@@ -10,7 +10,7 @@ from seatrial.app import adopting
 from seatrial.app.adopting import AdoptionPlan, AdoptOptions, Scene
 from seatrial.app.errors import CalledWrongly
 from seatrial.core.adoption.fleet import Refusal
-from seatrial.core.adoption.traces import Fate, Traces
+from seatrial.core.adoption.traces import Traces, Treatment
 from seatrial.core.model.snapshot import NodeSeen
 from tests import builders
 from tests.app.rollouts import a_rollout
@@ -40,7 +40,7 @@ def planned(*nodes: NodeSeen, **options: Any) -> AdoptionPlan:
 
 def test_a_node_left_half_way_is_finished_by_a_rollout_of_the_nodes_alone() -> None:
     found = planned(HALF_DONE, to=NEW.version, max_parallel=2)
-    assert {name: each.fate for name, each in found.adoptions.items()} == {"n1": Fate.FINISH}
+    assert {name: each.fate for name, each in found.adoptions.items()} == {"n1": Treatment.FINISH}
     assert found.rollout == f"adopt-{NEW.version}"
     assert found.body is not None
     assert found.body["spec"] == {
