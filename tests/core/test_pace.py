@@ -12,6 +12,7 @@ from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
+from seatrial.core.node import phases
 from seatrial.core.pace import remembering
 from seatrial.core.pace import values as pace_values
 from seatrial.core.pace import waking as pace
@@ -476,7 +477,7 @@ def test_a_controller_that_does_not_hear_is_told_of() -> None:
 def test_it_is_over_when_the_controller_has_nothing_left_to_move() -> None:
     failed, skipped = a_node("n1", "upgrade-failed"), a_node("n2", "upgrade-required", is_skipped=True)
     assert Story(failed, skipped, done("n3")).look(T).is_over
-    for state in (NodePhase.UPGRADE_REQUIRED, *pace_values.UNDER_WAY):
+    for state in (NodePhase.UPGRADE_REQUIRED, *phases.UNDER_WAY):
         assert not Story(failed, a_node("n4", state)).look(T).is_over
 
 

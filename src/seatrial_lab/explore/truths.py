@@ -60,7 +60,7 @@ def _why_overspent_in(where: str, nodes: tuple[NodeSeen, ...], limits: Limits, e
 
 
 def _is_at_work(node: NodeSeen) -> bool:
-    return is_under_way(node.record) or node.facts.nvidia_state in upgrade_controller.UNDER_WAY
+    return is_under_way(node.record) or node.facts.nvidia_state in upgrade_controller.PLAYED
 
 
 def why_exposed(node: NodeSeen) -> str | None:

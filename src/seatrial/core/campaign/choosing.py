@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
+from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.snapshot import RolloutRecord
 from seatrial.core.movers.mover import mover_of
 
@@ -57,14 +57,14 @@ def others(records: Iterable[tuple[str, RolloutRecord]], name: str) -> tuple[str
         sorted(
             record.name
             for _, record in records
-            if record.name != name and record.campaign is not None and _is_under_way(record.campaign)
+            if record.name != name and record.campaign is not None and record.campaign.is_under_way
         )
     )
 
 
 def _has_begun(record: RolloutRecord) -> bool:
     if record.campaign is not None:
-        return _is_under_way(record.campaign)
+        return record.campaign.is_under_way
     return bool(record.admitted) or (record.summary is not None and record.summary.state == "progressing")
 
 
@@ -86,8 +86,3 @@ def _goes_back(record: RolloutRecord, undone: Collection[str]) -> bool:
 
 def _moved_drivers(record: RolloutRecord) -> bool:
     return record.campaign is None or mover_of(record.campaign.mode).moves_drivers
-
-
-def _is_under_way(campaign: CampaignRecord) -> bool:
-    phase = campaign.paused_in if campaign.phase is RolloutPhase.PAUSED else campaign.phase
-    return phase not in (None, RolloutPhase.PROPOSED, *ENDED)

@@ -91,8 +91,7 @@ def why_undone(seen: Snapshot, intent: Intent) -> str:
 def is_begun(rollout: RolloutRecord) -> bool:
     """Whether something was written for a rollout beyond its own status, and it has not ended."""
     if rollout.campaign is not None:
-        phase = rollout.campaign.paused_in or rollout.campaign.phase
-        return phase is not RolloutPhase.PROPOSED and phase not in ENDED
+        return rollout.campaign.is_under_way
     return bool(rollout.admitted) or (rollout.summary is not None and rollout.summary.state != "done")
 
 

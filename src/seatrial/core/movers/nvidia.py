@@ -25,6 +25,7 @@ from seatrial.core.movers.drivers import Drivers
 from seatrial.core.movers.view import Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
+from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.node.progress import Standing, is_out_of_reach, wants
 from seatrial.core.node.readiness import Lack, why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
@@ -34,11 +35,7 @@ LATE_SECONDS: Final = 120.0
 """NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""
 GIVEN_UP: Final = "NVIDIA's own upgrade controller has it at upgrade-failed, and does not say why"
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
-_AT_WORK: Final = _STATES - {
-    NodePhase.UPGRADE_DONE.value,
-    NodePhase.UPGRADE_REQUIRED.value,
-    NodePhase.UPGRADE_FAILED.value,
-}
+_AT_WORK: Final = frozenset(phase.value for phase in UNDER_WAY)
 
 
 class Nvidia(Drivers):

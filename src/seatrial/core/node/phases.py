@@ -94,6 +94,7 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
 NOT_STARTED: Final = frozenset({None, NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE})
 ENDED: Final = frozenset({NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED})
 UNDER_WAY: Final = frozenset(NodePhase) - NOT_STARTED - ENDED
+"""Phases, whoever wrote them, in which somebody is at work on the node."""
 RESUMING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE})
 """Phases in which the driver is there to be used, so that clients we paused come back with them."""
 

@@ -12,22 +12,10 @@ from typing import Final, TypeAlias
 
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts
+from seatrial.core.model.snapshot import NodeFacts, OperatorFacts
 
 POLL_SECONDS: Final = 120.0
 """After this long its controller looks without being woken."""
-UNDER_WAY: Final = frozenset(
-    {
-        NodePhase.CORDON_REQUIRED,
-        NodePhase.WAIT_FOR_JOBS_REQUIRED,
-        NodePhase.POD_DELETION_REQUIRED,
-        NodePhase.DRAIN_REQUIRED,
-        NodePhase.NODE_MAINTENANCE_REQUIRED,
-        NodePhase.POD_RESTART_REQUIRED,
-        NodePhase.VALIDATION_REQUIRED,
-        NodePhase.UNCORDON_REQUIRED,
-    }
-)
 
 
 class WaitCode(StrEnum):

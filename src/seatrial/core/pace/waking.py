@@ -28,10 +28,10 @@ from typing import Final
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeFacts, NodePhase
+from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.pace import ways as pace_ways
 from seatrial.core.pace.remembering import no_later, remember
 from seatrial.core.pace.values import (
-    UNDER_WAY,
     Act,
     Lower,
     PaceMemory,
