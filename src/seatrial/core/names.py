@@ -13,7 +13,7 @@ NAMED_MAX: Final = 5
 
 
 def a_few(names: Iterable[str], named_max: int = NAMED_MAX, *, none: str = "", count: int | None = None) -> str:
-    """The first names, and how many more there are; `none` where there are none. `count` is all, if not all are known."""
+    """The first names, and how many more there are; `none` where there are none. `count` is all of them."""
     known = list(names)
     shown = ", ".join(known[:named_max]) or none
     more = (len(known) if count is None else count) - named_max
