@@ -232,6 +232,7 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Who publishes, who moves the nodes, and whom it waits for."""
     from seatrial.core.model.campaign import Mode, Via
+    from seatrial.core.movers.mover import mode_of
 
     step = campaign.by_hand
     carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that carries a version"
@@ -241,7 +242,7 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
         Via.NOBODY: "by somebody else; the rollout waits for it",
     }
     yield "Publish", "nothing" if step is not None else how_published[campaign.publish]
-    mode = Mode.BY_HAND if step is not None else campaign.mode or outset.operator.mode
+    mode = mode_of(None, campaign, outset.operator)
     movers = {Mode.DELEGATED: "NVIDIA's upgrade controller", Mode.DIRECT: "seatrial", Mode.BY_HAND: "people"}
     yield "Nodes", f"moved by {movers[mode]} ({mode.value})"
     if campaign.manual:

@@ -19,8 +19,9 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import kinds
 from seatrial.controller.log import Log
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.movers.mover import mover_of
 from seatrial.core.pace import values as pace_values
 from seatrial.core.pace import waking as pace
 from seatrial.run.loop import Report
@@ -78,7 +79,7 @@ class Pacer:
     def take(self, report: Report) -> None:
         """Look again after a pass."""
         record = report.sight.seen.rollout.campaign if report.sight is not None else None
-        self._is_due = record is not None and record.mode is Mode.DELEGATED and record.phase in PACED
+        self._is_due = record is not None and mover_of(record.mode).starts_by_itself and record.phase in PACED
         self._news.set()
 
     async def _run(self) -> None:

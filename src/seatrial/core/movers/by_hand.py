@@ -19,11 +19,11 @@ from typing import ClassVar, Final
 from seatrial.core.actions import CampaignAct
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, Point, PublishStep, Switch
+from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, Point, PublishStep, Switch, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers import machine_pools
-from seatrial.core.movers.view import Mover, Outcome, Return, Start, Versions, View
+from seatrial.core.movers.view import Mover, Need, Outcome, Return, Start, Versions, View
 from seatrial.core.names import a_few
 from seatrial.core.node.observed import SHOWN, is_same, observed, shows, standing_of
 from seatrial.core.node.progress import Standing, is_left_out
@@ -124,6 +124,11 @@ class Hand(Mover):
         if shows(view.nodes[name].facts, self.step.component, self.step.version):
             return ""
         return f"canary {name} is not seen to have {self.step.component.value} {self.step.version} any more"
+
+    # rights
+
+    def needs(self, publish: Via) -> frozenset[Need]:
+        return frozenset()
 
     # undo, and what stays
 

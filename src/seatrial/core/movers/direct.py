@@ -18,7 +18,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers import driver_manager, prepulling, publishing
 from seatrial.core.movers.drivers import Drivers
-from seatrial.core.movers.view import Outcome, Start, View
+from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import closing, progress, step
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import Standing, is_out_of_reach
@@ -109,6 +109,14 @@ class Direct(Drivers):
         if node.facts.is_requested:
             return f"canary {name} is asked to be upgraded again"
         return super().why_lost(view, name)
+
+    # rights
+
+    def needs(self, publish: Via) -> frozenset[Need]:
+        moving = frozenset({Need.EVICT, Need.DELETE_DRIVERS})
+        # The driver manager's switches stand in a list: it is read before it is written.
+        writing = frozenset({Need.WRITE_CARRIERS, Need.READ_CARRIERS})
+        return moving | writing if publish is Via.DIRECT else moving
 
     # undo, and what stays
 

@@ -16,13 +16,13 @@ from typing import ClassVar, Final
 from seatrial.core.actions import CampaignAct
 from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import CampaignRecord, Mode, Switch
+from seatrial.core.model.campaign import CampaignRecord, Mode, Switch, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers import forgetting, letting_in, marks, returning
 from seatrial.core.movers.drivers import Drivers
-from seatrial.core.movers.view import Outcome, Start, View
+from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
 from seatrial.core.node.phases import UNDER_WAY
@@ -133,6 +133,12 @@ class Nvidia(Drivers):
     def lack(self, node: NodeSeen, before: GpuOffer | None) -> Lack | None:
         """Of NVIDIA's controller little more than its word is had."""
         return why_doubted(node.facts, before)
+
+    # rights
+
+    def needs(self, publish: Via) -> frozenset[Need]:
+        """Switching it off and on again, on the way back, is a write of the resources that carry versions."""
+        return frozenset({Need.WRITE_CARRIERS})
 
     # undo, and what stays
 

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar, Final, TypeAlias
 
 from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
@@ -26,6 +27,7 @@ from seatrial.core.model.campaign import (
     PublishStep,
     SourceFacts,
     Switch,
+    Via,
 )
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -193,6 +195,15 @@ class Return:
     holds: tuple[Hold, ...] = ()
 
 
+class Need(StrEnum):
+    """What a mover has to be allowed besides what every campaign does; the adapter knows the rights it takes."""
+
+    EVICT = "evict pods"
+    DELETE_DRIVERS = "delete driver pods"
+    WRITE_CARRIERS = "write the resources that carry a version"
+    READ_CARRIERS = "read them before they are written"
+
+
 class Mover(ABC):
     """How something reaches a node, and how one knows that it has."""
 
@@ -309,6 +320,12 @@ class Mover(ABC):
     @abstractmethod
     def why_lost(self, view: View, name: str) -> str:
         """Why a canary is not what its evidence was of; empty while it is."""
+
+    # rights
+
+    @abstractmethod
+    def needs(self, publish: Via) -> frozenset[Need]:
+        """What it has to be allowed, by how versions are published."""
 
     # undo, and what stays
 
