@@ -21,7 +21,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen, Told
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 from seatrial.core.words import conditions
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class NodeLine:
     """One node that is worth a line of its own."""
 
     name: str
-    standing: Standing
+    standing: Progress
     state: str
     driver: str
     since: Instant | None
@@ -60,7 +60,7 @@ class Picture:
     record: CampaignRecord
     mode: str
     canaries: tuple[NodeLine, ...]
-    counts: tuple[tuple[Standing, int], ...]
+    counts: tuple[tuple[Progress, int], ...]
     moving: tuple[NodeLine, ...]
     failed: tuple[NodeLine, ...]
     wave_sizes: tuple[int, ...]
@@ -84,7 +84,7 @@ class Picture:
     def total(self) -> int:
         return sum(count for _, count in self.counts)
 
-    def count(self, standing: Standing) -> int:
+    def count(self, standing: Progress) -> int:
         return dict(self.counts).get(standing, 0)
 
     @property
@@ -118,14 +118,14 @@ def picture_of(found: Look) -> Picture | None:
     campaign = found.sight.intent.campaign
     record = seen.rollout.campaign or CampaignRecord(entered_at=found.at)
     view = view_of(seen, intent, campaign, record, found.at)
-    standing = {name: view.standing(name) for name in seen.nodes}
+    standing = {name: view.progress(name) for name in seen.nodes}
     lines = {
         name: _line(node, standing[name], waits.of_node(waiting, name)) for name, node in sorted(seen.nodes.items())
     }
     sizes, in_wave = _waves(view)
     chosen = record.canaries or canary.choose(seen.nodes, campaign.canary)
     counts = Counter(standing.values())
-    done = sum(standing[name] in (Standing.DONE, Standing.SKIPPED) for name in in_wave)
+    done = sum(standing[name] in (Progress.DONE, Progress.SKIPPED) for name in in_wave)
     return Picture(
         at=found.at,
         name=intent.rollout,
@@ -136,9 +136,9 @@ def picture_of(found: Look) -> Picture | None:
         record=record,
         mode=mode_of(record, campaign, seen.operator).value,
         canaries=tuple(lines[name] for name in chosen if name in lines),
-        counts=tuple((each, counts[each]) for each in Standing),
-        moving=tuple(line for line in lines.values() if line.standing is Standing.MOVING),
-        failed=tuple(line for line in lines.values() if line.standing is Standing.FAILED),
+        counts=tuple((each, counts[each]) for each in Progress),
+        moving=tuple(line for line in lines.values() if line.standing is Progress.MOVING),
+        failed=tuple(line for line in lines.values() if line.standing is Progress.FAILED),
         wave_sizes=sizes,
         wave_done=done,
         told=waiting.rollout,
@@ -150,7 +150,7 @@ def picture_of(found: Look) -> Picture | None:
     )
 
 
-def _line(node: NodeSeen, standing: Standing, told: Told | None) -> NodeLine:
+def _line(node: NodeSeen, standing: Progress, told: Told | None) -> NodeLine:
     facts, record = node.facts, node.record
     return NodeLine(
         name=node.name,

@@ -23,7 +23,7 @@ from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates import Verdict
 from seatrial.core.model.snapshot import Told
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 from seatrial.core.words import explain
 
 BAR: Final = 24
@@ -33,11 +33,11 @@ LABEL: Final = 7
 
 _BACK: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 _STANDINGS: Final = (
-    (Standing.DONE, "done"),
-    (Standing.MOVING, "moving"),
-    (Standing.AWAY, "to come"),
-    (Standing.FAILED, "failed"),
-    (Standing.SKIPPED, "left out"),
+    (Progress.DONE, "done"),
+    (Progress.MOVING, "moving"),
+    (Progress.AWAY, "to come"),
+    (Progress.FAILED, "failed"),
+    (Progress.SKIPPED, "left out"),
 )
 
 
@@ -80,11 +80,11 @@ _VERDICTS: Final = {
     Verdict.UNKNOWN: ("unknown", "held"),
 }
 _NODES: Final = {
-    Standing.DONE: ("done", "good"),
-    Standing.FAILED: ("failed", "bad"),
-    Standing.MOVING: ("now", "now"),
-    Standing.AWAY: ("pending", "faint"),
-    Standing.SKIPPED: ("pending", "faint"),
+    Progress.DONE: ("done", "good"),
+    Progress.FAILED: ("failed", "bad"),
+    Progress.MOVING: ("now", "now"),
+    Progress.AWAY: ("pending", "faint"),
+    Progress.SKIPPED: ("pending", "faint"),
 }
 
 
@@ -238,7 +238,7 @@ def _waves(picture: Picture, ink: Ink) -> Iterator[str]:
 def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
     total = picture.total
     counts = [(word, picture.count(standing)) for standing, word in _STANDINGS if picture.count(standing)]
-    done, moving = picture.count(Standing.DONE), picture.count(Standing.MOVING)
+    done, moving = picture.count(Progress.DONE), picture.count(Progress.MOVING)
     full = done * BAR // total if total else 0
     half = min(BAR - full, -(-moving * BAR // total)) if total else 0
     bar = (

@@ -19,7 +19,7 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Watched
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 from seatrial.core.node.readiness import Lack, offered
 from seatrial.core.words import explain
 
@@ -54,7 +54,7 @@ def lack_of(view: View, name: str) -> Lack | None:
     node = view.nodes[name]
     known = next((each.before for each in view.record.watched if each.node == name), None)
     lack = view.mover.lack(node, known)
-    if lack is None and view.standing(name) is not Standing.DONE:
+    if lack is None and view.progress(name) is not Progress.DONE:
         return Lack(HoldCode.CANARY_AT_WORK, {"nodes": name})
     return lack
 

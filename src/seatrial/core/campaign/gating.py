@@ -21,7 +21,7 @@ from seatrial.core.model.gates import READINESS, TRIES_MAX, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.names import a_few
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 from seatrial.core.words import explain
 
 EVIDENCE_MAX: Final = 2_000
@@ -172,7 +172,7 @@ def step_round_in_waves(view: View) -> Course | None:
 
 def _stand_in(view: View) -> Course:
     """Every canary has left the cluster: a node that has followed is asked instead."""
-    done = sorted(name for name in view.nodes if view.standing(name) is Standing.DONE)
+    done = sorted(name for name in view.nodes if view.progress(name) is Progress.DONE)
     if not done:
         return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=1, found=0, why=""),))
     turn = Turn(phase=view.record.phase, at=view.now, why=f"no canary is left; {done[0]} is asked in its place")

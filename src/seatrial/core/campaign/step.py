@@ -51,7 +51,7 @@ from seatrial.core.movers import machine_pools, marks, publishing
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.names import a_few
-from seatrial.core.node.progress import Standing, wants
+from seatrial.core.node.progress import Progress, wants
 
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases that rest on rounds of gates, and after a pause go on with a new one."""
@@ -160,11 +160,11 @@ def _move_canaries(view: View) -> Course:
     gone = [name for name in record.canaries if name not in view.nodes]
     if gone:
         return _replace_canaries(view, gone)
-    standing = {name: view.standing(name) for name in record.canaries}
-    failed = [name for name, how in standing.items() if how is Standing.FAILED and not _is_retried(view, name)]
+    progress = {name: view.progress(name) for name in record.canaries}
+    failed = [name for name, how in progress.items() if how is Progress.FAILED and not _is_retried(view, name)]
     if failed:
         return fail(view, f"canary {', '.join(failed)} failed: {_why_failed(view, failed[0])}")
-    if all(how is Standing.DONE for how in standing.values()):
+    if all(how is Progress.DONE for how in progress.values()):
         # A round's number is never used again: what was measured for it before is of the canary as it was then.
         number = record.round + 1
         return turn_to(
@@ -225,7 +225,7 @@ def _wave(view: View) -> Course:
         return replace(asked, acts=(*closing, *asked.acts))
     record = view.record
     bounds, names = _wave_names(view)
-    standing = {name: view.standing(name) for name in names}
+    progress = {name: view.progress(name) for name in names}
     failed = view.mover.failed(view, names)
     if len(failed) > view.intent.failed_max:
         limit, nodes = view.intent.failed_max, a_few(failed)
@@ -235,7 +235,7 @@ def _wave(view: View) -> Course:
     stuck = view.mover.why_stuck(view, names)
     left = _left_behind(view, stuck)
     at_work = sorted(
-        name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left
+        name for name, how in progress.items() if how in (Progress.AWAY, Progress.MOVING) and name not in left
     )
     if not at_work:
         return _end_wave(view, len(bounds), {name: stuck[name] for name in left})

@@ -21,7 +21,7 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
 from seatrial.core.names import a_few
-from seatrial.core.node.progress import Standing, is_without_gpu
+from seatrial.core.node.progress import Progress, is_without_gpu
 
 TELLING = frozenset(
     {
@@ -59,7 +59,7 @@ def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: 
 
     None where somebody is at work, or would get in: that ends by itself.
     """
-    if not failed or not waiting or any(view.standing(name) is Standing.MOVING for name in waiting):
+    if not failed or not waiting or any(view.progress(name) is Progress.MOVING for name in waiting):
         return None
     nodes, ledger = view.mover.recorded(view.seen, view.intent), view.seen.rollout.admitted
     budget = capacity.budget_of(nodes, ledger, view.intent)
@@ -89,7 +89,7 @@ def told(view: View) -> tuple[Hold, ...]:
         holds.append(view.hold(HoldCode.MEMBERS_WITHOUT_GPU, count=len(bare), nodes=a_few(bare)))
     if view.record.phase in (RolloutPhase.PROMOTING, RolloutPhase.DONE):
         left = view.mover.why_stuck(view, set(view.nodes) - set(bare))
-        left |= {name: HoldCode.FAILED for name in view.nodes if view.standing(name) is Standing.FAILED}
+        left |= {name: HoldCode.FAILED for name in view.nodes if view.progress(name) is Progress.FAILED}
         if left:
             holds.append(view.hold(HoldCode.MEMBERS_LEFT, count=len(left), nodes=named(left)))
         pools = publishing.left_out(view)

@@ -25,8 +25,8 @@ from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, Operato
 from seatrial.core.movers import machine_pools
 from seatrial.core.movers.view import Mover, Need, Outcome, Return, Start, Versions, View
 from seatrial.core.names import a_few
-from seatrial.core.node.observed import SHOWN, is_same, observed, shows, standing_of
-from seatrial.core.node.progress import Standing, is_left_out
+from seatrial.core.node.observed import SHOWN, is_same, observed, progress_of, shows
+from seatrial.core.node.progress import Progress, is_left_out
 from seatrial.core.node.writing import Orders, Step
 
 NODES_SHOWN: Final = 5
@@ -88,11 +88,11 @@ class Hand(Mover):
 
     # how far a node is
 
-    def progress(self, node: NodeSeen, version: str) -> Standing:
-        return standing_of(node.facts, self.step, version)
+    def progress(self, node: NodeSeen, version: str) -> Progress:
+        return progress_of(node.facts, self.step, version)
 
     def phase_of(self, node: NodeSeen) -> NodePhase | None:
-        is_done = standing_of(node.facts, self.step) is Standing.DONE
+        is_done = progress_of(node.facts, self.step) is Progress.DONE
         return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
 
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
@@ -163,7 +163,7 @@ def before(view: View) -> tuple[tuple[str, str], ...]:
 
 def due(view: View, names: Iterable[str]) -> Hold:
     """Whose turn it is, from which version to which, and how it is observed."""
-    asked, waiting = _asked(view), sorted(name for name in names if view.standing(name) is not Standing.DONE)
+    asked, waiting = _asked(view), sorted(name for name in names if view.progress(name) is not Progress.DONE)
     silent = sorted(name for name in waiting if shows(view.nodes[name].facts, asked.component, asked.version))
     seen = sorted({observed(view.nodes[name].facts, asked.component) for name in waiting} - {""})
     return view.hold(

@@ -21,7 +21,7 @@ from seatrial.core.movers.drivers import Drivers
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import closing, progress, step
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import Standing, is_out_of_reach
+from seatrial.core.node.progress import Progress, is_out_of_reach
 from seatrial.core.node.writing import Orders, Step, has_returned
 
 
@@ -59,7 +59,7 @@ class Direct(Drivers):
 
     # how far a node is
 
-    def progress(self, node: NodeSeen, version: str) -> Standing:
+    def progress(self, node: NodeSeen, version: str) -> Progress:
         return progress.by_our_record(node, version)
 
     def phase_of(self, node: NodeSeen) -> NodePhase | None:

@@ -19,7 +19,7 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import publishing, returning
 from seatrial.core.movers.view import Mover, Outcome, Return, Versions, View
 from seatrial.core.node import step
-from seatrial.core.node.progress import Standing, wants
+from seatrial.core.node.progress import Progress, wants
 
 
 class Drivers(Mover):
@@ -47,7 +47,7 @@ class Drivers(Mover):
         lame = self.lame(view, unit_of)
         found: dict[str, HoldCode] = {}
         for name in sorted(names):
-            if view.standing(name) is not Standing.AWAY:
+            if view.progress(name) is not Progress.AWAY:
                 continue
             code = self._why_stuck(view, view.nodes[name])
             if code is None and unit_of.get(name) in lame:

@@ -27,7 +27,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
-from seatrial.core.node.progress import Standing, by_nvidias_word, is_same, resource_of, wants
+from seatrial.core.node.progress import Progress, by_nvidias_word, is_same, resource_of, wants
 
 ATTEMPT: Final = 0
 """Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
@@ -73,15 +73,15 @@ def _record_of(node: NodeSeen, campaign: CampaignRecord, operator: OperatorFacts
 def _phase_of(node: NodeSeen, version: str, *, is_back: bool) -> NodePhase | None:
     facts = node.facts
     match by_nvidias_word(node.facts, version):
-        case Standing.MOVING:
+        case Progress.MOVING:
             # A value that nobody knows: whatever it means, the node is not free.
             is_known = facts.nvidia_state in _STATES
             return NodePhase(facts.nvidia_state) if is_known else NodePhase.CORDON_REQUIRED
-        case Standing.FAILED:
+        case Progress.FAILED:
             return NodePhase.UPGRADE_FAILED
-        case Standing.DONE | Standing.SKIPPED:
+        case Progress.DONE | Progress.SKIPPED:
             return NodePhase.UPGRADE_DONE
-        case Standing.AWAY:
+        case Progress.AWAY:
             rests = _has_never_left(facts, version) if is_back else not facts.is_ready
             return NodePhase.UPGRADE_DONE if rests and facts.is_skipped else None
 
@@ -152,7 +152,7 @@ def why_not(facts: NodeFacts) -> Hold | None:
 def may_be_started(node: NodeSeen, version: str) -> bool:
     """Whether NVIDIA's controller starts a node, now or once a version is published, unless it is kept out."""
     facts = node.facts
-    if by_nvidias_word(node.facts, version) is not Standing.AWAY:
+    if by_nvidias_word(node.facts, version) is not Progress.AWAY:
         return False
     # It never looks at the need again once it has written its word.
     is_marked = facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value

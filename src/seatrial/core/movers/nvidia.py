@@ -26,7 +26,7 @@ from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
 from seatrial.core.node.phases import UNDER_WAY
-from seatrial.core.node.progress import Standing, is_out_of_reach, wants
+from seatrial.core.node.progress import Progress, is_out_of_reach, wants
 from seatrial.core.node.readiness import Lack, why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
 from seatrial.core.pace.ways import STATE_LABEL
@@ -79,7 +79,7 @@ class Nvidia(Drivers):
 
     # how far a node is
 
-    def progress(self, node: NodeSeen, version: str) -> Standing:
+    def progress(self, node: NodeSeen, version: str) -> Progress:
         return progress.by_nvidias_word(node.facts, version)
 
     def phase_of(self, node: NodeSeen) -> NodePhase | None:
@@ -145,11 +145,11 @@ class Nvidia(Drivers):
     def whose_turn_back(self, view: View) -> frozenset[str]:
         """Those that failed go last: one may fail once more, and nobody is to wait behind it who could go."""
         turn = returning.whose_turn(view)
-        how = {name: view.standing(name, view.way_back(name)) for name in turn}
+        how = {name: view.progress(name, view.way_back(name)) for name in turn}
         is_waiting = any(
-            how[name] is Standing.AWAY and letting_in.why_not(view.nodes[name].facts) is None for name in turn
+            how[name] is Progress.AWAY and letting_in.why_not(view.nodes[name].facts) is None for name in turn
         )
-        return frozenset(name for name in turn if how[name] is not Standing.FAILED) if is_waiting else turn
+        return frozenset(name for name in turn if how[name] is not Progress.FAILED) if is_waiting else turn
 
     def start_back(self, view: View, open_: frozenset[str]) -> tuple[CampaignAct, ...]:
         """It leaves a failed node alone until it is asked."""

@@ -18,7 +18,7 @@ from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.gates import PREPULL, Gate, Verdict, judge
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import Start, View
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 
 SECONDS: Final = 900.0
 STARTS_MAX: Final = 20
@@ -43,7 +43,7 @@ def bring(view: View, names: Collection[str]) -> Start:
     lacking: list[tuple[str, str, str]] = []
     for name in sorted(names):
         wanted = view.nodes[name].facts.wanted
-        is_needed = wanted is not None and wanted.image and view.standing(name) is Standing.AWAY
+        is_needed = wanted is not None and wanted.image and view.progress(name) is Progress.AWAY
         if wanted is None or not is_needed or name in has_run:
             ready.add(name)
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing, is_out_of_reach, is_same, wants
+from seatrial.core.node.progress import Progress, is_out_of_reach, is_same, wants
 
 
 def away(view: View) -> frozenset[str]:
@@ -43,11 +43,11 @@ def _is_touched(node: NodeSeen) -> bool:
 def _is_back(view: View, name: str) -> bool:
     """Whether a node runs what it ran before, and nothing is under way there."""
     node, version = view.nodes[name], view.way_back(name)
-    how = view.standing(name, version)
-    if how is Standing.DONE:
+    how = view.progress(name, version)
+    if how is Progress.DONE:
         return True
     # Who never left the old driver has nowhere to go back to, also while its DaemonSet still carries the new one.
     is_idle = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
-    is_moving = how in (Standing.MOVING, Standing.FAILED)
+    is_moving = how in (Progress.MOVING, Progress.FAILED)
     driver = node.facts.driver
     return is_idle and not is_moving and driver is not None and driver.is_ready and is_same(driver.version, version)

@@ -33,7 +33,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
-from seatrial.core.node.progress import Standing, resource_of
+from seatrial.core.node.progress import Progress, resource_of
 from seatrial.core.node.readiness import Lack, why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
 from seatrial.core.words import commits, explain
@@ -90,7 +90,7 @@ class View:
         """The version a node goes back to; empty where none was written down."""
         return dict(self.record.baseline).get(self.resource_of(name), "")
 
-    def standing(self, name: str, version: str = "") -> Standing:
+    def progress(self, name: str, version: str = "") -> Progress:
         """How a node stands towards the target, or another version."""
         return self.mover.progress(self.nodes[name], version or self.target)
 
@@ -269,7 +269,7 @@ class Mover(ABC):
     # how far a node is
 
     @abstractmethod
-    def progress(self, node: NodeSeen, version: str) -> Standing:
+    def progress(self, node: NodeSeen, version: str) -> Progress:
         """How a node stands towards a version."""
 
     @abstractmethod
@@ -282,7 +282,7 @@ class Mover(ABC):
 
     def failed(self, view: View, names: Iterable[str]) -> list[str]:
         """Which of these nodes have failed, in order of name."""
-        return sorted(name for name in names if view.standing(name) is Standing.FAILED)
+        return sorted(name for name in names if view.progress(name) is Progress.FAILED)
 
     @abstractmethod
     def why_stuck(self, view: View, names: Iterable[str]) -> dict[str, HoldCode]:

@@ -9,7 +9,7 @@ import pytest
 from seatrial.core.model.snapshot import DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool
 from seatrial.core.node.progress import (
     ANY,
-    Standing,
+    Progress,
     by_nvidias_word,
     by_our_record,
     carried,
@@ -35,19 +35,19 @@ from tests.builders import (
 @pytest.mark.parametrize(
     ("node", "found"),
     [
-        (a_done_node(), Standing.DONE),
-        (a_done_node(is_requested=True), Standing.AWAY),
-        (a_done_node(driver=a_new_driver(is_ready=False)), Standing.AWAY),
-        (a_well_node(), Standing.AWAY),
-        (an_old_node(phase=NodePhase.UPGRADE_DONE), Standing.AWAY),
-        (a_node(is_skipped=True), Standing.SKIPPED),
-        (a_done_node(is_skipped=True), Standing.DONE),
-        (a_node(phase=NodePhase.UPGRADE_REQUIRED), Standing.AWAY),
-        (a_node(phase=NodePhase.DRAIN_REQUIRED), Standing.MOVING),
-        (a_node(phase=NodePhase.UPGRADE_FAILED), Standing.FAILED),
+        (a_done_node(), Progress.DONE),
+        (a_done_node(is_requested=True), Progress.AWAY),
+        (a_done_node(driver=a_new_driver(is_ready=False)), Progress.AWAY),
+        (a_well_node(), Progress.AWAY),
+        (an_old_node(phase=NodePhase.UPGRADE_DONE), Progress.AWAY),
+        (a_node(is_skipped=True), Progress.SKIPPED),
+        (a_done_node(is_skipped=True), Progress.DONE),
+        (a_node(phase=NodePhase.UPGRADE_REQUIRED), Progress.AWAY),
+        (a_node(phase=NodePhase.DRAIN_REQUIRED), Progress.MOVING),
+        (a_node(phase=NodePhase.UPGRADE_FAILED), Progress.FAILED),
     ],
 )
-def test_where_we_move_the_nodes_our_record_says_so_and_the_facts_agree(node: NodeSeen, found: Standing) -> None:
+def test_where_we_move_the_nodes_our_record_says_so_and_the_facts_agree(node: NodeSeen, found: Progress) -> None:
     assert by_our_record(node, NEW.version) is found
 
 
@@ -58,18 +58,18 @@ def labelled(state: str, **changes: Any) -> NodeSeen:
 @pytest.mark.parametrize(
     ("node", "found"),
     [
-        (labelled("upgrade-done"), Standing.DONE),
-        (labelled("upgrade-done", validator=None), Standing.AWAY),
-        (labelled("upgrade-done", validator=a_validator(is_ready=False)), Standing.AWAY),
-        (labelled("", is_skipped=True), Standing.SKIPPED),
-        (labelled("upgrade-required", is_skipped=True, skipped_by="spring"), Standing.AWAY),
-        (labelled("upgrade-required"), Standing.AWAY),
-        (labelled("drain-required"), Standing.MOVING),
-        (labelled("upgrade-failed"), Standing.FAILED),
+        (labelled("upgrade-done"), Progress.DONE),
+        (labelled("upgrade-done", validator=None), Progress.AWAY),
+        (labelled("upgrade-done", validator=a_validator(is_ready=False)), Progress.AWAY),
+        (labelled("", is_skipped=True), Progress.SKIPPED),
+        (labelled("upgrade-required", is_skipped=True, skipped_by="spring"), Progress.AWAY),
+        (labelled("upgrade-required"), Progress.AWAY),
+        (labelled("drain-required"), Progress.MOVING),
+        (labelled("upgrade-failed"), Progress.FAILED),
     ],
 )
 def test_where_nvidias_controller_moves_them_its_label_says_so_and_the_facts_agree(
-    node: NodeSeen, found: Standing
+    node: NodeSeen, found: Progress
 ) -> None:
     assert by_nvidias_word(node.facts, NEW.version) is found
 
