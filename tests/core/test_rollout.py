@@ -901,6 +901,12 @@ def test_an_entry_is_marked_bad_with_the_reason() -> None:
     assert phase_after(marked, careful(has_source=True)) is RolloutPhase.REVERTED
 
 
+def test_an_entry_is_marked_bad_while_nodes_go_back_and_that_is_told_once() -> None:
+    course = course_of(reverting(canary(wanted=OLD), source=a_source()), careful(has_source=True))
+    assert [type(act) for act in course.acts] == [MarkBad]
+    assert codes(course) == [HoldCode.REVERT_PENDING, HoldCode.NODES_GOING_BACK]
+
+
 def test_an_entry_is_not_marked_before_our_commits_are_reverted() -> None:
     """A mark changes the lines that the revert is about: after it, our own commit would be the conflict."""
     steps = ((PublishStep.CANARY, "c1"),)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.actions import CampaignAct, MarkBad, RevertCommits
+from seatrial.core.actions import MarkBad, RevertCommits
 from seatrial.core.campaign.course import Course, turn_to
-from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import marks, publishing
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Outcome, View
 from seatrial.core.names import a_few
 
 REFUSALS_MAX: Final = 5
@@ -32,16 +32,8 @@ def step_reverting(view: View) -> Course:
         return Course(record=record, acts=closing, holds=pending)
     acts, holds = _unpublish(view)
     if not acts and view.campaign.has_source:
-        source = view.source
-        is_marked = source is not None and bool(source.bad or source.commit_of(PublishStep.BAD))
-        if source is None or source.trouble:
-            told = view.unreachable()
-            holds = holds if is_marked or told in holds else (*holds, told)
-        elif not is_marked and not _owes_revert(view, source):
-            acts, pending = view.act(
-                MarkBad(rollout=view.name, driver=str(view.intent.target), why=record.why), HoldCode.REVERT_PENDING
-            )
-            holds = (*holds, *pending)
+        acts, told = _mark_bad(view)
+        holds = (*holds, *(each for each in told if each not in holds))
     way = view.mover.undo(view, acts, holds)
     if way.away:
         holds = (*way.holds, *pending, view.hold(HoldCode.NODES_GOING_BACK, nodes=a_few(list(way.away))))
@@ -83,7 +75,7 @@ def _left_as(node: NodeSeen) -> str:
     return f"{node.name} ({', '.join(filter(None, found))})"
 
 
-def _unpublish(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
+def _unpublish(view: View) -> Outcome:
     """Have every resource carry again what it carried before us, and the matrix say what it said."""
     if view.campaign.publish is Via.GIT:
         acts, holds = _take_back(view)
@@ -98,7 +90,7 @@ def _unpublish(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
     return acts, (*holds, *told)
 
 
-def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
+def _take_back(view: View) -> Outcome:
     """What is due so that our commits are reverted; nothing when there are none, or they are."""
     source = view.source
     if source is None or source.trouble:
@@ -118,6 +110,19 @@ def _take_back(view: View) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
 def _owes_revert(view: View, source: SourceFacts) -> bool:
     """Whether commits of ours are still to be reverted; a mark that came first would stand in the way of that."""
     return (view.campaign.publish is Via.GIT or _is_promoted(source)) and any(_take_back(view))
+
+
+def _mark_bad(view: View) -> Outcome:
+    """What is due so that the entry says that nobody is to try it again."""
+    source = view.source
+    if source is not None and (source.bad or source.commit_of(PublishStep.BAD)):
+        return (), ()
+    if source is None or source.trouble:
+        return (), (view.unreachable(),)
+    if _owes_revert(view, source):
+        return (), ()
+    act = MarkBad(rollout=view.name, driver=str(view.intent.target), why=view.record.why)
+    return view.act(act, HoldCode.REVERT_PENDING)
 
 
 def _is_promoted(source: SourceFacts | None) -> bool:
