@@ -29,8 +29,7 @@ from seatrial.core.model.snapshot import (
     OperatorFacts,
     Snapshot,
 )
-from seatrial.core.movers.direct import DIRECT
-from seatrial.core.movers.mover import asked_mode, mover_of
+from seatrial.core.movers.mover import PLAIN, asked_mode, mover_of
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.aiming import NO_VERSION
 from seatrial.core.node.writing import Step
@@ -101,7 +100,7 @@ def _mover(record: CampaignRecord | None, intent: Intent) -> Mover:
     """Who is to move the nodes, as far as somebody has said so; without a campaign it is us."""
     if record is not None and record.mode is not None:
         return mover_of(record.mode)
-    return mover_of(asked_mode(intent.campaign)) if intent.campaign is not None else DIRECT
+    return mover_of(asked_mode(intent.campaign)) if intent.campaign is not None else PLAIN
 
 
 def _other_mover(operator: OperatorFacts, owners: Container[str]) -> str:

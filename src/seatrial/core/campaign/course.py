@@ -15,8 +15,7 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.instants import Instant
-from seatrial.core.movers.direct import DIRECT
-from seatrial.core.movers.mover import mover_of
+from seatrial.core.movers.mover import PLAIN, mover_of
 from seatrial.core.movers.view import Mover, View
 
 WAY_FORWARD: Final = (
@@ -66,7 +65,7 @@ class Course:
     @property
     def mover(self) -> Mover:
         """Who moves the nodes; nobody is chosen before a campaign begins."""
-        return DIRECT if self.is_plain else mover_of(self.record.mode)
+        return PLAIN if self.is_plain else mover_of(self.record.mode)
 
     @property
     def written(self) -> CampaignRecord | None:

@@ -7,7 +7,7 @@ A new way for something to reach nodes is one file with a Mover, and one line he
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Mode
 from seatrial.core.model.instants import Instant
@@ -17,6 +17,9 @@ from seatrial.core.movers.by_hand import Hand
 from seatrial.core.movers.direct import DIRECT, UNCHOSEN
 from seatrial.core.movers.nvidia import NVIDIA
 from seatrial.core.movers.view import Mover, View
+
+PLAIN: Final[Mover] = DIRECT
+"""Without a campaign we move the nodes ourselves."""
 
 
 def mover_of(mode: Mode | None, campaign: Campaign | None = None, operator: OperatorFacts | None = None) -> Mover:
