@@ -7,7 +7,7 @@ docs/reference/rollout-phases.md and its diagram are drawn from TRANSITIONS. Tes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.actions import CampaignAct
@@ -61,11 +61,12 @@ class Course:
     """The nodes that may start; whoever is under way goes on in any case."""
     holds: tuple[Hold, ...] = ()
     wake_at: Instant | None = None
+    mover: Mover = field(init=False, repr=False, compare=False)
+    """Who moves the nodes; nobody is chosen before a campaign begins."""
 
-    @property
-    def mover(self) -> Mover:
-        """Who moves the nodes; nobody is chosen before a campaign begins."""
-        return PLAIN if self.is_plain else mover_of(self.record.mode)
+    def __post_init__(self) -> None:
+        # Once, and not for every node: it is asked thousands of times in a pass.
+        object.__setattr__(self, "mover", PLAIN if self.is_plain else mover_of(self.record.mode))
 
     @property
     def written(self) -> CampaignRecord | None:
