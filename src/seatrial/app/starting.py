@@ -122,7 +122,8 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     """Have the API server judge the resource without keeping it, and look at what it would be about."""
     import msgspec
 
-    from seatrial.adapters.kube.reading.observe import KubeObserver
+    from seatrial.adapters.kube.reading import table
+    from seatrial.adapters.kube.reading.watching import FleetObserver
     from seatrial.adapters.kube.shapes import keys, models
     from seatrial.core.model.intent import is_member
 
@@ -130,9 +131,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     async with cluster.client() as client:
         made: dict[str, Any] = await client.create(keys.ROLLOUTS, resource, dict, is_trial=True)
         rollout = msgspec.convert(made, models.Rollout)
-        observing = KubeObserver(
-            client, namespace=cluster.namespace, rollout=rollout.metadata.name, on_fault=faults.append
-        )
+        observing = FleetObserver(client, table.FLEET, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
             operator = observer.operator()
