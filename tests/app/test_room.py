@@ -9,7 +9,7 @@ import pytest
 
 import seatrial.app
 
-FILES = sorted(Path(seatrial.app.__file__).parent.glob("*.py"))
+FILES = sorted(Path(seatrial.app.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.app.adopting import AdoptionPlan, AdoptOptions
+from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions
 from seatrial.cli import terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main

@@ -24,7 +24,7 @@ from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import bare
-from tests.app.test_targeting import FILE, a_matrix
+from tests.app.rollout.test_targeting import FILE, a_matrix
 from tests.cli.test_rollout_watch import screen_of
 
 pytestmark = pytest.mark.cluster
@@ -313,8 +313,8 @@ def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
 
 
 def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:
-    from seatrial.app import picking, wishing
     from seatrial.app.connecting import Cluster
+    from seatrial.app.rollout import picking, wishing
 
     start(run)
     cluster = Cluster(kubeconfig=str(plane.kubeconfig), environ={})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.app.noting import Noted, Observation
+from seatrial.app.rollout.noting import Noted, Observation
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import observed

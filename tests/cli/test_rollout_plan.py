@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.app import chaining, options, plan_document
-from seatrial.app.chaining import Chain
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.options import StartOptions
-from seatrial.app.picking import Rollout, meant
-from seatrial.app.plan_document import PlanUnusable
+from seatrial.app.matrix import plan_document
+from seatrial.app.matrix.plan_document import PlanUnusable
+from seatrial.app.rollout import chaining, options
+from seatrial.app.rollout.chaining import Chain
+from seatrial.app.rollout.options import StartOptions
+from seatrial.app.rollout.picking import Rollout, meant
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import plan as rollout_plan

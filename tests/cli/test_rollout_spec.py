@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
-from seatrial.app import options as start_options
-from seatrial.app import resource
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.options import StartOptions
+from seatrial.app.rollout import options as start_options
+from seatrial.app.rollout import resource
+from seatrial.app.rollout.options import StartOptions
 from seatrial.cli.rollout import rollout
 from seatrial.cli.rollout import spec as rollout_spec
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.app.targeting import UNKNOWN, Objection
+from seatrial.app.errors import UNKNOWN, Objection
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import start as rollout_start
-from tests.app.test_targeting import FILE, a_matrix, read
+from tests.app.rollout.test_targeting import FILE, a_matrix, read
 
 
 def test_what_fails_is_shown_with_its_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import trial as rollout_trial
 from seatrial.core.model.campaign import Point, RolloutPhase
-from tests.app.test_rehearsing import TARGET, around
+from tests.app.rollout.test_rehearsing import TARGET, around
 
 
 def test_people_get_a_line_for_each_write_and_what_it_would_wait_for(capsys: pytest.CaptureFixture[str]) -> None:

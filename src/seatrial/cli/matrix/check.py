@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.app.judging import CheckOptions, CheckReport
+    from seatrial.app.matrix.judging import CheckOptions, CheckReport
 
 EXITS = (ExitCode.FINDINGS, ExitCode.INCONCLUSIVE)
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
         print(explain(args.explain), end="")
         return ExitCode.OK
-    from seatrial.app import judging
+    from seatrial.app.matrix import judging
     from seatrial.cli.matrix import report as paper
 
     report = judging.judge(_asked(args))
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asked(args: argparse.Namespace) -> CheckOptions:
-    from seatrial.app.judging import CheckOptions
+    from seatrial.app.matrix.judging import CheckOptions
 
     return CheckOptions(
         file=args.file,

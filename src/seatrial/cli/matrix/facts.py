@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from seatrial.app.judging import FACTS_BESIDE
+from seatrial.app.matrix.judging import FACTS_BESIDE
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.app.planning import Planned
+    from seatrial.app.matrix.planning import Planned
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
     from seatrial.core.node.impact import Impact
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import gc
 
-    from seatrial.app import plan_document, planning
+    from seatrial.app.matrix import plan_document, planning
     from seatrial.core.compat import plan as plans
 
     gc.disable()  # one answer, then the process ends: looking for garbage would be a tenth of the work

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from seatrial import __version__
-from seatrial.app.judging import CheckReport, Found
+from seatrial.app.matrix.judging import CheckReport, Found
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span

@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seatrial.app import picking, wishing
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import picking, wishing
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seatrial.app.connecting import Cluster
-    from seatrial.app.picking import Rollout, Wish
     from seatrial.app.picture import Picture
+    from seatrial.app.rollout.picking import Rollout, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ from seatrial.cli.rollout.acts import Showing
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import Taken
-    from seatrial.app.adopting import AdoptionPlan, AdoptOptions
     from seatrial.app.connecting import Cluster
+    from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions
     from seatrial.core.adoption.fleet import Refusal
 
 EXITS = (ExitCode.HELD,)
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def asked(args: argparse.Namespace) -> AdoptOptions:
     """What was said."""
-    from seatrial.app.adopting import AdoptOptions
+    from seatrial.app.rollout.adopting import AdoptOptions
 
     return AdoptOptions(
         rollout=args.rollout,
@@ -84,7 +84,7 @@ def asked(args: argparse.Namespace) -> AdoptOptions:
 
 
 def run(args: argparse.Namespace) -> int:
-    from seatrial.app import adopting
+    from seatrial.app.rollout import adopting
 
     wanted = asked(args)
     adopting.check(wanted)
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
-    from seatrial.app import adopting
+    from seatrial.app.rollout import adopting
 
     async with adopting.looking(cluster) as taker:
         plan = taker.plan(wanted)

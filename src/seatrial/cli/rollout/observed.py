@@ -13,13 +13,13 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from seatrial.app import noting
+from seatrial.app.rollout import noting
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.noting import Noted, Observation
+    from seatrial.app.rollout.noting import Noted, Observation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

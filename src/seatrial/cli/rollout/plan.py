@@ -13,15 +13,16 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from seatrial.app import chaining, plan_document
+from seatrial.app.matrix import plan_document
+from seatrial.app.rollout import chaining
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
 from seatrial.cli.rollout import start as rollout_start
 
 if TYPE_CHECKING:
-    from seatrial.app.chaining import Chain
     from seatrial.app.connecting import Cluster
-    from seatrial.app.options import StartOptions
+    from seatrial.app.rollout.chaining import Chain
+    from seatrial.app.rollout.options import StartOptions
     from seatrial.cli.rollout.acts import Showing
     from seatrial.core.compat.plan.rollouts import Move
 

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from seatrial.app import picking
+    from seatrial.app.rollout import picking
     from seatrial.cli import options as cluster_options
     from seatrial.cli.rollout import acts as rollout_acts
 

@@ -23,8 +23,8 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from seatrial.app import options
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import options
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import spec as rollout_spec
@@ -163,8 +163,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from seatrial.app import picking
     from seatrial.app import picture as rollout_picture
+    from seatrial.app.rollout import picking
     from seatrial.cli.show import status
     from seatrial.cli.show import watch as rollout_watch
     from seatrial.cli.show.look import look

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import fields
 from typing import Any
 
-from seatrial.app.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
+from seatrial.app.rollout.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
 from seatrial.cli.rollout import words
 
 

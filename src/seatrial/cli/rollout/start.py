@@ -13,7 +13,7 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from seatrial.app import options, starting, targeting
+from seatrial.app.rollout import options, starting, targeting
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
@@ -22,9 +22,10 @@ from seatrial.cli.rollout.acts import Showing
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.options import StartOptions
-    from seatrial.app.starting import Outset
-    from seatrial.app.targeting import Objection, RolloutTarget
+    from seatrial.app.errors import Objection
+    from seatrial.app.rollout.options import StartOptions
+    from seatrial.app.rollout.starting import Outset
+    from seatrial.app.rollout.targeting import RolloutTarget
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,14 +8,14 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from seatrial.app import rehearsing
+from seatrial.app.rollout import rehearsing
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.words import explain
 
 if TYPE_CHECKING:
-    from seatrial.app.rehearsing import Trial
-    from seatrial.app.starting import Outset
-    from seatrial.app.targeting import RolloutTarget
+    from seatrial.app.rollout.rehearsing import Trial
+    from seatrial.app.rollout.starting import Outset
+    from seatrial.app.rollout.targeting import RolloutTarget
 
 
 def show(outset: Outset, target: RolloutTarget, *, output: str) -> int:

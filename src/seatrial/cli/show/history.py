@@ -12,7 +12,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.app.picking import Rollout
+    from seatrial.app.rollout.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
 
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     import json
     import sys
 
-    from seatrial.app import picking
+    from seatrial.app.rollout import picking
     from seatrial.cli import terminal
 
     every = asyncio.run(picking.listed(cluster_options.cluster_of(args)))

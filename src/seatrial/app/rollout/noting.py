@@ -1,7 +1,7 @@
 """Which version of a component is on a node, said by a person where Kubernetes does not show it.
 
 Law of this file: all nodes are known before the first is written to, each is the one that was looked at, and nobody
-says what a kubelet says itself. Tests: tests/app/test_noting.py, tests/e2e/test_plan_steps.py
+says what a kubelet says itself. Tests: tests/app/rollout/test_noting.py, tests/e2e/test_plan_steps.py
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import picking
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.app import targeting
-from seatrial.app.errors import CalledWrongly
-from seatrial.app.options import Goal
-from seatrial.app.targeting import EntryUnusable, Objection, RolloutTarget
+from seatrial.app.errors import UNKNOWN, CalledWrongly, Objection
+from seatrial.app.rollout import targeting
+from seatrial.app.rollout.options import Goal
+from seatrial.app.rollout.targeting import EntryUnusable, RolloutTarget
 from tests.adapters.git.remotes import bare
 
 DAY = date(2026, 3, 1)
@@ -86,7 +86,7 @@ def test_rules_that_lie_beside_the_matrix_in_the_repository_are_heard(tmp_path: 
 
 @pytest.mark.parametrize(
     ("driver", "accepts", "objection"),
-    [("580.105.08", False, None), ("999.1.2", False, targeting.UNKNOWN), ("999.1.2", True, None)],
+    [("580.105.08", False, None), ("999.1.2", False, UNKNOWN), ("999.1.2", True, None)],
 )
 def test_what_nobody_knows_is_refused_until_a_person_accepts_it(
     driver: str, accepts: bool, objection: Objection | None

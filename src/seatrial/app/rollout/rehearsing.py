@@ -1,7 +1,8 @@
 """A rollout on trial: the live cluster goes into a simulated one, and every write is told, up to the first verdict.
 
 Law of this file: the same loop and the same rules as live decide; only the world is not real, so nothing is written.
-What happens after the first verdict depends on it and is told in one sentence. Tests: tests/app/test_rehearsing.py
+What happens after the first verdict depends on it and is told in one sentence. Tests:
+tests/app/rollout/test_rehearsing.py
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from seatrial.core.words import acts as words
 from seatrial.core.words import conditions
 
 if TYPE_CHECKING:
-    from seatrial.app.starting import Outset
-    from seatrial.app.targeting import RolloutTarget
+    from seatrial.app.rollout.starting import Outset
+    from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.model.campaign import Campaign
     from seatrial.core.model.snapshot import NodeSeen
     from seatrial.ports import Outcome, Sight

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.app import wishing
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.picking import Rollout
-from seatrial.app.wishing import RolloutRefused
-from tests.app.rollouts import a_rollout
+from seatrial.app.rollout import wishing
+from seatrial.app.rollout.picking import Rollout
+from seatrial.app.rollout.wishing import RolloutRefused
+from tests.app.rollout.rollouts import a_rollout
 
 
 def test_pausing_twice_is_pausing_once() -> None:

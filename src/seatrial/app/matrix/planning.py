@@ -1,7 +1,7 @@
 """The way from one entry of a matrix to another, or which rules fight.
 
 Law of this file: a matrix that cannot be read, and an answer that there is no way, are values. Tests:
-tests/app/test_planning.py
+tests/app/matrix/test_planning.py
 """
 
 from __future__ import annotations

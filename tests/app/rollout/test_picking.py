@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.app import picking
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.picking import RolloutMissing
-from tests.app.rollouts import a_rollout
+from seatrial.app.rollout import picking
+from seatrial.app.rollout.picking import RolloutMissing
+from tests.app.rollout.rollouts import a_rollout
 
 
 def test_without_a_name_the_only_one_that_has_not_ended_is_meant() -> None:

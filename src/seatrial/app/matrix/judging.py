@@ -1,8 +1,8 @@
 """Everything the rules say about a version matrix: read, looked up, judged, wherever it lives.
 
 Law of this file: findings are values, and unknown is never a pass. What is shown of them, and which exit code that
-makes, is said by who asked. Nothing heavy is imported: a check has to answer at once. Tests: tests/app/test_judging.py,
-tests/cli/test_check.py
+makes, is said by who asked. Nothing heavy is imported: a check has to answer at once. Tests:
+tests/app/matrix/test_judging.py, tests/cli/test_check.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The GPURollout that options make. What is left out here, the resource defaults.
 
 Law of this file: options in, a resource out; nothing is read and nobody is asked. Whether the API server takes it, it
-says itself. Tests: tests/app/test_options.py, tests/cli/test_rollout_spec.py
+says itself. Tests: tests/app/rollout/test_options.py, tests/cli/test_rollout_spec.py
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from seatrial.app.options import Care, Publishing, StartOptions
+    from seatrial.app.rollout.options import Care, Publishing, StartOptions
 
 API_VERSION: Final = "seatrial.dev/v1alpha1"
 KIND: Final = "GPURollout"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seatrial.app import options, resource
-from seatrial.app.options import Care, Goal, Publishing, StartOptions
+from seatrial.app.rollout import options, resource
+from seatrial.app.rollout.options import Care, Goal, Publishing, StartOptions
 
 
 def test_what_was_said_makes_a_resource_and_what_was_not_is_left_to_its_defaults() -> None:

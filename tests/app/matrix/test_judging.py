@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.app import judging
-from seatrial.app.judging import CheckOptions
+from seatrial.app.matrix import judging
+from seatrial.app.matrix.judging import CheckOptions
 
 ON = date(2025, 1, 15)
 GOOD = (

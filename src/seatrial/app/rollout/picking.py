@@ -2,7 +2,7 @@
 
 Law of this file: a wish is changed at the version that was looked at, or not at all. The controller writes the status
 of the same object, so a change that came too late looks again and decides again; it is never forced. Tests:
-tests/app/test_picking.py, tests/cli/test_rollout_live.py
+tests/app/rollout/test_picking.py, tests/cli/test_rollout_live.py
 """
 
 from __future__ import annotations

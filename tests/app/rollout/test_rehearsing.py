@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.app import rehearsing
-from seatrial.app.judging import CheckReport
-from seatrial.app.starting import Outset
-from seatrial.app.targeting import RolloutTarget
+from seatrial.app.matrix.judging import CheckReport
+from seatrial.app.rollout import rehearsing
+from seatrial.app.rollout.starting import Outset
+from seatrial.app.rollout.targeting import RolloutTarget
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, Via

@@ -1,7 +1,7 @@
 """What a rollout upgrades to: an entry of a matrix (a file, or a Git repository at its head), or a plain version.
 
 Law of this file: nobody starts what was not judged. The same rules as `seatrial check` look at the entry; what fails is
-refused, what nobody knows is refused until a person accepts it. Tests: tests/app/test_targeting.py
+refused, what nobody knows is refused until a person accepts it. Tests: tests/app/rollout/test_targeting.py
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.app.errors import CalledWrongly
-from seatrial.app.options import MATRIX_FILE
+from seatrial.app.errors import UNKNOWN, CalledWrongly, Objection
+from seatrial.app.rollout.options import MATRIX_FILE
 from seatrial.core.compat.findings import Verdict
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from seatrial.app.judging import CheckReport
-    from seatrial.app.options import Goal
+    from seatrial.app.matrix.judging import CheckReport
+    from seatrial.app.rollout.options import Goal
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Entry, Matrix
     from seatrial.core.compat.rules.checking import MoreRules
@@ -65,22 +65,6 @@ class RolloutTarget:
         return f"{self.report.file}, entry {self.entry}" if self.entry else "no matrix: the version was given by hand"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Objection:
-    """Why nothing is started."""
-
-    says: str
-    is_unknown: bool = False
-    """Nothing fails; nobody knows whether it works, and nobody has accepted that."""
-
-
-UNKNOWN: Final = Objection(
-    says="unknown is not ok. Add facts (`seatrial facts`), accept it in the matrix with a reason, "
-    "or start with --accept-unknown.",
-    is_unknown=True,
-)
-
-
 def read(goal: Goal, spec: dict[str, Any] | None, name: str, on: date, facts: Sequence[str] = ()) -> RolloutTarget:
     """What these options, or the spec of a file, want to upgrade to."""
     if spec is not None:
@@ -111,8 +95,8 @@ def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | No
 
 
 def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
-    from seatrial.app import judging
-    from seatrial.app.judging import CheckReport, Found
+    from seatrial.app.matrix import judging
+    from seatrial.app.matrix.judging import CheckReport, Found
     from seatrial.core.compat.matrix import Stack
     from seatrial.core.compat.rules import check_stack
     from seatrial.core.compat.versions import DriverVersion, VersionInvalid
@@ -138,7 +122,7 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
 def _of_file(file: str | None, entry: str, on: date, facts: Sequence[str]) -> RolloutTarget:
     """An entry of a file here: judged with the rules and facts beside it, as `seatrial check` does."""
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
-    from seatrial.app import judging
+    from seatrial.app.matrix import judging
 
     path = find_matrix(file, Path())
     report = judging.judge(judging.CheckOptions(file=str(path), on=on, facts=tuple(facts)))
@@ -162,7 +146,7 @@ def _of_git(
     from seatrial.adapters.files.matrix_yaml import read_matrix
     from seatrial.adapters.git.clone import Remote
     from seatrial.adapters.git.repository import Repository
-    from seatrial.app import judging
+    from seatrial.app.matrix import judging
 
     with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
         repository = Repository(Remote(url=url, branch=branch), Path(folder) / "clone")
@@ -186,7 +170,7 @@ def _of_git(
 
 def _rules(text: str | None, folder: Path, on: date) -> tuple[MoreRules | None, tuple[Finding, ...]]:
     """The rules of the user's own that lie beside the matrix in the repository."""
-    from seatrial.app import judging
+    from seatrial.app.matrix import judging
 
     if text is None:
         return None, ()

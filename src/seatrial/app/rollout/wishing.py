@@ -1,7 +1,7 @@
 """What a person may say to a rollout under way: pause, go on, yes, undo. Thin changes to its wish, nothing else.
 
 Law of this file: a wish that would change nothing says so; one that makes no sense now is refused with what would.
-Everything that follows is the controller's doing. Tests: tests/app/test_wishing.py
+Everything that follows is the controller's doing. Tests: tests/app/rollout/test_wishing.py
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.picking import Rollout, Wish
+from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.errors import SeatrialError
 
 WATCH: Final = "`seatrial rollout status {name} -w` shows it."

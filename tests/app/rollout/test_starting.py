@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.app import starting
-from seatrial.app.options import Care, StartOptions
+from seatrial.app.rollout import starting
+from seatrial.app.rollout.options import Care, StartOptions
 from seatrial.app.texts import FileUnusable
 from seatrial.core.model.campaign import Canary, Point
 from tests import builders
-from tests.app.test_rehearsing import TARGET, around, live
+from tests.app.rollout.test_rehearsing import TARGET, around, live
 
 
 def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:

@@ -1,7 +1,8 @@
 """What a rollout is to be, as a person says it: what to upgrade to, who publishes and moves, how carefully.
 
 Law of this file: what was not said is None, empty or False, and the resource defaults it. A field has the name of its
-option, so that a refusal can name what was typed. Tests: tests/app/test_options.py, tests/cli/test_rollout_spec.py
+option, so that a refusal can name what was typed. Tests: tests/app/rollout/test_options.py,
+tests/cli/test_rollout_spec.py
 """
 
 from __future__ import annotations

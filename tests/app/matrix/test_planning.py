@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.app import plan_document, planning
-from seatrial.app.planning import EntryMissing, Planned, PlanOptions, Unreadable
+from seatrial.app.matrix import plan_document, planning
+from seatrial.app.matrix.planning import EntryMissing, Planned, PlanOptions, Unreadable
 
 ON = date(2026, 9, 1)
 MATRIX = 'versions:\n  current:\n    gpu_driver: "570.124.06"\n  canary:\n    gpu_driver: "580.105.08"\n'

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from seatrial.app import adopting
-from seatrial.app.adopting import AdoptionPlan, AdoptOptions, Scene
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import adopting
+from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions, Scene
 from seatrial.core.adoption.fleet import Refusal
 from seatrial.core.adoption.traces import Traces, Treatment
 from seatrial.core.model.snapshot import NodeSeen
 from tests import builders
-from tests.app.rollouts import a_rollout
+from tests.app.rollout.rollouts import a_rollout
 from tests.builders import NEW, NOW
 
 GPU = {"nvidia.com/gpu.present": "true"}

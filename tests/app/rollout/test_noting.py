@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.noting import check_version, component_of, observation_of
+from seatrial.app.rollout.noting import check_version, component_of, observation_of
 from seatrial.core.compat.matrix import Component
 
 

@@ -1,7 +1,7 @@
 """Start a rollout: judge what it upgrades to, say what will happen, create it.
 
 Law of this file: nothing is created that the API server has not judged, and looking around writes nothing at all.
-Tests: tests/app/test_starting.py, tests/cli/test_rollout_live.py
+Tests: tests/app/rollout/test_starting.py, tests/cli/test_rollout_live.py
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.app import picking, targeting, texts
-from seatrial.app import resource as resources
+from seatrial.app import texts
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import picking, targeting
+from seatrial.app.rollout import resource as resources
 from seatrial.app.texts import FileUnusable
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
     from seatrial.adapters.kube.shapes import models
     from seatrial.app.connecting import Cluster
-    from seatrial.app.options import StartOptions
-    from seatrial.app.picking import Rollout
-    from seatrial.app.targeting import RolloutTarget
+    from seatrial.app.rollout.options import StartOptions
+    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.model.campaign import Campaign
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent

@@ -1,7 +1,7 @@
 """Take up a driver upgrade that somebody left half-done: what becomes of every node, and the writes that do it.
 
 Law of this file: everything is announced before anything is written; records go first and the version last, so that
-whatever ends us, another run comes to the same. Tests: tests/app/test_adopting.py, tests/e2e/test_adopt.py
+whatever ends us, another run comes to the same. Tests: tests/app/rollout/test_adopting.py, tests/e2e/test_adopt.py
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.app import picking
-from seatrial.app import resource as resources
 from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import picking
+from seatrial.app.rollout import resource as resources
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import AdoptionObserver, Taken

@@ -1,7 +1,7 @@
 """A plan as a document: what `seatrial plan -o json` writes, and `seatrial rollout start --plan` reads.
 
 Law of this file: what is written here is read here, also by a release of ours that is not the same. Tests:
-tests/app/test_plan_document.py, tests/cli/test_plan.py
+tests/cli/test_plan.py
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app import texts
-from seatrial.app.targeting import UNKNOWN, Objection
+from seatrial.app.errors import UNKNOWN, Objection
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.app.planning import Planned
+    from seatrial.app.matrix.planning import Planned
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Component, Stack
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
