@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
-from seatrial.app.connecting import USER_AGENT, Cluster
-
-if TYPE_CHECKING:
-    from seatrial.adapters.kube.api.config import Config
-
-__all__ = ["USER_AGENT", "add_cluster_arguments", "cluster_of", "load"]
+from seatrial.app.connecting import Cluster
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
@@ -28,8 +22,3 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
 def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
     return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
-
-
-def load(args: argparse.Namespace) -> Config:
-    """Where that cluster is, and who we are there."""
-    return cluster_of(args).config()

@@ -1,6 +1,6 @@
 """What a person says to a rollout under way: pause, go on, yes, no, undo; shown, asked for, and written to its wish.
 
-Tests: tests/cli/test_rollout_acts.py
+Tests: tests/cli/test_rollout_live.py
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seatrial.app.connecting import Cluster
-    from seatrial.app.picture import Picture
     from seatrial.app.rollout.picking import Rollout, Wish
 
 
@@ -83,15 +82,14 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
 
 def promote(args: argparse.Namespace) -> int:
     """Say yes to the promotion; refused with the reason while the evidence is incomplete."""
+    from seatrial.app import looking, promoting
     from seatrial.app.picture import picture_of
-    from seatrial.cli.show.look import look
 
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)
     wishing.check_campaign(rollout)
-    args.rollout = rollout.name
-    picture = picture_of(look(args))
-    missing = why_not_promoted(picture) if picture is not None else "it has not begun"
+    picture = picture_of(asyncio.run(looking.look(cluster, rollout.name)))
+    missing = promoting.why_not(picture) if picture is not None else "it has not begun"
     if picture is not None and picture.record.phase.value in ("Promoting", "Done"):
         print(f"{rollout.name} is promoted already ({picture.record.phase.value}).")
         return ExitCode.OK
@@ -99,23 +97,3 @@ def promote(args: argparse.Namespace) -> int:
         print(f"seatrial: {rollout.name} is not promoted: {missing}.", file=sys.stderr)
         return ExitCode.HELD
     return _change(cluster, rollout.name, lambda found: wishing.approve(found, "promotion"))
-
-
-def why_not_promoted(picture: Picture) -> str:
-    """What of the evidence is missing; empty when a yes is all that is."""
-    from seatrial.core.holds import HoldCode
-    from seatrial.core.model.campaign import RolloutPhase
-    from seatrial.core.node.progress import Progress
-
-    record = picture.record
-    if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
-        return f"it is undone ({record.why or 'no reason was recorded'})"
-    if record.phase is RolloutPhase.PAUSED:
-        return f"it is paused; go on with `seatrial rollout resume {picture.name}`"
-    if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
-        return ""  # the only yes that is asked for while waves go is that to the promotion
-    if record.phase is RolloutPhase.WAVING:
-        left = picture.count(Progress.AWAY) + picture.count(Progress.MOVING)
-        return f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {left} nodes are to come"
-    reasons = [told.why for told in picture.told]
-    return f"it is in {record.phase.value}" + (f": {'; '.join(reasons)}" if reasons else "")

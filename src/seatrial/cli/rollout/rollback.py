@@ -3,7 +3,7 @@
 Without NAME the rollout under way is meant, or else the one that was done last. What goes back is shown first.
 """
 
-# Tests: tests/cli/test_rollout_acts.py
+# Tests: tests/cli/test_rollout_live.py
 
 from __future__ import annotations
 

@@ -163,17 +163,17 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
+    from seatrial.app import looking
     from seatrial.app import picture as rollout_picture
     from seatrial.app.rollout import picking
     from seatrial.cli.show import status
     from seatrial.cli.show import watch as rollout_watch
-    from seatrial.cli.show.look import look
 
-    every = asyncio.run(picking.listed(cluster_options.cluster_of(args)))
-    args.rollout = picking.meant(every, args.name).name
+    cluster = cluster_options.cluster_of(args)
+    name = picking.meant(asyncio.run(picking.listed(cluster)), args.name).name
     if args.watch:
-        return rollout_watch.watch(args)
-    found = look(args)
+        return rollout_watch.watch(cluster, name, timeout_seconds=args.timeout, output=args.output)
+    found = asyncio.run(looking.look(cluster, name))
     picture = rollout_picture.picture_of(found)
     if picture is None:
         return status.show(found, args.output)  # it moves nodes only

@@ -22,6 +22,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.core.holds import Hold
     from seatrial.core.model.snapshot import NodeSeen
@@ -305,22 +306,21 @@ def _change(found: Look, args: argparse.Namespace) -> int:
         if args.dry_run:
             print(f"{change.said} (not written: --dry-run)")
             continue
-        _write(args, node, change)
+        _write(cluster_options.cluster_of(args), node, change)
         print(f"{change.said}.")
     return ExitCode.OK
 
 
-def _write(args: argparse.Namespace, node: NodeSeen, change: Change) -> None:
+def _write(cluster: Cluster, node: NodeSeen, change: Change) -> None:
     import asyncio
 
-    from seatrial.adapters.kube.api.client import Client, PatchKind
+    from seatrial.adapters.kube.api.client import PatchKind
     from seatrial.adapters.kube.shapes import keys
 
     metadata = {"labels": change.labels, "annotations": change.annotations}
 
     async def patch() -> None:
-        agent = f"{cluster_options.USER_AGENT} (cli)"
-        async with Client(cluster_options.load(args), user_agent=agent) as client:
+        async with cluster.client() as client:
             await client.patch(f"{keys.NODES}/{node.name}", {"metadata": metadata}, kind=PatchKind.MERGE)
 
     asyncio.run(patch())

@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     if args.watch:
         from seatrial.cli.show import watch as rollout_watch
 
-        return rollout_watch.watch(args)
+        cluster = cluster_options.cluster_of(args)
+        return rollout_watch.watch(cluster, args.rollout, timeout_seconds=args.timeout, output=args.output)
     return show(look(args), args.output)
 
 

@@ -5,7 +5,6 @@ Tests: tests/cli/test_rollout_watch.py, tests/cli/test_rollout_live.py
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -15,11 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from seatrial.app import picture as rollout_picture
-from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree as rollout_tree
 
 if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.app.picture import Picture
     from seatrial.cli.show.tree import Ink
@@ -58,20 +57,20 @@ def show(picture: Picture, *, output: str) -> int:
     return exit_code(picture)
 
 
-def watch(args: argparse.Namespace) -> int:
+def watch(cluster: Cluster, rollout: str, *, timeout_seconds: int, output: str) -> int:
     """Show a campaign until it ends, or the time given is up; Ctrl-C ends it at any time."""
     try:
-        return asyncio.run(_watch(args))
+        return asyncio.run(_watch(cluster, rollout, timeout_seconds, output))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 
 
-async def _watch(args: argparse.Namespace) -> int:
+async def _watch(cluster: Cluster, rollout: str, timeout_seconds: int, output: str) -> int:
     from seatrial.app.looking import looking
 
-    deadline = time.monotonic() + args.timeout if args.timeout else None
-    screen = _screen(args)
-    async with looking(cluster_options.cluster_of(args), args.rollout) as looker:
+    deadline = time.monotonic() + timeout_seconds if timeout_seconds else None
+    screen = _screen(output)
+    async with looking(cluster, rollout) as looker:
         while True:
             found = looker.look()
             for fault in found.faults:
@@ -83,7 +82,7 @@ async def _watch(args: argparse.Namespace) -> int:
             if picture.is_ended:
                 return exit_code(picture)
             if deadline is not None and time.monotonic() >= deadline:
-                print(f"seatrial: it has not ended within {args.timeout} s; it goes on without us.", file=sys.stderr)
+                print(f"seatrial: it has not ended within {timeout_seconds} s; it goes on without us.", file=sys.stderr)
                 return ExitCode.TIMEOUT
             await asyncio.sleep(CALM_SECONDS)
             await looker.wait(TICK_SECONDS)
@@ -99,8 +98,8 @@ def _nothing(found: Look) -> int:
     return ExitCode.ERROR
 
 
-def _screen(args: argparse.Namespace) -> Callable[[Picture], None]:
-    if args.output == "json":
+def _screen(output: str) -> Callable[[Picture], None]:
+    if output == "json":
         return Blocks(sys.stdout, as_json=True).take
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         return InPlace(sys.stdout).take

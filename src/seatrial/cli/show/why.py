@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.core.actions import Action
     from seatrial.core.model.snapshot import NodeSeen
@@ -34,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"seatrial: {fault}", file=sys.stderr)
     node = found.nodes.get(args.node)
     if node is None and any(each.name == args.node for each in found.rollouts):
-        return _rollout(args)
+        return _rollout(cluster_options.cluster_of(args), args.node)
     if node is None:
         near = [name for name in sorted(found.nodes) if args.node in name][:3]
         hint = f" Did you mean {', '.join(near)}?" if near else " `kubectl get nodes` lists them."
@@ -44,11 +46,10 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.ERROR if found.faults else ExitCode.OK
 
 
-def _rollout(args: argparse.Namespace) -> int:
-    from seatrial.cli.show.look import look
+def _rollout(cluster: Cluster, name: str) -> int:
+    from seatrial.app import looking
 
-    args.rollout = args.node
-    found = look(args)
+    found = asyncio.run(looking.look(cluster, name))
     print("\n".join(describe_rollout(found)))
     return ExitCode.ERROR if found.faults else ExitCode.OK
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.cli.rollout import acts as rollout_acts
+from seatrial.app import promoting
 from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.model.snapshot import NodePhase
 from tests import builders
@@ -21,10 +21,10 @@ from tests.cli.test_rollout_tree import a_picture
     ],
 )
 def test_nothing_is_promoted_while_evidence_is_missing(phase: RolloutPhase, says: str) -> None:
-    assert says in rollout_acts.why_not_promoted(a_picture(phase))
+    assert says in promoting.why_not(a_picture(phase))
 
 
 def test_a_yes_is_all_that_is_missing_when_the_fleet_is_through() -> None:
     done = tuple(builders.a_well_node(name, NodePhase.UPGRADE_DONE) for name in ("n1", "n2"))
     picture = a_picture(RolloutPhase.WAVING, nodes=done, manual=(Point.PROMOTION,), record={"wave": 5})
-    assert rollout_acts.why_not_promoted(picture) == ""
+    assert promoting.why_not(picture) == ""
