@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 
 if TYPE_CHECKING:
     from seatrial.app.picture import Picture
@@ -22,7 +22,7 @@ def why_not(picture: Picture) -> str:
     if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
         return ""  # the only yes that is asked for while waves go is that to the promotion
     if record.phase is RolloutPhase.WAVING:
-        left = picture.count(Standing.AWAY) + picture.count(Standing.MOVING)
+        left = picture.count(Progress.AWAY) + picture.count(Progress.MOVING)
         return f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {left} nodes are to come"
     reasons = [told.why for told in picture.told]
     return f"it is in {record.phase.value}" + (f": {'; '.join(reasons)}" if reasons else "")
