@@ -239,8 +239,8 @@ def admit(
     for name in sorted(coming & budget.unit_of.keys()):
         late[budget.unit_of[name]].append(name)
     left: dict[Kind | str, list[str]] = {}
-    groups = iter(_groups(candidates, budget))
-    for unit, group in groups:
+    rest: Sequence[Admission] = ()
+    for place, (unit, group) in enumerate(_groups(candidates, budget), start=1):
         names = [candidate.node for candidate in group]
         is_torn = unit in late or unit in unfit
         alike = unit if is_torn or len(names) > 1 else tally.kind_of(names[0])
@@ -253,9 +253,9 @@ def admit(
             tally.add(names)
             admitted |= {candidate.node: candidate for candidate in group}
         if not budget.unit_of and tally.is_full():
+            rest = candidates[place:]  # nobody fits any more, whoever it is, and thousands may be in line behind
             break
-    # Nobody fits any more, whoever it is: thousands may be in line behind, and need not be asked.
-    left[ANYBODY] = [candidate.node for _, group in groups for candidate in group]
+    left[ANYBODY] = [candidate.node for candidate in rest]
     held = (each for alike, names in left.items() for each in _explain(alike, names, (unfit, late), tally, tell))
     return Admitted(ledger=tuple(admitted[name] for name in sorted(admitted)), holds=tuple(held))
 

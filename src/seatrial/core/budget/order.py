@@ -19,6 +19,8 @@ Key: TypeAlias = Callable[[NodeSeen], tuple[float | str, ...]]
 
 def ordered(names: Iterable[str], nodes: Mapping[str, NodeSeen], intent: Intent) -> list[str]:
     """The names in the order in which they may start."""
+    if intent.order is Order.NAME:
+        return sorted(names)
     row, way = list(names), _WAYS[intent.order](nodes, intent)
     found = of_each(nodes, row, way.trait, *way.given)
     return [name for _, name in sorted(zip(map(way.rank, found) if way.rank else found, row, strict=True))]

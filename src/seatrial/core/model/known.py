@@ -80,9 +80,11 @@ class Known(dict[str, NodeSeen]):
         for answers in self._answers.values():
             for name in changed:
                 answers.pop(name, None)
-        if not is_same_row:
+        if is_same_row:
+            self.update({name: nodes[name] for name in changed})
+        else:
             self.clear()
-        self.update(nodes)
+            self.update(nodes)
         return changed
 
     def by(self, trait: Callable[..., T], *given: object) -> Mapping[T, AbstractSet[str]]:
