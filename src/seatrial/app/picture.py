@@ -15,7 +15,7 @@ from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.campaign.step import wave_order
-from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase, Turn
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen, Told
@@ -89,7 +89,7 @@ class Picture:
 
     @property
     def is_ended(self) -> bool:
-        return self.record.phase in (RolloutPhase.DONE, RolloutPhase.REVERTED)
+        return self.record.phase in ENDED
 
     @property
     def is_held(self) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import os
 
 from seatrial.app.connecting import Cluster
+from seatrial.cli.rollout.words import span
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
@@ -22,3 +23,9 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
 def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
     return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
+
+
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """How long to look."""
+    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
+    parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")

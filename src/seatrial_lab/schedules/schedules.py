@@ -24,8 +24,8 @@ from seatrial.core.actions import Action
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import DriverRevision, NodePhase, NodeSeen
-from seatrial.core.node import closing
+from seatrial.core.model.snapshot import DriverRevision, NodeSeen
+from seatrial.core.node import closing, phases
 from seatrial.core.promises.breach import Breach
 from seatrial.core.words.acts import told
 from seatrial.ports import Outcome, Ports
@@ -364,7 +364,7 @@ class Play:
 
     def _retry(self, name: str) -> None:
         node = self.world.nodes[name]
-        if node.record is not None and node.record.phase in (NodePhase.UPGRADE_FAILED, NodePhase.UPGRADE_DONE):
+        if node.record is not None and node.record.phase in phases.ENDED:
             self.world.change(name, lambda ended: replace(ended, is_retry_asked=True))
 
     def _lose_label(self, name: str) -> None:

@@ -17,7 +17,7 @@ from seatrial.app.matrix import plan_document
 from seatrial.app.rollout import chaining
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import start as rollout_start
+from seatrial.cli.rollout import objecting
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -32,7 +32,7 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
     on = datetime.now().astimezone().date()
     target = chaining.target_of(asked, on)
     if target is not None:
-        code = rollout_start.verdict(target, accepts_unknown=asked.accept_unknown)
+        code = objecting.verdict(target, accepts_unknown=asked.accept_unknown)
         if code is not ExitCode.OK:
             return code
     data = chaining.plan_of(asked, target, on)
@@ -66,7 +66,7 @@ def verdict(data: Mapping[str, Any], *, accepts_unknown: bool) -> ExitCode:
     """OK when the plan may be started; what is in the way is printed."""
     for rule, message in plan_document.unknowns(data) if "refusal" not in data else ():
         print(f"unknown  {rule}: {message}", file=sys.stderr)
-    return rollout_start.object_to(plan_document.objection(data, accepts_unknown=accepts_unknown))
+    return objecting.object_to(plan_document.objection(data, accepts_unknown=accepts_unknown))
 
 
 def preview(chain: Chain, data: Mapping[str, Any], missing: frozenset[str], *, has_source: bool) -> Iterator[str]:

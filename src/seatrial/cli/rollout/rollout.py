@@ -28,7 +28,6 @@ from seatrial.app.rollout import options
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.words import span
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
 
@@ -66,12 +65,6 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
-def add_watch(parser: argparse.ArgumentParser) -> None:
-    """How long to look."""
-    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
-    parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")
-
-
 def _add_start(parser: argparse.ArgumentParser) -> None:
     rollout_spec.add_options(parser)
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
@@ -84,7 +77,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     add_name(parser)
-    add_watch(parser)
+    cluster_options.add_watch(parser)
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 

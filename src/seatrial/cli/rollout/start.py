@@ -13,7 +13,7 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from seatrial.app.rollout import options, starting, targeting
+from seatrial.app.rollout import options, starting
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
@@ -22,10 +22,9 @@ from seatrial.cli.rollout.acts import Showing
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
-    from seatrial.app.errors import Objection
     from seatrial.app.rollout.options import StartOptions
     from seatrial.app.rollout.starting import Outset
-    from seatrial.app.rollout.targeting import RolloutTarget
+from seatrial.cli.rollout.objecting import verdict
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,23 +59,6 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
         return ExitCode.ERROR
     _tell(asyncio.run(starting.create(cluster, outset)), outset, showing.output)
     return ExitCode.OK
-
-
-def verdict(target: RolloutTarget, *, accepts_unknown: bool) -> ExitCode:
-    """OK when a rollout may start; what is in the way is printed."""
-    from seatrial.cli.matrix import report as paper
-
-    if target.is_doubtful and not target.bad:
-        print(paper.as_table(target.report, is_coloured=False, shows_all=False), end="", file=sys.stderr)
-    return object_to(targeting.objection(target, accepts_unknown=accepts_unknown))
-
-
-def object_to(objection: Objection | None) -> ExitCode:
-    """Say why nothing is started; OK where there is no reason."""
-    if objection is None:
-        return ExitCode.OK
-    print(f"seatrial: {objection.says}", file=sys.stderr)
-    return ExitCode.INCONCLUSIVE if objection.is_unknown else ExitCode.FINDINGS
 
 
 def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:

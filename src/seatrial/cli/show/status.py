@@ -28,10 +28,8 @@ NAMED_MAX = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from seatrial.cli.rollout import rollout
-
     cluster_options.add_cluster_arguments(parser)
-    rollout.add_watch(parser)
+    cluster_options.add_watch(parser)
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
 
