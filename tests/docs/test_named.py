@@ -40,7 +40,7 @@ def found(name: str, page: Path) -> Path | None:
     """The file or folder that a page means, None where there is none."""
     places = [page.parent / name, *(ROOT / below / name for below in BELOW)]
     if "/" not in name:  # a neighbour of what was named before
-        places += ROOT.glob(f"src/**/{name}")
+        places += [*ROOT.glob(f"src/**/{name}"), *ROOT.glob(f"tests/**/{name}")]
     return next((place for place in places if place.exists()), None)
 
 
