@@ -26,6 +26,7 @@ from bench.machine import keep, machine
 
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import decide
+from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.snapshot import (
@@ -38,7 +39,6 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
 )
-from seatrial.core.remembered import Remembered
 from seatrial.sim.nodes import new_node
 
 OLD, NEW = DriverRevision(hash="old", version="570.124.06"), DriverRevision(hash="new", version="580.105.08")

@@ -32,13 +32,14 @@ from seatrial.adapters.files import matrix_schema
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.run import demo
-from seatrial.core import decide, invariants
+from seatrial.core import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
 from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.node import phases
 from seatrial.core.node import step as node
 from seatrial.core.node import writing as steps
+from seatrial.core.promises import invariants
 from seatrial.core.words import explain
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -123,13 +123,13 @@ def test_no_two_files_import_each_other_on_any_way_round() -> None:
 # ── said once ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 ONCE: Final = {
-    "a_few": ("core/names.py",),
+    "a_few": ("core/text/names.py",),
     "ENDED": ("core/model/campaign.py", "core/node/phases.py"),  # the end of a rollout, and that of a node
     "UNDER_WAY": ("core/node/phases.py",),
     "is_under_way": ("core/node/phases.py",),
     "admit": ("core/budget/capacity.py",),
     "EXPLANATIONS": ("core/words/explain.py",),
-    "PROMISES": ("core/invariants.py",),
+    "PROMISES": ("core/promises/invariants.py",),
 }
 """Rules that were written more than once, and where each lives now."""
 
@@ -175,7 +175,7 @@ def test_what_has_ended_is_listed_once(members: tuple[str, ...], home: str) -> N
 
 
 def test_nobody_lists_the_first_names_and_counts_the_rest_by_himself() -> None:
-    """`f"{shown} and {count} more"` is what core/names.py is for; a line of its own that counts is another thing."""
+    """`f"{shown} and {count} more"` is what core/text/names.py is for; a line that only counts is another thing."""
     copies = [
         f"{_name(path)}:{node.lineno}"
         for path, tree in TREES.items()
@@ -184,7 +184,7 @@ def test_nobody_lists_the_first_names_and_counts_the_rest_by_himself() -> None:
         and len(node.values) > 1
         and re.search(r"[^;'\"] and \{[^{}]*\} more", ast.unparse(node))
     ]
-    assert [copy for copy in copies if not copy.startswith("seatrial/core/names.py")] == []
+    assert [copy for copy in copies if not copy.startswith("seatrial/core/text/names.py")] == []
 
 
 @pytest.mark.parametrize("path", NEVER)

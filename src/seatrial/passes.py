@@ -23,11 +23,11 @@ import msgspec
 from seatrial import codec
 from seatrial.core.actions import Action, WriteRolloutRecord
 from seatrial.core.decide import Decision
+from seatrial.core.deciding.stops import STALE_SECONDS
 from seatrial.core.holds import Hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Freshness, Snapshot
-from seatrial.core.stops import STALE_SECONDS
 from seatrial.core.words import commits
 from seatrial.ports import Sight
 

@@ -14,8 +14,8 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.run import pace
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.snapshot import OperatorFacts
-from seatrial.core.pace import values as pace_values
-from seatrial.core.pace import waking as core
+from seatrial.core.movers.pace import values as pace_values
+from seatrial.core.movers.pace import waking as core
 from tests import builders
 
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)

@@ -15,7 +15,7 @@ from seatrial.controller.log import Log
 from seatrial.controller.pacer import Pacer
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
-from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE
+from seatrial.core.movers.pace.ways import WAKE_LABEL, WAKE_VALUE
 from seatrial.ports import Sight
 from seatrial.run.loop import Report
 from tests import builders

@@ -19,8 +19,8 @@ from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Wh
 from seatrial.core.budget import capacity
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.snapshot import Maintenance, NodePhase, NodeSeen, OperatorFacts, Pool, RecordFault
+from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node.writing import PAUSED
-from seatrial.core.pace import ways as pace_ways
 from tests import builders
 from tests.builders import NEW, NOW, OLD, POLICY
 

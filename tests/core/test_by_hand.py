@@ -13,7 +13,6 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Intent
@@ -21,6 +20,7 @@ from seatrial.core.model.policy import Share
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.node import observed
 from seatrial.core.node.progress import Progress
+from seatrial.core.promises.invariants import broken
 from seatrial.core.words import explain
 from tests.builders import (
     NOW,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.names import a_few
+from seatrial.core.text.names import a_few
 
 
 @pytest.mark.parametrize(

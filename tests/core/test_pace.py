@@ -12,14 +12,24 @@ from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
+from seatrial.core.movers.pace import remembering
+from seatrial.core.movers.pace import values as pace_values
+from seatrial.core.movers.pace import waking as pace
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace import words as pace_told
+from seatrial.core.movers.pace.values import (
+    Lower,
+    PaceMemory,
+    Pacing,
+    Raise,
+    Reset,
+    Seen,
+    Wait,
+    WaitCode,
+    WakeHold,
+)
+from seatrial.core.movers.pace.ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
 from seatrial.core.node import phases
-from seatrial.core.pace import remembering
-from seatrial.core.pace import values as pace_values
-from seatrial.core.pace import waking as pace
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace import words as pace_told
-from seatrial.core.pace.values import Lower, PaceMemory, Pacing, Raise, Reset, Seen, Wait, WaitCode, WakeHold
-from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
 from tests import builders
 
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)

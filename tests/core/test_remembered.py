@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import turns
 from seatrial.core.campaign.course import plain
 from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding import turns
+from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.node.writing import NOTHING
-from seatrial.core.remembered import Chosen, Common, Remembered, Told
 from tests.builders import (
     NOW,
     a_driver,

@@ -25,7 +25,6 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import (
     ENDED,
     Bake,
@@ -58,6 +57,7 @@ from seatrial.core.model.snapshot import (
 )
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.movers import driver_manager
+from seatrial.core.promises.invariants import broken
 from seatrial.core.words import explain
 from tests.builders import (
     NEW,

@@ -12,12 +12,12 @@ from seatrial.core.campaign.step import step_rollout, wave_order
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,
     NOW,

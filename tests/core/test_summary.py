@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seatrial.core import summary
 from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.decide import decide
+from seatrial.core.deciding import summary
+from seatrial.core.deciding.summary import SUMMARY_SECONDS, waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, RolloutRecord, Snapshot, Waiting
-from seatrial.core.summary import SUMMARY_SECONDS, waiting_of
 from tests.builders import (
     NEW,
     NOW,

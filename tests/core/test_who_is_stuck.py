@@ -11,7 +11,6 @@ from seatrial.core.actions import EvictPods, Publish, WriteNodeRecord, WriteRoll
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import Canary, RolloutPhase, Via
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
@@ -19,6 +18,7 @@ from seatrial.core.model.owners import GPU_PRESENT, DriverClaim
 from seatrial.core.model.policy import Share
 from seatrial.core.model.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
 from seatrial.core.node.progress import Progress, by_our_record
+from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,
     NOW,

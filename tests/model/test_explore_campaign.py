@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import turns
 from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
 from seatrial.core.campaign import going_back
 from seatrial.core.campaign import step as rollout
 from seatrial.core.campaign.course import Course
 from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding import turns
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
 from seatrial.core.model.gates import Gate, Verdict
 from seatrial.core.model.intent import Intent

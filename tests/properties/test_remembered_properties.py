@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.decide import decide
+from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.errors import CoreBug
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
@@ -27,7 +28,6 @@ from seatrial.core.model.snapshot import (
     RecordFault,
     Snapshot,
 )
-from seatrial.core.remembered import Remembered
 from tests.builders import (
     NEW,
     NOW,

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core import invariants
 from seatrial.core.actions import Action
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run import loop

@@ -22,7 +22,7 @@ from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory
 from seatrial.sim.acts import Refused, apply
 from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.engine import Inventory
+from seatrial.sim.forecast.inventory import Inventory
 from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate
 from seatrial.sim.reactions import REACTIONS
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from bench.faults import begin
 
-from seatrial.core import invariants
 from seatrial.core.actions import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.model.snapshot import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in
+from seatrial.core.promises import invariants
 from seatrial.ports import Result
 from seatrial.sim.nodes import HEALTHY, new_node
 from seatrial.sim.outside import TELLING

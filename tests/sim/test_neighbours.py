@@ -10,11 +10,11 @@ import pytest
 
 from seatrial.core.actions import Action, Cordon
 from seatrial.core.compat.versions import DriverVersion
-from seatrial.core.invariants import broken
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share
 from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
+from seatrial.core.promises.invariants import broken
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import driver_pods, neighbours

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
     from seatrial.sim.forecast.advice import Advice
     from seatrial.sim.forecast.durations import Behaviours, Duration
-    from seatrial.sim.forecast.engine import Inventory, Model
+    from seatrial.sim.forecast.engine import Model
+    from seatrial.sim.forecast.inventory import Inventory
     from seatrial.sim.forecast.sweep import Band, Result, Setting
 
 IMAGINED: Final = "999.99.99"
@@ -128,10 +129,10 @@ def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:
 
 
 def _invented(asked: ForecastOptions) -> tuple[str, Inventory, Intent]:
-    from seatrial.sim.forecast import engine
+    from seatrial.sim.forecast.inventory import invented
 
     count, pods = asked.nodes or 0, 2 if asked.pods_per_node is None else asked.pods_per_node
-    inventory = engine.invented(
+    inventory = invented(
         count,
         gpus_per_node=asked.gpus_per_node or 8,
         pods_per_node=pods,
@@ -142,10 +143,10 @@ def _invented(asked: ForecastOptions) -> tuple[str, Inventory, Intent]:
 
 
 def _seen(asked: ForecastOptions, fleet: Fleet) -> tuple[str, Inventory, Intent]:
-    from seatrial.sim.forecast import engine
+    from seatrial.sim.forecast.inventory import inventory_of
 
     intent = _intent(asked, fleet.intent, fleet.seen.operator)
-    return fleet.source, engine.inventory_of(fleet.seen, intent, gpus_per_node=asked.gpus_per_node), intent
+    return fleet.source, inventory_of(fleet.seen, intent, gpus_per_node=asked.gpus_per_node), intent
 
 
 def _intent(asked: ForecastOptions, found: Intent | None, operator: OperatorFacts | None = None) -> Intent:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from seatrial.core import summary
 from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, SourceFacts
 from seatrial.core.model.instants import Instant

@@ -22,8 +22,8 @@ from seatrial.controller.log import Log
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
 from seatrial.core.movers.mover import mover_of
-from seatrial.core.pace import values as pace_values
-from seatrial.core.pace import waking as pace
+from seatrial.core.movers.pace import values as pace_values
+from seatrial.core.movers.pace import waking as pace
 from seatrial.run.loop import Report
 
 LOOK_SECONDS: Final = 30.0

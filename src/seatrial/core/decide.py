@@ -16,12 +16,13 @@ from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import stops, summary, turns
 from seatrial.core.actions import Action
 from seatrial.core.budget import books
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course, plain
 from seatrial.core.campaign.step import step_rollout
+from seatrial.core.deciding import stops, summary, turns
+from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -30,7 +31,6 @@ from seatrial.core.model.snapshot import NodePhase, Snapshot
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import phase_of
-from seatrial.core.remembered import Remembered
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from seatrial.core import invariants
 from seatrial.core.actions import Action
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.instants import Instant
+from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run.memory import Memory

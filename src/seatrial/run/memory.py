@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core import foreign
 from seatrial.core.actions import (
     AskCheckpoint,
     EvictPods,
@@ -38,11 +37,12 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     rollout_subject,
 )
+from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeFacts, Pod, Rebuff, Snapshot
 from seatrial.core.node.progress import carrier_of
-from seatrial.core.remembered import Remembered
+from seatrial.core.text import foreign
 from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0

@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from seatrial.core import invariants
 from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Promise
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import apply

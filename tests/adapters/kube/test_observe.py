@@ -29,13 +29,13 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.kinds import Node
 from seatrial.core.actions import MakePool, StartProbe
 from seatrial.core.decide import decide
+from seatrial.core.deciding.stops import why_blind
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, SourceFacts
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.snapshot import DriverRevision, MachinePool, NodeFacts, NodePhase, RecordFault, Snapshot
-from seatrial.core.stops import why_blind
 from tests import builders
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.objects import a_claim, a_claimant, a_maintenance, a_slice, a_warning

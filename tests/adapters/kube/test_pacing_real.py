@@ -14,8 +14,8 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, kinds
-from seatrial.core.pace.values import Lower, Raise, Reset
-from seatrial.core.pace.ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
+from seatrial.core.movers.pace.values import Lower, Raise, Reset
+from seatrial.core.movers.pace.ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster

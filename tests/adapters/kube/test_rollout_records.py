@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.adapters.kube.shapes.records import text_of
-from seatrial.core import foreign
+from seatrial.core.deciding.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
-from seatrial.core.summary import waiting_of
+from seatrial.core.text import foreign
 from seatrial.core.words import explain
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seatrial.adapters.files import yaml_tree as tree
-from seatrial.core import foreign
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
-from seatrial.core.names import a_few
+from seatrial.core.text import foreign
+from seatrial.core.text.names import a_few
 
 FINDINGS_MAX: Final = 100
 

@@ -19,7 +19,6 @@ from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
 from seatrial.adapters.files.matrix_findings import KINDS, Findings, cut, described, did_you_mean, is_null
 from seatrial.adapters.files.matrix_place import Located, Locator
-from seatrial.core import foreign
 from seatrial.core.compat import coherence, versions
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import (
@@ -35,6 +34,7 @@ from seatrial.core.compat.matrix import (
     component_of,
     role_of,
 )
+from seatrial.core.text import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 from seatrial.adapters.git import credentials
 from seatrial.adapters.git.errors import Barred, SetupInvalid
-from seatrial.core.names import a_few
+from seatrial.core.text.names import a_few
 
 PORTS: Final = {"https": 443, "http": 80, "ssh": 22, "file": 0}
 """The schemes we know, and the port of each that goes without saying."""

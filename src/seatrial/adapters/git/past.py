@@ -13,8 +13,8 @@ from seatrial.adapters.git import messages, proposals
 from seatrial.adapters.git.clone import Clone, Remote
 from seatrial.adapters.git.errors import SetupInvalid
 from seatrial.adapters.git.proposals import Proposal
-from seatrial.core import foreign
 from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

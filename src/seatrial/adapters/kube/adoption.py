@@ -25,11 +25,11 @@ from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, records
-from seatrial.core import foreign
 from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.text import foreign
 
 TRIES: Final = 5
 """How often a node that keeps changing is looked at before we give up on it."""

@@ -25,9 +25,9 @@ from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase
-from seatrial.core.pace import waking as pace
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.values import Act, Lower, PaceMemory, Pacing, Raise, Reset, Seen
+from seatrial.core.movers.pace import waking as pace
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace.values import Act, Lower, PaceMemory, Pacing, Raise, Reset, Seen
 
 LOOK_EVERY_SECONDS: Final = 0.05
 """Changes come in swarms, and a look at many nodes costs; together with them is soon enough."""

@@ -159,7 +159,7 @@ def _writes(plan: AdoptionPlan) -> Iterator[str]:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    from seatrial.core.names import a_few
+    from seatrial.core.text.names import a_few
 
     return a_few(names, NAMED_MAX)
 

@@ -27,8 +27,8 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.core.compat.versions import OperatorVersion
     from seatrial.core.model.snapshot import OperatorFacts
-    from seatrial.core.pace.values import Gain, PaceMemory, Pacing, Wait
-    from seatrial.core.pace.words import Worth
+    from seatrial.core.movers.pace.values import Gain, PaceMemory, Pacing, Wait
+    from seatrial.core.movers.pace.words import Worth
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
 SYNC_SECONDS = 60.0
@@ -105,9 +105,9 @@ def run(args: argparse.Namespace) -> int:
 
 async def _pace(args: argparse.Namespace) -> Told:
     from seatrial.adapters.kube import pacing as pacings
-    from seatrial.core.pace import values as pace_values
-    from seatrial.core.pace import waking as pace
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import values as pace_values
+    from seatrial.core.movers.pace import waking as pace
+    from seatrial.core.movers.pace import words as pace_told
 
     told = Told()
     async with (
@@ -170,7 +170,7 @@ class _Teller:
         self._standing: tuple[str, ...] = ()
 
     def tell(self, pacing: Pacing, refusal: str) -> None:
-        from seatrial.core.names import a_few
+        from seatrial.core.text.names import a_few
 
         self._told.pacing = pacing
         for gain in pacing.gains:
@@ -207,7 +207,7 @@ def tally(waits: tuple[Wait, ...]) -> str:
 
 def why_held(told: Told, pacing: Pacing) -> str:
     """Why nobody is woken; empty when that is not so."""
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
 
     if pacing.hold is None or told.operator is None:
         return ""
@@ -230,7 +230,7 @@ def _say(text: str) -> None:
 
 def exit_code(told: Told) -> ExitCode:
     """How it ended."""
-    from seatrial.core.pace.values import WaitCode
+    from seatrial.core.movers.pace.values import WaitCode
 
     if told.faults:
         return ExitCode.ERROR
@@ -245,7 +245,7 @@ def exit_code(told: Told) -> ExitCode:
 
 def as_data(told: Told) -> dict[str, Any]:
     """Everything there is to say at the end, for scripts."""
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
 
     found = _worth(told)
     pacing = told.pacing
@@ -275,15 +275,15 @@ def as_data(told: Told) -> dict[str, Any]:
 
 
 def _worth(told: Told) -> Worth:
-    from seatrial.core.pace import words as pace_told
-    from seatrial.core.pace.values import PaceMemory
+    from seatrial.core.movers.pace import words as pace_told
+    from seatrial.core.movers.pace.values import PaceMemory
 
     return pace_told.worth(told.memory or PaceMemory())
 
 
 def _print_table(told: Told) -> None:
     from seatrial.cli import terminal
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
 
     found, pacing = _worth(told), told.pacing
     for fault in told.faults:

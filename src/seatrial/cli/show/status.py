@@ -206,6 +206,6 @@ def _print_waiting(groups: tuple[Waiting, ...], console: Console) -> None:
 
 
 def _some(names: Sequence[str], count: int) -> str:
-    from seatrial.core.names import a_few
+    from seatrial.core.text.names import a_few
 
     return a_few(names, NAMED_MAX, count=count)

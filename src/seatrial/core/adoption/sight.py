@@ -15,12 +15,12 @@ from seatrial.core.adoption.cordons import CORDONING, whose_cordon
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish, Write
 from seatrial.core.adoption.words import found
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING
 from seatrial.core.node.progress import is_same, wants
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.core.node.writing import PAUSED
-from seatrial.core.pace import ways as pace_ways
 
 AT_WORK: Final = CORDONING | {NodePhase.CORDON_REQUIRED.value, NodePhase.NODE_MAINTENANCE_REQUIRED.value}
 

@@ -34,9 +34,9 @@ from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.known import by, those
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
 from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, RolloutRecord
-from seatrial.core.names import a_few
 from seatrial.core.node import closing, phases
 from seatrial.core.node.progress import is_same
+from seatrial.core.text.names import a_few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Tu
 from seatrial.core.model.gates import READINESS, TRIES_MAX, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
-from seatrial.core.names import a_few
 from seatrial.core.node.progress import Progress
+from seatrial.core.text.names import a_few
 from seatrial.core.words import explain
 
 EVIDENCE_MAX: Final = 2_000

@@ -17,7 +17,7 @@ from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, 
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import marks, publishing
 from seatrial.core.movers.view import Outcome, View
-from seatrial.core.names import a_few
+from seatrial.core.text.names import a_few
 
 REFUSALS_MAX: Final = 5
 """How often a mark may be refused before the way back goes on without it: about a minute and a half."""

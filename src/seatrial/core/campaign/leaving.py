@@ -37,12 +37,12 @@ from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Sna
 from seatrial.core.movers import machine_pools, marks
 from seatrial.core.movers.mover import mover_seen, view_of
 from seatrial.core.movers.view import Outcome, View
-from seatrial.core.names import a_few
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import carried, is_left_out, is_same
 from seatrial.core.node.readiness import is_running_wanted, why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import release_maintenance, step_node, why_unclear
 from seatrial.core.node.writing import NOTHING, Orders, Step, open_phase, record_of, retry_at
+from seatrial.core.text.names import a_few
 
 WHY: Final = "the rollout was deleted"
 NO_MATTER: Final = frozenset({HoldCode.TARGET_NOT_PUBLISHED, HoldCode.NOBODY_MOVES, HoldCode.UNGUARDED})

@@ -50,8 +50,8 @@ from seatrial.core.model.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks, publishing
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
-from seatrial.core.names import a_few
 from seatrial.core.node.progress import Progress, wants
+from seatrial.core.text.names import a_few
 
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases that rest on rounds of gates, and after a pause go on with a new one."""

@@ -20,8 +20,8 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
-from seatrial.core.names import a_few
 from seatrial.core.node.progress import Progress, is_without_gpu
+from seatrial.core.text.names import a_few
 
 TELLING = frozenset(
     {

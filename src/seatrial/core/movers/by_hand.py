@@ -24,10 +24,10 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers import machine_pools
 from seatrial.core.movers.view import Mover, Need, Outcome, Return, Start, Versions, View
-from seatrial.core.names import a_few
 from seatrial.core.node.observed import SHOWN, is_same, observed, progress_of, shows
 from seatrial.core.node.progress import Progress, is_left_out
 from seatrial.core.node.writing import Orders, Step
+from seatrial.core.text.names import a_few
 
 NODES_SHOWN: Final = 5
 

@@ -22,6 +22,7 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers import forgetting, letting_in, marks, returning
 from seatrial.core.movers.drivers import Drivers
+from seatrial.core.movers.pace.ways import STATE_LABEL
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
@@ -29,7 +30,6 @@ from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.node.progress import Progress, is_out_of_reach, wants
 from seatrial.core.node.readiness import Lack, why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
-from seatrial.core.pace.ways import STATE_LABEL
 
 LATE_SECONDS: Final = 120.0
 """NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""

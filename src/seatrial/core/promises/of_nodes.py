@@ -25,6 +25,8 @@ from seatrial.core.actions import (
     is_disruptive,
 )
 from seatrial.core.decide import Decision
+from seatrial.core.deciding.stops import CONTRADICTED
+from seatrial.core.deciding.turns import goal_of
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
@@ -35,8 +37,6 @@ from seatrial.core.node.phases import TRANSITIONS
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import is_abandoned
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
-from seatrial.core.stops import CONTRADICTED
-from seatrial.core.turns import goal_of
 
 _CLEARING: Final = frozenset(
     {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}

@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.shapes.records import instant_of
-from seatrial.core import foreign
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers
@@ -24,6 +23,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import DraPlugin, DriverPod, DriverRevision, Loaded, Maintenance, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
+from seatrial.core.text import foreign
 
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
 PRESSURES: Final = frozenset({"DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"})

@@ -10,12 +10,12 @@ from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
 from seatrial.adapters.kube.shapes import keys, models, operator_models
-from seatrial.core import foreign
 from seatrial.core.model import owners
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import Carrier, OperatorFacts, Pool
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.publishing import GITOPS
+from seatrial.core.text import foreign
 
 POLICY_VERSION: Final = ("spec", "driver", "version")
 DRIVER_VERSION: Final = ("spec", "version")

@@ -26,9 +26,9 @@ from typing import Any, Final
 from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.core import foreign
 from seatrial.core.actions import StartProbe
 from seatrial.core.model.gates import Measurement, Verdict
+from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
 GPU_RESOURCE: Final = "nvidia.com/gpu"

@@ -20,12 +20,12 @@ import msgspec
 
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
-from seatrial.core import foreign
 from seatrial.core.actions import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.text import foreign
 from seatrial.core.words import conditions
 
 EnumT = TypeVar("EnumT", bound=Enum)

@@ -15,7 +15,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown, warn
 from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import DriverVersion, Line
-from seatrial.core.names import a_few
+from seatrial.core.text.names import a_few
 
 _OS_SUFFIX: Final = re.compile(r"-(?:ubi|ubuntu|distroless)[0-9.]*$")
 OPERANDS: Final = (Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT, Component.DCGM)

@@ -13,6 +13,8 @@ from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
 from seatrial.core.compat import versions
+from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told, what_nodes_see
+from seatrial.core.deciding.stops import CONTRADICTED, is_kept_back, like
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
@@ -29,8 +31,6 @@ from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import resource_of, wants
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import NOTHING, Orders, Step
-from seatrial.core.remembered import Chosen, Common, Remembered, Told, what_nodes_see
-from seatrial.core.stops import CONTRADICTED, is_kept_back, like
 
 LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases in which a node may not run the target before its turn."""

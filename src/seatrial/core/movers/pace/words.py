@@ -16,9 +16,9 @@ from typing import Final
 
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.snapshot import OperatorFacts
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.values import POLL_SECONDS, Gain, PaceMemory, Wait, WaitCode, WakeHold
-from seatrial.core.pace.waking import DEAF_COUNT
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace.values import POLL_SECONDS, Gain, PaceMemory, Wait, WaitCode, WakeHold
+from seatrial.core.movers.pace.waking import DEAF_COUNT
 
 SENTENCES: Final[Mapping[WaitCode, str]] = {
     WaitCode.TURN: "waits for its turn",

@@ -28,10 +28,9 @@ from typing import Final
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeFacts, NodePhase
-from seatrial.core.node.phases import UNDER_WAY
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.remembering import no_later, remember
-from seatrial.core.pace.values import (
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace.remembering import no_later, remember
+from seatrial.core.movers.pace.values import (
     Act,
     Lower,
     PaceMemory,
@@ -43,8 +42,9 @@ from seatrial.core.pace.values import (
     WaitCode,
     WakeHold,
 )
-from seatrial.core.pace.waits import lacks_of, policy_of, waits_of
-from seatrial.core.pace.ways import Way
+from seatrial.core.movers.pace.waits import lacks_of, policy_of, waits_of
+from seatrial.core.movers.pace.ways import Way
+from seatrial.core.node.phases import UNDER_WAY
 
 GATHER_SECONDS: Final = 0.5
 """Pods that become Ready together are served by one wake."""

@@ -15,7 +15,6 @@ from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import foreign
 from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
@@ -37,6 +36,7 @@ from seatrial.core.model.snapshot import (
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.writing import retry_at
+from seatrial.core.text import foreign
 from seatrial.core.words import explain
 
 SUMMARY_SECONDS: Final = 15.0

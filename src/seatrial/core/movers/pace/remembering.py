@@ -11,9 +11,9 @@ from math import ceil
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeFacts
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace.values import POLL_SECONDS, Gain, PaceMemory, Seen, Stay, WaitCode
 from seatrial.core.node.phases import UNDER_WAY
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.values import POLL_SECONDS, Gain, PaceMemory, Seen, Stay, WaitCode
 
 
 def polled_at(entered_at: Instant, ready_at: Instant) -> Instant:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts
-from seatrial.core.names import a_few
-from seatrial.core.pace.values import Seen, Stay, Wait, WaitCode
+from seatrial.core.movers.pace.values import Seen, Stay, Wait, WaitCode
+from seatrial.core.text.names import a_few
 
 
 def lacks_of(seen: Seen) -> dict[str, tuple[WaitCode, str]]:
