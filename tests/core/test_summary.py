@@ -10,7 +10,7 @@ from seatrial.core.deciding import summary
 from seatrial.core.deciding.summary import SUMMARY_SECONDS, waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.intent import Intent
+from seatrial.core.model.intent import Intent, Retries
 from seatrial.core.model.snapshot import NodePhase, RolloutRecord, Snapshot, Waiting
 from tests.builders import (
     NEW,
@@ -100,6 +100,17 @@ def test_time_alone_writes_nothing() -> None:
     record = written(seen, an_intent())
     assert record is not None
     assert [written(after(seen, record), an_intent(), NOW + seconds) for seconds in range(180)] == [None] * 180
+
+
+def test_a_pause_in_which_no_deadline_comes_nearer_writes_nothing() -> None:
+    notes = {"reason": "driver-timeout", "failed_revision": "new", "failures": 1}
+    failed = a_node("m2", NodePhase.UPGRADE_FAILED, record=notes, entered_at=NOW - 10)
+    paused = replace(an_intent(is_paused=True), retries=Retries(count_max=1))
+    seen = a_snapshot(failed, admitted=a_ledger("m2"), attentive_since=NOW)
+    record = written(seen, paused)
+    assert record is not None
+    later = (replace(after(seen, record), attentive_since=NOW + seconds) for seconds in range(0, 600, 20))
+    assert {written(each, paused, each.attentive_since) for each in later} == {None}
 
 
 def test_another_name_at_the_same_count_is_written_after_a_while() -> None:

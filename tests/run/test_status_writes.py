@@ -39,7 +39,7 @@ def writes() -> tuple[int, float]:
 def test_telling_which_nodes_wait_adds_few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     told, seconds = writes()
 
-    def nobody(_: Iterable[Hold]) -> tuple[Waiting, ...]:
+    def nobody(_: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
         return ()
 
     monkeypatch.setattr(summary, "waiting_of", nobody)

@@ -203,7 +203,8 @@ def test_a_journal_of_another_schema_is_refused() -> None:
     entries = recorded(a_world())
     entries[0].fields["schema"] = codec.SCHEMA + 1  # type: ignore[index]
     with pytest.raises(
-        Undecodable, match=r"journal:1: written under schema 2, and this release reads 1\. Replay it with"
+        Undecodable,
+        match=rf"journal:1: written under schema {codec.SCHEMA + 1}, and this release reads {codec.SCHEMA}\. Replay it",
     ):
         replay(entries)
 

@@ -97,13 +97,14 @@ def summed_up(
 ) -> Summary:
     """The summary of a pass: of the nodes, and of the campaign where there is one."""
     summary = summarise(seen, holds, stop, intent.campaign)
+    # While nobody is free to act, no deadline comes nearer: it would be another one in every pass.
+    is_timed = stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in holds)
     if course.is_plain:
-        return replace(summary, waiting=waiting_of(waits_of(holds, stop)))
+        return replace(summary, waiting=waiting_of(waits_of(holds, stop), is_timed=is_timed))
     state = state_of(course.record, stop, is_moving=summary.state == "progressing")
     told = told_of((*course.holds, *kept) if stop is None else (stop,))
-    return replace(
-        summary, state=state, told=told, waiting=waiting_of(held for held in holds if held.subject in seen.nodes)
-    )
+    mine = (held for held in holds if held.subject in seen.nodes)
+    return replace(summary, state=state, told=told, waiting=waiting_of(mine, is_timed=is_timed))
 
 
 def waits_of(holds: tuple[Hold, ...], stop: Hold | None) -> tuple[Hold, ...]:
@@ -127,22 +128,22 @@ def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
     )
 
 
-def waiting_of(holds: Iterable[Hold]) -> tuple[Waiting, ...]:
+def waiting_of(holds: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
     """Who waits, by reason: how many, the first of them by name, and the words of the very first."""
     by_code: dict[HoldCode, list[Hold]] = {}
     for held in holds:
         by_code.setdefault(held.code, []).append(held)
-    return tuple(_waiting(by_code[code]) for code in sorted(by_code) if code not in MOMENTS)
+    return tuple(_waiting(by_code[code], is_timed=is_timed) for code in sorted(by_code) if code not in MOMENTS)
 
 
-def _waiting(group: list[Hold]) -> Waiting:
+def _waiting(group: list[Hold], *, is_timed: bool) -> Waiting:
     named = heapq.nsmallest(NAMED_MAX, group, key=attrgetter("subject"))
     return Waiting(
         code=named[0].code,
         why=foreign.lines(explain.why(named[0]), WORDS_MAX),
         next_step=foreign.lines(explain.next_step(named[0]), WORDS_MAX),
         since=_written(named[0].since),
-        until=_written(named[0].until),
+        until=_written(named[0].until) if is_timed else None,
         nodes=tuple(held.subject for held in named),
         count=len(group),
     )
