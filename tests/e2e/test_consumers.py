@@ -21,8 +21,7 @@ from seatrial.core.node.writing import PAUSED
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers, dra, manifests
-from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
-from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, Workload
+from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, Workload, make_fleet
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import PATH, driver_restarts, has_left, running_on, shortest_pauses
@@ -297,7 +296,7 @@ def test_who_must_not_be_evicted_holds_the_node_and_is_named_until_somebody_acts
 
 def test_who_is_not_evicted_is_drained_where_a_drain_is_allowed_scenarios_19_20_22_23(play: Play, fleet: Fleet) -> None:
     lonely, scratch, *others = fleet.nodes
-    with play("drain", limits={"maxFailed": 2}, podDeletion={"timeoutSeconds": 2}) as stage:
+    with play("drain", limits={"maxFailed": 2}, podDeletion={"timeoutSeconds": 10}) as stage:
         bare = consumers.add_pod(fleet, lonely, name="lonely", gpus=1, is_bare=True)
         keeper = consumers.add_pod(fleet, scratch, name="keeper", gpus=1, is_bare=True, has_empty_dir=True)
         plain = consumers.add_pod(fleet, lonely, name="plain")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
-from seatrial.app.connecting import Cluster
-from seatrial.cli.rollout.words import span
+from seatrial import __version__
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.api.config import Config
+
+USER_AGENT = f"seatrial/{__version__}"
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
@@ -20,12 +25,8 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
         parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
 
 
-def cluster_of(args: argparse.Namespace) -> Cluster:
+def load(args: argparse.Namespace) -> Config:
     """The cluster these options point to."""
-    return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
+    from seatrial.adapters.kube.api.config import load_config
 
-
-def add_watch(parser: argparse.ArgumentParser) -> None:
-    """How long to look."""
-    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
-    parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")
+    return load_config(kubeconfig=args.kubeconfig, context=args.context, environ=os.environ)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import options as cluster_options
@@ -19,17 +19,19 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from seatrial.app.looking import Look
+    from seatrial.cli.show.look import Look
+    from seatrial.core.holds import Hold
     from seatrial.core.model.policy import Limits
-    from seatrial.core.model.snapshot import Waiting
 
 EXITS = (ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
 NAMED_MAX = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli.rollout import rollout
+
     cluster_options.add_cluster_arguments(parser)
-    cluster_options.add_watch(parser)
+    rollout.add_watch(parser)
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
 
@@ -39,15 +41,13 @@ def run(args: argparse.Namespace) -> int:
     if args.watch:
         from seatrial.cli.show import watch as rollout_watch
 
-        cluster = cluster_options.cluster_of(args)
-        return rollout_watch.watch(cluster, args.rollout, timeout_seconds=args.timeout, output=args.output)
+        return rollout_watch.watch(args)
     return show(look(args), args.output)
 
 
 def show(found: Look, output: str) -> int:
     """Print one look."""
-    from seatrial.app import picture as rollout_picture
-    from seatrial.cli.show import watch as rollout_watch
+    from seatrial.cli.show import picture as rollout_picture
 
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
@@ -61,15 +61,14 @@ def show(found: Look, output: str) -> int:
     if found.faults:
         return ExitCode.ERROR
     if picture is not None:
-        return rollout_watch.exit_code(picture)
+        return picture.exit_code
     return ExitCode.HELD if _state(found) == "waiting" else ExitCode.OK
 
 
 def as_data(found: Look) -> dict[str, Any]:
     """Everything `status` knows, for scripts."""
-    from seatrial.app import picture as rollout_picture
-    from seatrial.app import waits
-    from seatrial.cli.show import watch as rollout_watch
+    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.core.words import explain
 
     nodes = found.sight.seen.nodes if found.sight else found.nodes
     data: dict[str, Any] = {
@@ -95,44 +94,49 @@ def as_data(found: Look) -> dict[str, Any]:
         ],
         "holds": [],
     }
-    waiting = waits.waits_of(found)
-    if found.sight is not None and waiting is not None:
+    if found.sight is not None and found.decision is not None:
         intent = found.sight.intent
-        data["rollout"] = {"name": intent.rollout, "target": intent.target.text, "state": waiting.state}
-        data["said"] = {"by": "here" if waiting.written_at is None else "controller", "at": waiting.written_at}
+        data["rollout"] = {"name": intent.rollout, "target": intent.target.text, "state": _state(found)}
         data["ledger"] = [admission.node for admission in found.sight.seen.rollout.admitted]
         data["holds"] = [
             {
-                "subject": group.nodes[0],
-                "code": str(group.code),
-                "why": group.why,
-                "next": group.next_step,
-                "until": group.until,
-                "count": group.count,
-                "nodes": list(group.nodes),
+                "subject": held.subject,
+                "code": held.code.value,
+                "why": explain.why(held),
+                "next": explain.next_step(held),
+                "until": held.until,
             }
-            for group in waits.together(waiting, intent.rollout)
+            for held in found.decision.waits
         ]
         picture = rollout_picture.picture_of(found)
         if picture is not None:
-            data["campaign"] = rollout_watch.as_data(picture)
+            data["campaign"] = rollout_picture.as_data(picture)
     return data
 
 
 def _state(found: Look) -> str:
-    from seatrial.app import waits
+    from seatrial.core.actions import WriteRolloutRecord
+    from seatrial.core.movers import letting_in
+    from seatrial.core.summary import state_of, summarise
 
-    waiting = waits.waits_of(found)
-    return waiting.state if waiting is not None else "none"
+    if found.sight is None or found.decision is None:
+        return "none"
+    campaign = found.sight.seen.rollout.campaign
+    moves = [action for action in found.decision.actions if not isinstance(action, WriteRolloutRecord)]
+    nodes = letting_in.recorded(found.sight.seen, found.sight.intent)
+    state = summarise(replace(found.sight.seen, nodes=nodes), found.decision.holds, found.decision.stop).state
+    is_moving = bool(moves) or state == "progressing"
+    if campaign is not None:
+        return state_of(campaign, found.decision.stop, is_moving=is_moving)
+    return "progressing" if moves and found.decision.stop is None else state
 
 
 def _print_table(found: Look) -> None:
     from rich.table import Table
 
-    from seatrial.app import waits
     from seatrial.cli import terminal
     from seatrial.core.budget import capacity, losses
-    from seatrial.core.movers.mover import mover_seen
+    from seatrial.core.movers import letting_in
 
     console = terminal.console()
     operator = found.operator
@@ -140,13 +144,12 @@ def _print_table(found: Look) -> None:
         f"Mode      {operator.mode.value}"
         + (f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen")
     )
-    waiting = waits.waits_of(found)
-    if found.sight is None or waiting is None:
+    if found.sight is None or found.decision is None:
         _print_without_rollout(found, console)
         return
     seen, intent = found.sight.seen, found.sight.intent
     _print_campaign(found)
-    console.print(f"Rollout   {intent.rollout} to {intent.goal}: {waiting.state}", style="bold")
+    console.print(f"Rollout   {intent.rollout} to {intent.goal}: {_state(found)}", style="bold")
     failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
     console.print(f"Limits    {_limits(intent.limits)}, {failures}")
     for name, policy in sorted(intent.pools.items()):
@@ -154,9 +157,8 @@ def _print_table(found: Look) -> None:
     for domain in intent.domains:
         share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
         console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
-    under_way = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
-    console.print(f"Under way {_some(sorted(under_way), len(under_way)) or 'nobody'}")
-    console.print(f"As of     {waits.as_of(found, waiting)}")
+    under_way = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
+    console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:
         console.print(f"Cost      {lost:,.1f} GPU-hours so far")
@@ -165,12 +167,12 @@ def _print_table(found: Look) -> None:
     for phase, count in sorted(counts.items()):
         table.add_row(phase, str(count))
     console.print(table)
-    _print_waiting(waits.together(waiting, intent.rollout), console)
+    _print_holds(found.decision.waits, console)
 
 
 def _print_campaign(found: Look) -> None:
     """Where the campaign stands, before what is told of every rollout."""
-    from seatrial.app import picture as rollout_picture
+    from seatrial.cli.show import picture as rollout_picture
     from seatrial.cli.show import tree as rollout_tree
     from seatrial.cli.show import watch as rollout_watch
 
@@ -194,18 +196,22 @@ def _print_without_rollout(found: Look, console: Console) -> None:
     console.print("Drivers   " + (", ".join(texts) or "no nodes seen"))
 
 
-def _print_waiting(groups: tuple[Waiting, ...], console: Console) -> None:
-    if not groups:
+def _print_holds(holds: tuple[Hold, ...], console: Console) -> None:
+    from seatrial.core.words import explain
+
+    if not holds:
         console.print("Nobody waits.")
         return
+    by_code: dict[str, list[Hold]] = {}
+    for held in holds:
+        by_code.setdefault(held.code.value, []).append(held)
     console.print("\nWaiting:")
-    for group in groups:
-        console.print(f"  {group.code} ({_some(group.nodes, group.count)})", style="bold")
-        console.print(f"    {group.why}.")
-        console.print(f"    {group.next_step}")
+    for code, group in sorted(by_code.items()):
+        console.print(f"  {code} ({_some([held.subject for held in group])})", style="bold")
+        console.print(f"    {explain.why(group[0])}.")
+        console.print(f"    {explain.next_step(group[0])}")
 
 
-def _some(names: Sequence[str], count: int) -> str:
-    from seatrial.core.text.names import a_few
-
-    return a_few(names, NAMED_MAX, count=count)
+def _some(names: list[str]) -> str:
+    rest = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
