@@ -231,13 +231,12 @@ class DelegatedPlay(Play):
         return phase.value.lower() if phase in ENDED else "held"
 
 
-def _is_full(world: World, decision: Decision) -> bool:
+def _is_full(world: World) -> bool:
     """Whether those who failed keep every slot that NVIDIA's controller has, or all that may be unavailable."""
     limit = world.outside.operator.policy.parallel_max
     failed_count = sum(node.facts.nvidia_state == FAILED for node in world.nodes.values())
-    spent = [int(dict(held.params)["limit"]) for held in decision.holds if held.code is HoldCode.UNAVAILABLE_LIMIT]
     slots = upgrade_controller.PARALLEL_MAX if limit is None else limit or NODE_COUNT
-    return failed_count >= min([slots, *spent])
+    return failed_count >= min(slots, world.intent.limits.unavailable_max.of(len(world.nodes)))
 
 
 _TRANSIENT: Final = TRANSIENT | {HoldCode.MARKS_PENDING}
@@ -253,7 +252,7 @@ def _unsettled(world: World, decision: Decision) -> Iterator[str]:
             yield f"{node.name} is {node.facts.nvidia_state} for ever"
     if record.phase not in ENDED:
         reasons = {held.code for held in decision.holds if held.subject == world.intent.rollout} - _TRANSIENT
-        if HoldCode.FAILURE_BUDGET not in reasons and not _is_full(world, decision):
+        if HoldCode.FAILURE_BUDGET not in reasons and not _is_full(world):
             yield f"{record.phase} for ever: {sorted(reasons)}"
         return
     for node in world.nodes.values():
