@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import decide as deciding
+from seatrial.core import turns
 from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
 from seatrial.core.campaign import going_back
 from seatrial.core.campaign import step as rollout
@@ -291,7 +291,7 @@ def test_a_gate_that_did_not_pass_and_is_believed_is_found(fates: dict[str, Gate
 
 
 def test_a_node_that_moves_before_its_turn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deciding, "may_move", lambda _node, _course: True)
+    monkeypatch.setattr(turns, "may_move", lambda _node, _course: True)
     found = walk(2)
     assert "and its turn has not come (Proposed)" in told(found)
 
