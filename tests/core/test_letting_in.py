@@ -298,7 +298,10 @@ def test_a_way_back_waits_for_a_mark_that_was_refused_and_not_for_one_that_is_re
     count: int, goes_back: bool
 ) -> None:
     seen = reverting(kept_out("n2"))
-    refused = {"n1": Rebuff(at=NOW, count=count, code="failed", detail="not today")}
+    refused = {
+        "n1": Rebuff(at=NOW, count=count, code="failed", detail="not today"),
+        "n2": Rebuff(at=NOW, count=1, code="failed", detail="long ago, of a node that is closed out since"),
+    }
     decision = look(replace(seen, rebuffs=refused), asked(abort="not today"))
     assert (marked(decision), bool(published(decision))) == ({}, goes_back)
 

@@ -7,6 +7,7 @@ person's skip label, and the end says in what state it was left. Tests: tests/co
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
@@ -28,8 +29,9 @@ def step_reverting(view: View) -> Course:
     """Back to what was before: the same machine, with the old version wanted."""
     record = view.record
     # Before anything else: nobody is to be emptied who had not begun, and who comes back is let in by the budget.
-    closing, pending = marks.close_out(view, _whose_turn(view))
-    if closing or (pending and _is_closing(view)):
+    turn = _whose_turn(view)
+    closing, pending = marks.close_out(view, turn)
+    if closing or _is_closing(view, marks.unclosed(view, turn)):
         return Course(record=record, acts=closing, holds=pending)
     acts, holds = _unpublish(view)
     if not acts and view.campaign.has_source:
@@ -63,11 +65,11 @@ def step_reverting(view: View) -> Course:
     return _end(view, sorted(name for name in _not_back(view) if _is_out(view, name)))
 
 
-def _is_closing(view: View) -> bool:
-    """Whether a node may yet be closed out; one whose mark is refused again and again does not bar the way back."""
-    rebuffs = (view.seen.rebuffs.get(name) for name in view.nodes)
+def _is_closing(view: View, unclosed: AbstractSet[str]) -> bool:
+    """Whether one of these may yet be closed out; a mark that is refused again and again does not bar the way back."""
+    rebuffs = (view.seen.rebuffs.get(name) for name in unclosed)
     is_refused = any(rebuff is not None and rebuff.count <= REFUSALS_MAX for rebuff in rebuffs)
-    return is_refused or any(name in view.seen.busy for name in view.nodes)
+    return is_refused or any(name in view.seen.busy for name in unclosed)
 
 
 def _revert_by_hand(view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Course:

@@ -43,6 +43,11 @@ def close_out(view: View, open_: AbstractSet[str]) -> Outcome:
     return _mark(view, None, kept_out=_kept_out(view, open_), free=set())
 
 
+def unclosed(view: View, open_: AbstractSet[str]) -> set[str]:
+    """Who has to carry our skip label, and is not seen to yet."""
+    return {name for name in _kept_out(view, open_) if not view.nodes[name].facts.is_skipped}
+
+
 def clear(view: View) -> Outcome:
     """What is due so that nothing of ours is left on any node or pool."""
     acts, holds = _mark(view, set(), kept_out=set(), free=set(view.nodes))
