@@ -138,10 +138,6 @@ class _Page(msgspec.Struct, Generic[T], frozen=True):
     items: tuple[T, ...] | None = None  # an empty list is null with some aggregated servers
 
 
-class _Head(msgspec.Struct, frozen=True):
-    metadata: _ListMetadata
-
-
 class _Envelope(msgspec.Struct, frozen=True):
     type: str
     object: msgspec.Raw
@@ -229,11 +225,6 @@ class Client:
                 return await self._pages(path, model, first, start)
             except _PagesExpired as expired:
                 raise expired.gone from None
-
-    async def version(self, path: str) -> str:
-        """The version that a kind is at now, by a consistent read of as little as can be asked for."""
-        body = await self._send("GET", path, params={"limit": "1"})
-        return self._decode("GET", path, body, decoder_of(_Head)).metadata.resource_version
 
     async def get(self, path: str, model: type[T]) -> T:
         """Read one object."""

@@ -1,22 +1,22 @@
 """Keeps one kind in view for ever: list it, then watch it, and always say how sure we are.
 
-              ┌──────── 410, 404, an unreadable event, silence, or an older history ───────┐
+              ┌────────── cut, refused, 410, 404, an unreadable event, silence ────────────┐
               ▼                                                                            │
     LIST (consistent, paged) ──► on_sync ──► WATCH from that version ──► on_event ... ─────┤
                                                      ▲                                     │
-                                                     └────── ended, cut, refused ──────────┘
+                                                     └───────── ended by the server ───────┘
 
-Every way back waits first, longer each time, with jitter; only a watch that lived a while and then ended cleanly is
-resumed at once. A server that always answers 410, or closes each watch at once, is asked twice a minute in the end.
+Every list but the one after silence waits first, longer each time, with jitter; only a watch that lived a while and
+then ended cleanly is resumed, and at once. A server that always answers 410, or closes each watch at once, is asked twice a minute in the end.
 A kind that is missing or forbidden is asked every ten seconds or slower, because a CRD or a right may come later.
 
 Silence is listed, not resumed. A kind in which nothing happens gets no bookmarks at all, unless etcd is set to announce
 its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent. Both look
 like a dead connection, and a list is the only answer that is right for all three. It also proves freshness.
 
-After anything but a clean end the view is in doubt: the cluster may have been restored from a backup meanwhile, and
-count from an older number again. So the version it is at is asked for first, by a read of one object; a lower one than
-ours is answered by a list.
+After anything but a clean end the view is in doubt: the cluster may have been restored from a backup meanwhile. To ask
+which version it is at would not settle it: a restored etcd counts from an older number and soon reaches ours again, by
+other changes than we saw. So it is listed.
 
 Nothing is decided here: `on_state` reports, and whoever decides judges the freshness.
 The resulting objects are held by store.py. Tests: tests/adapters/kube/test_watch*.py.
@@ -57,7 +57,7 @@ class SourceState:
     is_synced: bool = False
     # A watch is open now.
     is_connected: bool = False
-    # The connection was lost, and whether what was delivered still holds has not been asked since.
+    # The connection was lost, and there was no list since: what was delivered may never have been.
     is_in_doubt: bool = False
     # When the objects delivered so far were last known to be current: a list was begun, an event or a bookmark came.
     last_heard: float | None = None
@@ -128,8 +128,6 @@ class _Source(Generic[ObjectT]):
     ) -> float:
         """List if need be, watch until it ends, and say how long to wait before the next round."""
         try:
-            if self._version is not None and self._state.is_in_doubt:
-                await self._ask_version(self._version)
             version = self._version if self._version is not None else await self._list(on_sync)
             began = self._clock()
             await self._watch(version, on_event)
@@ -149,14 +147,6 @@ class _Source(Generic[ObjectT]):
                 "check what lies between here and the API server",
             )
         )
-
-    async def _ask_version(self, ours: str) -> None:
-        """Find out whether the cluster still knows the version we are at; where it does not, everything is listed."""
-        found = await self._client.version(self._path)
-        if found.isdecimal() and ours.isdecimal() and int(found) < int(ours):
-            self._version = None
-        else:
-            self._report(is_in_doubt=False)
 
     async def _list(self, on_sync: Callable[[clients.Listing[ObjectT]], object]) -> str:
         began = self._clock()  # the list is as of some moment after this one
@@ -196,8 +186,7 @@ class _Source(Generic[ObjectT]):
             self._report(last_heard=now, failure_count=0)
 
     def _failed(self, err: errors.ClusterError) -> float:
-        if isinstance(err, errors.Gone | errors.NotFound | errors.AnswerUnreadable):
-            self._version = None
+        self._version = None
         count = self._state.failure_count
         self._report(is_connected=False, is_in_doubt=True, last_error=err, failure_count=count + 1)
         delay = min(_DELAY_MAX_SECONDS, _DELAY_FIRST_SECONDS * 2.0 ** min(count, 10)) * (0.5 + self._jitter())
