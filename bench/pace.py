@@ -29,7 +29,7 @@ from bench.machine import keep, machine
 
 from seatrial import manifests as shipped
 from seatrial.adapters.kube.shapes import keys
-from seatrial.core.pace import waking as pace
+from seatrial.core.node import phases
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.history import History, Moment, NodeMoment, PodMoment
 from seatrial_lab.testbed.neighbours import operator
@@ -262,7 +262,7 @@ def most_under_way(history: History) -> int:
 
 
 def _is_under_way(node: NodeMoment) -> bool:
-    return node.state in pace.UNDER_WAY
+    return node.state in phases.UNDER_WAY
 
 
 def say(text: str) -> None:

@@ -25,7 +25,8 @@ from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History, PodMoment
 from seatrial_lab.testbed.nodes import manifests
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 OLD, NEW = "570.124.06", "580.105.08"

@@ -26,19 +26,20 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from docs import drawing, phases_page, rules_page
+from docs import drawing, house_page, phases_page, rules_page
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.run import demo
-from seatrial.core import decide, invariants
+from seatrial.core import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
 from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.node import phases
 from seatrial.core.node import step as node
 from seatrial.core.node import writing as steps
+from seatrial.core.promises import invariants
 from seatrial.core.words import explain
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -69,6 +70,7 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": commands(),
         "docs/reference/exit-codes.md": exit_codes(),
         "docs/reference/rules.md": rules_page.text(),
+        house_page.PAGE: house_page.text(),
         "docs/reference/matrix.schema.json": matrix_schema.matrix_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
         "docs/pictures/node-states.svg": node_states_picture(),
@@ -210,10 +212,10 @@ class _AsWritten(dict[str, str]):
 def holds() -> str:
     """Every reason for not moving, why, and what to do."""
     text = (
-        NOTE.format(source="core/words/explain.py")
+        NOTE.format(source="core/words/of_rollouts.py and of_nodes.py")
         + "# Holds: why something is not moving\n\n"
         + "A node that wants to move and does not is *held*, always with one of these codes. `seatrial why NODE` and\n"
-        + "`seatrial status` print the sentence; the status of the GPURollout counts the codes.\n"
+        + "`seatrial status` print the sentence; the GPURollout's status counts the codes, with a sentence each.\n"
         + "Words in braces are filled in from the case at hand.\n"
     )
     for code in HoldCode:
@@ -257,9 +259,9 @@ def promises() -> str:
         for promise in invariants.PROMISES
     ]
     return (
-        NOTE.format(source="core/invariants.py")
+        NOTE.format(source="core/promises/")
         + "# Promises\n\n"
-        + "Each promise is a function in `core/invariants.py`. The live loop checks all of them on every decision,\n"
+        + "Each promise is a function in `core/promises/`. The live loop checks all of them on every decision,\n"
         + "just before executing. If one would be broken, nothing of that pass is executed, and journal and log say\n"
         + f"what was about to happen. `bounded` allows {decide.ACTIONS_MAX} acts on nodes a pass.\n\n"
         + _table(("Name", "Promise"), rows)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from seatrial.core.actions import Action, Publish, WriteNodeRecord
 from seatrial.core.compat.versions import DriverVersion
-from seatrial.core.decide import Decision
+from seatrial.core.decide import Decision, decide
 from seatrial.core.model.campaign import (
     Campaign,
     CampaignRecord,
@@ -50,8 +50,10 @@ from seatrial.core.model.snapshot import (
     Summary,
     ValidatorPod,
 )
+from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.writing import Orders, Step
+from seatrial.run.loop import Report
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06")
 NEW: Final = DriverRevision(hash="new", version="580.105.08")
@@ -337,12 +339,19 @@ def a_view(seen: Snapshot, intent: Intent | None = None, now: Instant = NOW) -> 
     intent = intent or an_intent(campaign=a_campaign())
     if intent.campaign is None or seen.rollout.campaign is None:
         raise ValueError("a view is of a campaign that was written down")
-    return View(seen=seen, intent=intent, campaign=intent.campaign, record=seen.rollout.campaign, now=now)
+    return view_of(seen, intent, intent.campaign, seen.rollout.campaign, now)
 
 
 def a_rebuff(*, at: Instant = NOW, count: int = 1, code: str = "failed", detail: str = "denied") -> Rebuff:
     """A write that was turned down just now."""
     return Rebuff(at=at, count=count, code=code, detail=detail)
+
+
+def is_as_without_memory(report: Report) -> bool:
+    """Whether a pass has decided what one decides that remembers nothing of the nodes."""
+    if report.sight is None:
+        return report.decision is None
+    return report.decision == decide(report.sight.seen, report.sight.intent, report.at)
 
 
 def a_decision(*actions: Action, **changes: Any) -> Decision:

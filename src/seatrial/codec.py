@@ -30,7 +30,7 @@ from seatrial.core.compat.versions import Version
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.selectors import Selector
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The number under which data are written; data of another number are refused."""
 
 Data: TypeAlias = Any

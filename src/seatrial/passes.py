@@ -5,8 +5,8 @@
 
 Of the input all is kept, with one exception: when a stream was last heard of changes all the time and matters only once
 it has been silent for too long, so one that can be trusted is kept as `heard for ever`. Of the decision its acts are
-kept by id and digest, its holds by code, and a digest of it all: enough to tell that another decision differs, and in
-what.
+kept by id and digest (without the words of their commits), its holds by code, and a digest of it all: enough to tell
+that another decision differs, and in what.
 
 Tests: tests/sim/test_replay.py
 """
@@ -21,12 +21,14 @@ from typing import Any, Final
 import msgspec
 
 from seatrial import codec
+from seatrial.core.actions import Action, WriteRolloutRecord
 from seatrial.core.decide import Decision
+from seatrial.core.deciding.stops import STALE_SECONDS
 from seatrial.core.holds import Hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Freshness, Snapshot
-from seatrial.core.stops import STALE_SECONDS
+from seatrial.core.words import commits
 from seatrial.ports import Sight
 
 KIND: Final = "pass"
@@ -80,7 +82,9 @@ def pass_of(sight: Sight, decision: Decision, at: Instant) -> Pass:
 
 def decided_of(decision: Decision) -> Decided:
     """What is kept of a decision."""
-    told = codec.encode(replace(decision, at=None))  # when it was decided is the entry's to say
+    said = tuple(_without_nodes_told(commits.unworded(action)) for action in decision.actions)
+    # When it was decided is the entry's to say, and a release with better words for a commit decides nothing else.
+    told = codec.encode(replace(decision, at=None, actions=said))
     codes: dict[str, str] = {}
     for held in told.get("holds", ()):
         subject, code = held["subject"], held["code"]
@@ -152,6 +156,14 @@ def differences(kept: Decided, now: Decided) -> Iterable[str]:
         yield f"the next look: {kept.wake_at}, now {now.wake_at}"
     if (kept.acts, kept.holds, kept.stop, kept.wake_at) == (now.acts, now.holds, now.stop, now.wake_at):
         yield "the same acts and the same holds, but a hold says something else"
+
+
+def _without_nodes_told(action: Action) -> Action:
+    """The act without who waits in words: that follows from the holds, and another wording is no other decision."""
+    if not isinstance(action, WriteRolloutRecord) or action.record.summary is None:
+        return action
+    summary = replace(action.record.summary, waiting=())
+    return replace(action, record=replace(action.record, summary=summary))
 
 
 def _stop_text(stop: Hold | None) -> str:

@@ -7,11 +7,26 @@ a virtual one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from seatrial.core.actions import Action
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    HomeAct,
+    Keeping,
+    MakePool,
+    MarkNode,
+    NodeAct,
+    PausePool,
+    Publish,
+    RemovePool,
+    SetAutoUpgrade,
+    StartProbe,
+    WriteRolloutRecord,
+)
+from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Snapshot
@@ -47,6 +62,8 @@ class Outcome:
     detail: str = ""
     blocked: tuple[tuple[str, str], ...] = ()
     """For an eviction: which pods (by uid) were turned down, and why."""
+    uid: str = field(default="", compare=False)
+    """Of the node that was written, for those who tell of it."""
 
 
 class Observer(Protocol):
@@ -74,6 +91,48 @@ class Executor(Protocol):
 
     def collect(self) -> tuple[Outcome, ...]:
         """The outcomes since the last call."""
+        ...
+
+
+ClusterAct: TypeAlias = (
+    NodeAct | MarkNode | WriteRolloutRecord | Keeping | Publish | SetAutoUpgrade | MakePool | RemovePool | PausePool
+)
+"""What is done in the cluster itself."""
+
+
+class Cluster(Protocol):
+    """Where the nodes are, and what says which driver they run."""
+
+    async def do(self, act: ClusterAct, /) -> Outcome:
+        """Write once, bound to what was seen. A checkpoint that a webhook was asked for is its yes, written down."""
+        ...
+
+
+class MatrixHome(Protocol):
+    """Where the matrix of the rollout at work lives, and the file that is brought into the cluster."""
+
+    def facts(self) -> SourceFacts | None:
+        """What was last seen there; None where the rollout has none, or before the first look."""
+        ...
+
+    async def do(self, act: HomeAct, /) -> Outcome:
+        """Write once, and look at what came of it; a step that is there already is not written again."""
+        ...
+
+
+class Measurer(Protocol):
+    """Has gates measured; what comes of it is seen by the observer."""
+
+    async def measure(self, act: StartProbe, /) -> Outcome:
+        """Begin; what is being measured already is not begun again."""
+        ...
+
+
+class CheckpointWebhook(Protocol):
+    """Somebody outside who has the work of pods saved."""
+
+    async def ask(self, act: AskCheckpoint, /) -> Outcome:
+        """Ask once: done is saved, and everything else blocks these pods, with the reason."""
         ...
 
 

@@ -42,7 +42,8 @@ def _up(args: argparse.Namespace) -> int:
 
     from seatrial import manifests
     from seatrial_lab.testbed import controller_process
-    from seatrial_lab.testbed.nodes.fleet import FleetSpec, make_fleet
+    from seatrial_lab.testbed.nodes.fleet import make_fleet
+    from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
     from seatrial_lab.testbed.plane import lifecycle
 
     plane = lifecycle.up()

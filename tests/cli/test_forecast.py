@@ -12,6 +12,7 @@ import pytest
 
 from seatrial.adapters.files import snapshot_file
 from seatrial.adapters.journal.jsonl import JsonlJournal
+from seatrial.app import looking
 from seatrial.cli.main import main
 from seatrial.cli.show import look
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts
@@ -141,10 +142,9 @@ def test_the_cluster_is_forecast_by_default(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = builders.a_snapshot(*builders.a_fleet(3, NodePhase.UPGRADE_REQUIRED))
-    found = look.Look(
+    found = looking.Look(
         at=builders.NOW,
         sight=Sight(seen=seen, intent=builders.an_intent()),
-        decision=None,
         nodes=dict(seen.nodes),
         operator=OperatorFacts(),
     )
@@ -157,7 +157,7 @@ def test_a_cluster_without_a_rollout_is_forecast_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes = {node.name: node for node in (builders.a_well_node("n1"), builders.a_well_node("n2"))}
-    found = look.Look(at=builders.NOW, sight=None, decision=None, nodes=nodes, operator=OperatorFacts())
+    found = looking.Look(at=builders.NOW, sight=None, nodes=nodes, operator=OperatorFacts())
     monkeypatch.setattr(look, "look", lambda _: found)
     data = data_of(capsys, "forecast", "--samples", "2", "--seed", "1")
     assert data["at_once"]["gpu_hours_lost_p50"] > 0

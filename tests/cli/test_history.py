@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatrial.cli.rollout.pick import Rollout
+from seatrial.app.rollout.picking import Rollout
 from seatrial.cli.show import history
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
+from seatrial.app import looking
 from seatrial.cli import main
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, node
@@ -27,7 +28,7 @@ EIGHT = GpuOffer(resources=(("nvidia.com/gpu", 8),))
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Run `seatrial node …` on a look; what is written is not sent."""
 
-    def run(found: look.Look, *arguments: str) -> tuple[int, str]:
+    def run(found: looking.Look, *arguments: str) -> tuple[int, str]:
         monkeypatch.setattr(look, "look", lambda _: found)
         monkeypatch.setattr(node, "_write", lambda *_: None)
         code = main.main(["node", *arguments])
@@ -63,7 +64,7 @@ def test_a_dead_node_is_taken_out_of_the_way_back_and_the_command_says_so() -> N
     assert made.said == "n1 is left out; spring goes back without it and says so when it ends, and it stays as it is"
 
 
-def some_nodes() -> look.Look:
+def some_nodes() -> looking.Look:
     return a_look(
         builders.a_snapshot(
             builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(builders.a_gpu_pod(),)),
@@ -132,7 +133,7 @@ def test_one_node_is_shown_with_what_it_offers_and_what_holds_its_gpus(call: Cal
         "DRA       plugin-n1 (Ready)",
     ):
         assert line in text.splitlines()
-    assert text.splitlines()[-1].startswith("Answer    n1: the validator was Ready before the new driver")
+    assert text.splitlines()[-2].startswith("Answer    n1: the validator was Ready before the new driver")
 
 
 def test_a_node_that_is_done_is_shown_without_a_complaint(call: Call) -> None:

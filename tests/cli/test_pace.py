@@ -14,7 +14,8 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.run import pace
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.snapshot import OperatorFacts
-from seatrial.core.pace import waking as core
+from seatrial.core.movers.pace import values as pace_values
+from seatrial.core.movers.pace import waking as core
 from tests import builders
 
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)
@@ -27,10 +28,12 @@ def a_run(*states: str, operator: OperatorFacts = ON, release: str = "v26.7.0", 
         name: builders.a_node(name, nvidia_state=state, driver=builders.a_starting_driver(name)).facts
         for name, state in zip(names, states, strict=True)
     }
-    gain = core.Gain(node="n9", state="pod-restart-required", waited_seconds=0.5, polled_seconds=110.0, wake_count=1)
-    memory = core.Memory(gains=(gain,), wake_count=1, under_way_most=2)
+    gain = pace_values.Gain(
+        node="n9", state="pod-restart-required", waited_seconds=0.5, polled_seconds=110.0, wake_count=1
+    )
+    memory = pace_values.PaceMemory(gains=(gain,), wake_count=1, under_way_most=2)
     version = OperatorVersion.parse(release) if release else None
-    pacing = core.decide_pace(core.Seen(nodes=nodes, operator=operator, release=version), memory, builders.NOW)
+    pacing = core.decide_pace(pace_values.Seen(nodes=nodes, operator=operator, release=version), memory, builders.NOW)
     fields: dict[str, Any] = {"pacing": pacing, "memory": memory, "operator": operator, "release": version}
     return pace.Told(**(fields | changes))
 
@@ -84,7 +87,7 @@ def test_the_summary_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def test_without_anybody_under_way_it_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = a_run("upgrade-done", memory=core.Memory(), operator=OperatorFacts())
+    told = a_run("upgrade-done", memory=pace_values.PaceMemory(), operator=OperatorFacts())
     assert show(told, "table", monkeypatch, capsys).splitlines() == [
         "No node is under way.",
         "Nobody is woken: there is no GPU Operator here: neither a ClusterPolicy nor an NVIDIADriver was found.",

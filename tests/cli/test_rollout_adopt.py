@@ -7,25 +7,26 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions
 from seatrial.cli import terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import adopt as rollout_adopt
-from seatrial.cli.rollout.adopt import Plan, as_data, told
-from seatrial.cli.rollout.spec import CalledWrongly
-from seatrial.core.adoption.node import Traces, Wish, classify
+from seatrial.cli.rollout.adopt import as_data, told
+from seatrial.core.adoption.node import classify
+from seatrial.core.adoption.traces import Traces, Wish
 from seatrial.core.model.snapshot import NodeSeen
 from tests import builders
 from tests.builders import NEW, NOW, OLD
 
 
-def parsed(*words: str) -> argparse.Namespace:
+def parsed(*words: str) -> AdoptOptions:
     parser = argparse.ArgumentParser()
     rollout_adopt.add_arguments(parser)
-    return parser.parse_args(list(words))
+    return rollout_adopt.asked(parser.parse_args(list(words)))
 
 
-def a_plan(*nodes: NodeSeen, **changes: Any) -> Plan:
+def a_plan(*nodes: NodeSeen, **changes: Any) -> AdoptionPlan:
     """A plan for nodes whose cordons are of NVIDIA's operator."""
     wish = Wish(target=NEW.version, now=NOW)
     by_nvidia = Traces(cordoned_by="gpu-operator")
@@ -35,11 +36,10 @@ def a_plan(*nodes: NodeSeen, **changes: Any) -> Plan:
         "rollout": f"adopt-{NEW.version}",
         "body": {"kind": "GPURollout"},
     }
-    return Plan(**(fields | changes))
+    return AdoptionPlan(**(fields | changes))
 
 
 HALF_DONE = builders.a_node("n1", nvidia_state="pod-deletion-required", is_cordoned=True)
-LEFT_ALONE = builders.a_node("n2", is_skipped=True)
 
 
 def test_the_plan_shows_every_node_and_every_write() -> None:
@@ -103,22 +103,6 @@ def test_the_plan_for_scripts_has_the_same() -> None:
         "written": [],
         "changed": [],
     }
-
-
-def test_a_node_that_waits_for_a_person_is_told_by_the_plan() -> None:
-    assert a_plan(HALF_DONE, LEFT_ALONE).has_left
-    assert not a_plan(HALF_DONE).has_left
-
-
-@pytest.mark.parametrize("words", [("--to", "newest"), ("--back", "580")])
-def test_a_version_that_is_none_is_refused_before_anything_is_read(words: tuple[str, ...]) -> None:
-    with pytest.raises(CalledWrongly, match=words[0]):
-        rollout_adopt.check(parsed(*words))
-
-
-def test_nodes_are_named_one_way() -> None:
-    with pytest.raises(CalledWrongly, match="give one"):
-        rollout_adopt.check(parsed("spring", "--selector", "rack=r1"))
 
 
 def test_forth_and_back_are_not_said_together(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -18,11 +19,12 @@ from typing import Any
 import pytest
 
 from seatrial_lab.testbed import controller_process, waiting
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import bare
-from tests.cli.test_rollout_source import FILE, a_matrix
+from tests.app.rollout.test_targeting import FILE, a_matrix
 from tests.cli.test_rollout_watch import screen_of
 
 pytestmark = pytest.mark.cluster
@@ -311,22 +313,20 @@ def test_which_one_is_meant_has_to_be_said_when_it_is_unclear(run: Run) -> None:
 
 
 def test_a_change_that_came_too_late_looks_again(run: Run, plane: ControlPlane) -> None:
-    import argparse
-
-    from seatrial.cli.rollout import acts as rollout_acts
-    from seatrial.cli.rollout import pick as rollout_pick
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.rollout import picking, wishing
 
     start(run)
-    args = argparse.Namespace(kubeconfig=str(plane.kubeconfig), context=None)
+    cluster = Cluster(kubeconfig=str(plane.kubeconfig), environ={})
     tries: list[str] = []
 
-    def wish(found: rollout_pick.Rollout) -> rollout_pick.Wish:
+    def wish(found: picking.Rollout) -> picking.Wish:
         tries.append(found.version)
         if len(tries) == 1:  # somebody writes between our look and our write
             plane.kubectl("label", "gpurollout", "spring", "seen=1")
-        return rollout_acts.pause(found)
+        return wishing.pause(found)
 
-    rollout_pick.change(args, "spring", wish)
+    asyncio.run(picking.change(cluster, "spring", wish))
     assert len(set(tries)) == 2
     assert plane.get("gpurollout", "spring")["spec"]["paused"] is True
 

@@ -10,14 +10,18 @@ from typing import Any
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.matrix import plan_document
+from seatrial.app.matrix.plan_document import PlanUnusable
+from seatrial.app.rollout import chaining, options
+from seatrial.app.rollout.chaining import Chain
+from seatrial.app.rollout.options import StartOptions
+from seatrial.app.rollout.picking import Rollout, meant
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import plan as rollout_plan
 from seatrial.cli.rollout import rollout
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.pick import Rollout, meant
-from seatrial.cli.rollout.plan import Chain, PlanUnusable
-from seatrial.cli.rollout.spec import CalledWrongly
 from tests.adapters.git.remotes import bare
 
 ON = date(2026, 9, 1)
@@ -62,16 +66,16 @@ def plan(here: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return found
 
 
-def asked(*words: str) -> argparse.Namespace:
+def asked(*words: str) -> StartOptions:
     parser = argparse.ArgumentParser()
     rollout.add_arguments(parser)
-    return parser.parse_args(["start", *words])
+    return rollout_spec.asked(parser.parse_args(["start", *words]))
 
 
 def chain(plan: dict[str, Any], *words: str) -> Chain:
-    args = asked("--plan", "plan.json", *words)
-    rollout_spec.check_options(args)
-    return rollout_plan.chain_of(args, plan, None, ON)
+    wanted = asked("--plan", "plan.json", *words)
+    options.check(wanted)
+    return chaining.chain_of(wanted, plan, None, ON)
 
 
 def test_every_step_is_a_rollout_that_waits_for_the_one_before_it(plan: dict[str, Any]) -> None:
@@ -148,12 +152,12 @@ def test_everything_is_shown_before_anything_is_created(plan: dict[str, Any]) ->
 
 
 def test_an_entry_is_planned_as_seatrial_plan_does(here: Path, plan: dict[str, Any]) -> None:
-    args = asked("--to", "canary", "--name", "spring")
-    target = rollout_plan._target(args, ON)
+    wanted = asked("--to", "canary", "--name", "spring")
+    target = chaining.target_of(wanted, ON)
     assert target is not None
-    planned = rollout_plan._planned(args, target, ON)
+    planned = chaining.plan_of(wanted, target, ON)
     assert planned == plan
-    assert rollout_plan.chain_of(args, planned, target, ON).resources == chain(plan, "--name", "spring").resources
+    assert chaining.chain_of(wanted, planned, target, ON).resources == chain(plan, "--name", "spring").resources
 
 
 def test_from_a_repository_the_last_step_promotes_and_every_commit_knows_where_to_go(here: Path) -> None:
@@ -161,10 +165,10 @@ def test_from_a_repository_the_last_step_promotes_and_every_commit_knows_where_t
     text = (here / "gpu-version-matrix.yaml").read_text(encoding="utf-8")
     commit = remote.person().write("gpu-version-matrix.yaml", text)
     url = str(remote.path)
-    args = asked("--to", "canary", "--git", url, "--publish", "git", "--publish-path", "cluster/gpu.yaml")
-    rollout_spec.check_options(args)
-    target = rollout_plan._target(args, ON)
-    found = rollout_plan.chain_of(args, rollout_plan._planned(args, target, ON), target, ON)
+    wanted = asked("--to", "canary", "--git", url, "--publish", "git", "--publish-path", "cluster/gpu.yaml")
+    options.check(wanted)
+    target = chaining.target_of(wanted, ON)
+    found = chaining.chain_of(wanted, chaining.plan_of(wanted, target, ON), target, ON)
     git = {"url": url, "branch": "main", "path": "gpu-version-matrix.yaml", "commit": commit}
     assert [each["spec"].get("matrix") for each in found.resources] == [None] * 3 + [{"git": git, "entry": "canary"}]
     driver = found.resources[1]["spec"]
@@ -178,9 +182,9 @@ def test_a_plan_that_is_none_is_refused_with_what_to_do(here: Path) -> None:
     for text, said in (("{", "is no JSON"), ("[]", "holds no plan"), ('{"a": 1}', "holds no plan")):
         (here / "plan.json").write_text(text, encoding="utf-8")
         with pytest.raises(PlanUnusable, match=said):
-            rollout_plan.read_plan("plan.json")
+            plan_document.read_plan("plan.json")
     with pytest.raises(PlanUnusable, match="cannot be read"):
-        rollout_plan.read_plan("nowhere.json")
+        plan_document.read_plan("nowhere.json")
 
 
 def test_a_step_that_cannot_be_read_is_refused(plan: dict[str, Any]) -> None:
@@ -213,7 +217,7 @@ def test_a_refusal_and_an_unknown_are_no_plan_to_start(
 )
 def test_options_that_cannot_be_meant_together_are_refused(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(CalledWrongly, match=said):
-        rollout_spec.check_options(asked(*words))
+        options.check(asked(*words))
 
 
 def test_what_is_there_under_the_name_has_to_say_the_same(plan: dict[str, Any]) -> None:
@@ -221,10 +225,10 @@ def test_what_is_there_under_the_name_has_to_say_the_same(plan: dict[str, Any]) 
     there = json.loads(json.dumps(resource))
     there["spec"] |= {"paused": True, "mode": "auto", "abort": ""}
     there["spec"]["approvals"]["approved"] = ["waves"]
-    rollout_plan.check_same(resource, Rollout(raw=there))
+    chaining.check_same(resource, Rollout(raw=there))
     there["spec"]["byHand"]["version"] = "v25.3.5"
     with pytest.raises(PlanUnusable, match=r"its spec\.byHand\.version is another"):
-        rollout_plan.check_same(resource, Rollout(raw=there))
+        chaining.check_same(resource, Rollout(raw=there))
 
 
 def test_without_a_name_the_step_that_waits_for_no_other_is_meant(plan: dict[str, Any]) -> None:

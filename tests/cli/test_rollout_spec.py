@@ -7,20 +7,24 @@ from datetime import date
 
 import pytest
 
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import options as start_options
+from seatrial.app.rollout import resource
+from seatrial.app.rollout.options import StartOptions
+from seatrial.cli.rollout import rollout
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.spec import CalledWrongly
 
 TARGET = "580.105.08"
 
 
-def options(*given: str) -> argparse.Namespace:
+def options(*given: str) -> StartOptions:
     parser = argparse.ArgumentParser()
-    rollout_spec.add_options(parser)
-    return parser.parse_args(given)
+    rollout.add_arguments(parser)
+    return rollout_spec.asked(parser.parse_args(["start", *given]))
 
 
 def test_the_least_that_can_be_said_is_a_target_and_one_canary() -> None:
-    assert rollout_spec.spec_of(options("--driver", TARGET), TARGET) == {
+    assert resource.spec_of(options("--driver", TARGET), TARGET) == {
         "target": {"driver": TARGET},
         "canary": {"count": 1},
     }
@@ -36,10 +40,10 @@ def test_everything_that_is_said_is_in_the_spec_and_nothing_else() -> None:
         *("--max-unavailable", "10%", "--max-parallel", "0", "--max-failed", "0"),
         *("--no-prepull", "--notify", "https://hooks.example.com/x", "--paused", "--pull-requests"),
     )
-    rollout_spec.check_options(args)
+    start_options.check(args)
     matrix = {"git": {"url": "https://git.example.com/gpu.git"}, "entry": "canary"}
     more = [{"name": "nccl", "image": "example.com/nccl:1"}]
-    assert rollout_spec.spec_of(args, TARGET, matrix=matrix, gates=more, canary_node="gpu-9") == {
+    assert resource.spec_of(args, TARGET, matrix=matrix, gates=more, canary_node="gpu-9") == {
         "target": {"driver": TARGET},
         "mode": "direct",
         "matrix": matrix,
@@ -62,13 +66,13 @@ def test_everything_that_is_said_is_in_the_spec_and_nothing_else() -> None:
 
 
 def test_several_waves_are_how_much_is_upgraded_after_each() -> None:
-    spec = rollout_spec.spec_of(options("--driver", TARGET, "--wave", "5%", "25%", "100%"), TARGET)
+    spec = resource.spec_of(options("--driver", TARGET, "--wave", "5%", "25%", "100%"), TARGET)
     assert spec["waves"] == {"growth": "percentages", "percentages": [5, 25, 100]}
 
 
 def test_the_canary_of_the_matrix_goes_first_unless_a_person_says_otherwise() -> None:
     def canary(*given: str) -> object:
-        return rollout_spec.spec_of(options("--driver", TARGET, *given), TARGET, canary_node="gpu-7")["canary"]
+        return resource.spec_of(options("--driver", TARGET, *given), TARGET, canary_node="gpu-7")["canary"]
 
     assert canary() == {"count": 1, "nodes": ["gpu-7"]}
     assert canary("--canary-node", "gpu-1", "--canary-node", "gpu-2") == {"count": 2, "nodes": ["gpu-1", "gpu-2"]}
@@ -78,9 +82,9 @@ def test_the_canary_of_the_matrix_goes_first_unless_a_person_says_otherwise() ->
 
 def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
     day = date(2026, 3, 1)
-    assert rollout_spec.name_of(TARGET, day, frozenset()) == "driver-580-105-08-20260301"
+    assert resource.name_of(TARGET, day, frozenset()) == "driver-580-105-08-20260301"
     taken = frozenset({"driver-580-105-08-20260301", "driver-580-105-08-20260301-2"})
-    assert rollout_spec.name_of(TARGET, day, taken) == "driver-580-105-08-20260301-3"
+    assert resource.name_of(TARGET, day, taken) == "driver-580-105-08-20260301-3"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
 )
 def test_options_that_cannot_be_meant_together_are_refused(given: tuple[str, ...], says: str) -> None:
     with pytest.raises(CalledWrongly, match=says):
-        rollout_spec.check_options(options(*given))
+        start_options.check(options(*given))
 
 
 def test_a_point_that_nobody_asks_at_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

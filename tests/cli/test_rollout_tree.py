@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from seatrial.app import looking
+from seatrial.app import picture as rollout_picture
+from seatrial.app.picture import Picture
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import look
-from seatrial.cli.show import picture as rollout_picture
 from seatrial.cli.show import tree as rollout_tree
-from seatrial.cli.show.picture import Picture
+from seatrial.cli.show import watch as rollout_watch
 from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
-from seatrial.core.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Summary, Told
@@ -35,7 +35,7 @@ def a_look(
     others: tuple[str, ...] = (),
     is_paused: bool = False,
     **campaign: Any,
-) -> look.Look:
+) -> looking.Look:
     """A campaign in a phase, over five nodes unless told otherwise."""
     fleet = nodes or (
         builders.a_well_node("n1", NodePhase.UPGRADE_DONE),
@@ -49,10 +49,9 @@ def a_look(
         others=others,
     )
     intent = builders.an_intent(campaign=builders.a_campaign(**campaign), is_paused=is_paused)
-    return look.Look(
+    return looking.Look(
         at=builders.NOW,
         sight=Sight(seen=seen, intent=intent),
-        decision=decide(seen, intent, builders.NOW),
         nodes=dict(seen.nodes),
         operator=seen.operator,
     )
@@ -80,7 +79,7 @@ def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
     assert "├─ gates  ✔ round 3 passed: readiness, smoke" in lines
     assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12.0 of 48.0 h with evidence" in lines
     assert "├─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5" in lines
-    assert picture.exit_code is ExitCode.OK
+    assert rollout_watch.exit_code(picture) is ExitCode.OK
 
 
 @pytest.mark.parametrize("phase", RolloutPhase)
@@ -147,7 +146,7 @@ def test_what_did_not_pass_comes_first_and_says_why() -> None:
     assert "undone because gate smoke failed on n1" in lines
     place = next(number for number, line in enumerate(lines) if "gates" in line)
     assert lines[place + 1].endswith("✖ smoke on n1 failed: exit code 1")
-    assert picture.exit_code is ExitCode.GATE_FAILED
+    assert rollout_watch.exit_code(picture) is ExitCode.GATE_FAILED
 
 
 def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None:
@@ -168,8 +167,8 @@ def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:
     summary = Summary(state="waiting", holds=(("entry-bad", 1),), told=(told,))
     picture = a_picture(RolloutPhase.PROPOSED, summary=summary)
     assert "entry-bad" in drawn(picture)
-    assert "the entry is marked bad: slow. Choose another set." in drawn(picture)
-    assert picture.exit_code is ExitCode.HELD
+    assert "the entry is marked bad: slow.\n          → Choose another set." in drawn(picture)
+    assert rollout_watch.exit_code(picture) is ExitCode.HELD
 
 
 def test_another_rollout_under_way_is_named() -> None:
@@ -179,15 +178,14 @@ def test_another_rollout_under_way_is_named() -> None:
 def test_a_paused_campaign_says_where_and_waits_for_somebody() -> None:
     picture = a_picture(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
     assert "Paused in Baking for 1 min 40 s" in drawn(picture)
-    assert picture.exit_code is ExitCode.HELD
+    assert rollout_watch.exit_code(picture) is ExitCode.HELD
 
 
 def test_time_alone_is_no_news() -> None:
     found = a_look(RolloutPhase.BAKING, record={"baked_until": 950.0, "round_at": 900.0, "round": 1})
-    later = look.Look(
+    later = looking.Look(
         at=found.at + 60,
         sight=found.sight,
-        decision=found.decision,
         nodes=found.nodes,
         operator=found.operator,
     )
@@ -201,10 +199,9 @@ def test_time_alone_is_no_news() -> None:
 def test_a_rollout_that_moves_nodes_only_has_no_tree() -> None:
     seen = builders.a_snapshot(builders.a_node("n1"))
     intent = builders.an_intent()
-    found = look.Look(
+    found = looking.Look(
         at=builders.NOW,
         sight=Sight(seen=seen, intent=intent),
-        decision=decide(seen, intent, builders.NOW),
         nodes=dict(seen.nodes),
         operator=seen.operator,
     )

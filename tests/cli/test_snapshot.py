@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.files.snapshot_file import Saved, load_snapshot
+from seatrial.app import looking
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, snapshot
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RolloutRecord, Snapshot
@@ -22,13 +23,13 @@ SEEN = builders.a_snapshot(
 )
 
 
-def a_look(sight: Sight | None, *faults: str) -> look.Look:
-    return look.Look(
-        at=1_750_000_000.5, sight=sight, decision=None, nodes=dict(SEEN.nodes), operator=OPERATOR, faults=faults
-    )
+def a_look(sight: Sight | None, *faults: str) -> looking.Look:
+    return looking.Look(at=1_750_000_000.5, sight=sight, nodes=dict(SEEN.nodes), operator=OPERATOR, faults=faults)
 
 
-def saved(found: look.Look, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: Path) -> Saved:
+def saved(
+    found: looking.Look, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: Path
+) -> Saved:
     monkeypatch.setattr(look, "look", lambda _: found)
     assert snapshot.run(argparse.Namespace()) == ExitCode.OK
     path.write_text(capsys.readouterr().out, encoding="utf-8")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from seatrial.app import looking, waits
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, status
-from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
 from seatrial.ports import Sight
@@ -23,24 +23,23 @@ DELEGATED = OperatorFacts(
 )
 
 
-def a_look(seen: Snapshot, intent: Intent | None = None, **changes: Any) -> look.Look:
+def a_look(seen: Snapshot, intent: Intent | None = None, **changes: Any) -> looking.Look:
     """What would be seen and decided."""
     intent = intent or builders.an_intent(parallel_max=2, unavailable_max="50%")
     fields: dict[str, Any] = {
         "at": builders.NOW,
         "sight": Sight(seen=seen, intent=intent),
-        "decision": decide(seen, intent, builders.NOW),
         "nodes": dict(seen.nodes),
         "operator": seen.operator,
     }
-    return look.Look(**(fields | changes))
+    return looking.Look(**(fields | changes))
 
 
 @pytest.fixture
 def show(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Show:
     """Run `status` on a look."""
 
-    def run(found: look.Look, output: str = "table") -> tuple[ExitCode, str]:
+    def run(found: looking.Look, output: str = "table") -> tuple[ExitCode, str]:
         monkeypatch.setattr(look, "look", lambda _: found)
         code = status.run(argparse.Namespace(output=output, watch=False))
         return ExitCode(code), capsys.readouterr().out
@@ -94,8 +93,8 @@ def test_a_failed_node_is_not_under_way_and_the_rollout_waits_for_somebody(show:
 def test_a_summary_that_is_due_is_no_progress(show: Show) -> None:
     waiting = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, is_skipped=True)
     found = a_look(builders.a_snapshot(waiting))
-    assert found.decision is not None
-    assert found.decision.actions  # the summary
+    assert found.sight is not None
+    assert waits.worked_out(found.sight, found.at).actions  # the summary
     assert show(found)[0] is ExitCode.HELD
 
 
@@ -115,7 +114,7 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
         builders.a_node("n2", driver=None),
         builders.a_node("n3", driver=builders.a_driver(version="")),
     )
-    code, text = show(a_look(seen, sight=None, decision=None, operator=DELEGATED))
+    code, text = show(a_look(seen, sight=None, operator=DELEGATED))
     assert code is ExitCode.OK
     assert text.splitlines() == [
         "Mode      delegated, ClusterPolicy/cluster-policy is ready",
@@ -125,7 +124,7 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
 
 
 def test_a_rollout_that_cannot_be_read_is_an_error(show: Show, capsys: pytest.CaptureFixture[str]) -> None:
-    found = a_look(builders.a_snapshot(), sight=None, decision=None, faults=("GPURollout spring cannot be read: no.",))
+    found = a_look(builders.a_snapshot(), sight=None, faults=("GPURollout spring cannot be read: no.",))
     code, text = show(found)
     assert code is ExitCode.ERROR
     assert "Rollout   none" not in text
@@ -155,7 +154,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
         admitted=builders.a_ledger("n2"),
     )
     code, text = show(a_look(seen), "json")
-    held = {"subject": "n2", "code": "failed", "until": None}
+    held = {"subject": "n2", "code": "failed", "until": None, "count": 1, "nodes": ["n2"]}
     label = "seatrial.dev/gpu-driver-upgrade-state"
     words = {
         "why": "the upgrade of this node failed: no reason was recorded",
@@ -168,6 +167,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
         "mode": "direct",
         "operator": {"kind": "", "state": "", "driverVersion": "", "autoUpgrade": False},
         "rollout": {"name": "spring", "target": "580.105.08", "state": "waiting"},
+        "said": {"by": "here", "at": None},
         "ledger": ["n2"],
         "nodes": [
             {
@@ -193,7 +193,7 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
 
 
 def test_json_without_a_rollout_says_so_and_names_the_mode(show: Show) -> None:
-    found = a_look(builders.a_snapshot(), sight=None, decision=None, operator=DELEGATED)
+    found = a_look(builders.a_snapshot(), sight=None, operator=DELEGATED)
     code, text = show(found, "json")
     assert code is ExitCode.OK
     assert json.loads(text) == {

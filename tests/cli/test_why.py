@@ -37,13 +37,16 @@ def test_a_failed_node_is_explained_with_what_to_do() -> None:
         "Cordoned  by seatrial",
         "GPU pods  0",
         f"Answer    n1: {why_failed}. Mend the cause. {retry}.",
+        "Said      now, worked out here: no controller has written a status yet",
     ]
 
 
 def test_a_node_that_is_about_to_move_says_how() -> None:
     pods = (builders.a_gpu_pod(),)
     node = builders.a_node("n1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=pods)
-    assert answer(node)[-1].startswith("Next      the controller is about to evict pods (n1/evict/1/")
+    assert answer(node)[-2].startswith(
+        "Next      the controller is about to write to pods of node/n1: evict jobs/train-0 (n1/evict/1/"
+    )
 
 
 def test_what_the_controller_was_answered_is_passed_on() -> None:
@@ -60,7 +63,9 @@ def test_a_cordon_of_somebody_else_is_called_so() -> None:
 def test_a_node_nobody_has_looked_at_yet_says_what_comes_first() -> None:
     lines = answer(builders.a_well_node("n1"))
     assert "State     not recorded" in lines
-    assert lines[-1].startswith("Next      the controller is about to open the next state (n1/upgrade-done/")
+    assert lines[-2].startswith(
+        "Next      the controller is about to write to node/n1: state upgrade-done (n1/upgrade-done/"
+    )
 
 
 def test_a_node_without_a_driver_pod_says_so() -> None:
@@ -87,7 +92,7 @@ def test_a_node_that_is_no_member_is_told_so() -> None:
     ("faults", "said"), [((), "there is no rollout"), (("it is broken",), "the rollout cannot be read")]
 )
 def test_without_a_rollout_nothing_moves_a_node(faults: tuple[str, ...], said: str) -> None:
-    lines = answer(builders.a_node("n1"), sight=None, decision=None, faults=faults)
+    lines = answer(builders.a_node("n1"), sight=None, faults=faults)
     assert lines[-1] == f"Answer    {said}, so nothing moves this node."
 
 

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Repository
+from seatrial.adapters.kube.shapes import models
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.controller.homes import Standing
 from seatrial.core.actions import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
+from seatrial.core.words import commits
 from tests.adapters.git.remotes import ROBOT, Bare, Person, bare
 from tests.builders import NEW, OLD, POLICY, a_campaign, a_campaign_record, an_intent
+
+Act = TypeVar("Act", Publish, RevertCommits, MarkBad, Promote)
 
 ROLLOUT = "spring-1a2b3c4d"
 MATRIX, PUBLISHED = "gpu-version-matrix.yaml", "cluster/gpu.yaml"
 NOW = 1000.0
 WHY = "gate smoke failed on n1: 3 % slower"
 
-STANDING = Standing(
-    intent=an_intent(campaign=a_campaign(publish=Via.GIT, has_source=True)),
-    record=a_campaign_record(RolloutPhase.WAVING, date="2026-10-01", baked_seconds=172_800.0),
-)
-CANARY = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.GIT)
-PROMOTE = Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable")
-BAD = MarkBad(rollout="spring", why=WHY)
+INTENT = an_intent(campaign=a_campaign(publish=Via.GIT, has_source=True))
+RECORD = a_campaign_record(RolloutPhase.WAVING, date="2026-10-01", baked_seconds=172_800.0, why=WHY)
+
+
+def worded(act: Act) -> Act:
+    """An act with the words it gets from its campaign."""
+    return cast("Act", commits.worded(act, INTENT, RECORD))
+
+
+CANARY = worded(Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.GIT))
+PROMOTE = worded(Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable"))
+BAD = worded(MarkBad(rollout="spring", driver=NEW.version, why=WHY))
 
 
 def matrix_of(current: str = OLD.version, canary: str = NEW.version, *, more: str = "") -> str:
@@ -52,12 +60,12 @@ def a_machine_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(folder))
 
 
-def a_remote(folder: Path) -> tuple[Bare, Person]:
+def a_remote(folder: Path, matrix: str = "") -> tuple[Bare, Person]:
     """A remote with both files, and somebody with a clone of it."""
     folder.mkdir(exist_ok=True)
     remote = bare(folder)
     ada = remote.person()
-    ada.write(MATRIX, matrix_of(), "The matrix")
+    ada.write(MATRIX, matrix or matrix_of(), "The matrix")
     ada.write(PUBLISHED, policy_of(), "The cluster as it is")
     return remote, ada
 
@@ -71,6 +79,15 @@ def a_home(remote: Bare, folder: str = "ours", **places: Any) -> GitHome:
 def a_revert(facts: SourceFacts) -> RevertCommits:
     """What a campaign asks for that takes back what it finds of its own."""
     steps = (PublishStep.PROMOTION, PublishStep.FLEET, PublishStep.CANARY)
-    return RevertCommits(
-        rollout="spring", commits=tuple(sha for step in steps if (sha := facts.commit_of(step))), why=WHY
+    found = tuple(sha for step in steps if (sha := facts.commit_of(step)))
+    return worded(RevertCommits(rollout="spring", commits=found, driver=NEW.version))
+
+
+def a_rollout(
+    remote: Bare, name: str = "spring", *, uid: str = "1a2b3c4d-0000", entry: str = "canary", **git_places: str
+) -> models.Rollout:
+    matrix = models.RolloutMatrix(git=models.RolloutGit(url=str(remote.path), path=MATRIX, **git_places), entry=entry)
+    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
+    return models.Rollout(
+        metadata=models.ObjectMeta(name=name, uid=uid), spec=models.RolloutSpec(matrix=matrix, publish=publish)
     )

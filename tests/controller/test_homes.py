@@ -24,18 +24,20 @@ from seatrial.core.actions import RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers import driver_manager
+from seatrial.core.words.commits import message_of
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW, OLD
 from tests.controller.git_stage import (
     BAD,
     CANARY,
+    INTENT,
     MATRIX,
     NOW,
     PROMOTE,
     PUBLISHED,
+    RECORD,
     ROLLOUT,
-    STANDING,
     WHY,
     a_home,
     a_machine_of_its_own,
@@ -43,6 +45,7 @@ from tests.controller.git_stage import (
     a_revert,
     matrix_of,
     policy_of,
+    worded,
 )
 
 BRANCH = f"seatrial/{ROLLOUT}"
@@ -143,7 +146,7 @@ async def test_a_matrix_that_became_a_link_is_the_matrix_s_problem_and_no_troubl
 async def test_publishing_changes_one_value_in_one_commit(stage: tuple[Bare, Person]) -> None:
     remote, _ = stage
     home = a_home(remote)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     assert remote.text(PUBLISHED) == policy_of(NEW.version)
     assert remote.message() == (
         f"Driver {NEW.version} for the canary n1\n\n"
@@ -161,14 +164,14 @@ async def test_what_the_driver_manager_is_told_is_in_the_same_commit_and_goes_wi
     home = a_home(remote)
     before, count = remote.text(PUBLISHED), remote.count()
     quiet = tuple(each for resource, _ in CANARY.versions for each in driver_manager.off(resource))
-    await home.do(replace(CANARY, switches=quiet), STANDING)
+    await home.do(worded(replace(CANARY, switches=quiet)))
     assert remote.count() == count + 1
     assert switched.manager_env(remote.text(PUBLISHED), CANARY.versions[0][0]) == dict.fromkeys(
         driver_manager.SWITCHES, "false"
     )
     assert "so that the driver manager does not uncordon" in " ".join(remote.message().split())
     commits = ((await home.look(NOW)).commit_of(PublishStep.CANARY),)
-    await home.do(RevertCommits(rollout=ROLLOUT, commits=commits, why="it failed"), STANDING)
+    await home.do(RevertCommits(rollout=ROLLOUT, commits=commits, driver=NEW.version))
     assert remote.text(PUBLISHED) == before
 
 
@@ -176,9 +179,9 @@ async def test_a_step_that_two_controllers_write_is_one_commit(stage: tuple[Bare
     remote, _ = stage
     before = remote.count()
     first, second = a_home(remote, "one"), a_home(remote, "two")
-    await first.do(CANARY, STANDING)
-    await second.do(CANARY, STANDING)
-    await first.do(CANARY, STANDING)
+    await first.do(CANARY)
+    await second.do(CANARY)
+    await first.do(CANARY)
     assert remote.count() == before + 1
     assert (await first.look(NOW)).steps == (await second.look(NOW)).steps
 
@@ -188,7 +191,7 @@ async def test_what_somebody_published_already_is_not_taken_for_ours(stage: tupl
     theirs = ada.write(PUBLISHED, policy_of(NEW.version), "By hand")
     home = a_home(remote)
     with pytest.raises(NothingToChange):
-        await home.do(CANARY, STANDING)
+        await home.do(CANARY)
     assert remote.head() == theirs
     assert (await home.look(NOW)).steps == ()
 
@@ -196,7 +199,7 @@ async def test_what_somebody_published_already_is_not_taken_for_ours(stage: tupl
 async def test_a_values_file_has_one_place_for_the_cluster_policy(stage: tuple[Bare, Person]) -> None:
     remote, ada = stage
     ada.write("values.yaml", f"driver:\n  enabled: true\n  version: {OLD.version}\n")
-    await a_home(remote, published="values.yaml").do(CANARY, STANDING)
+    await a_home(remote, published="values.yaml").do(CANARY)
     assert remote.text("values.yaml") == f"driver:\n  enabled: true\n  version: {NEW.version}\n"
 
 
@@ -205,10 +208,10 @@ async def test_a_values_file_is_never_written_for_one_pool(stage: tuple[Bare, Pe
     head = ada.write("values.yaml", f"driver:\n  version: {OLD.version}\n")
     one = replace(CANARY, versions=(("NVIDIADriver/pool-a", NEW.version),))
     with pytest.raises(EditRefused, match=r"values\.yaml.*NVIDIADriver/pool-a is not in this file"):
-        await a_home(remote, published="values.yaml").do(one, STANDING)
+        await a_home(remote, published="values.yaml").do(one)
     assert remote.head() == head
     default = replace(CANARY, versions=(("NVIDIADriver/default", NEW.version),))
-    await a_home(remote, published="values.yaml").do(default, STANDING)
+    await a_home(remote, published="values.yaml").do(default)
     assert NEW.version in remote.text("values.yaml")
 
 
@@ -216,15 +219,15 @@ async def test_a_resource_that_is_not_in_the_file_is_named(stage: tuple[Bare, Pe
     remote, _ = stage
     other = replace(CANARY, versions=(("ClusterPolicy/another", NEW.version),))
     with pytest.raises(EditRefused, match=r"cluster/gpu\.yaml.*ClusterPolicy/another is not in this file"):
-        await a_home(remote).do(other, STANDING)
+        await a_home(remote).do(other)
 
 
 async def test_without_a_file_to_publish_to_nothing_is_published(stage: tuple[Bare, Person]) -> None:
     remote, _ = stage
     with pytest.raises(CannotWrite, match=r"spec\.publish\.git\.path"):
-        await a_home(remote, published="").do(CANARY, STANDING)
+        await a_home(remote, published="").do(CANARY)
     with pytest.raises(FileUnusable, match="does not exist"):
-        await a_home(remote, published="nowhere.yaml").do(CANARY, STANDING)
+        await a_home(remote, published="nowhere.yaml").do(CANARY)
 
 
 # ── a repository: promotion ──────────────────────────────────────────────────────────────────────────────────────────
@@ -233,8 +236,8 @@ async def test_without_a_file_to_publish_to_nothing_is_published(stage: tuple[Ba
 async def test_a_promotion_is_a_commit_and_its_tag(stage: tuple[Bare, Person]) -> None:
     remote, _ = stage
     home = a_home(remote)
-    await home.do(PROMOTE, STANDING)
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
+    await home.do(PROMOTE)
     facts = await home.look(NOW)
     assert facts.commit_of(PublishStep.PROMOTION) == remote.head()
     assert (facts.tag, remote.git("tag", "--list")) == ("v2026-10-stable", "v2026-10-stable")
@@ -248,10 +251,10 @@ async def test_a_promotion_by_hand_gets_our_tag_and_no_second_commit(stage: tupl
     remote, ada = stage
     theirs = ada.write(MATRIX, matrix_of(current=NEW.version), "Promoted by hand")
     home = a_home(remote)
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     facts = await a_home(remote, "after-a-restart").look(NOW)
     assert (remote.head(), facts.tag, facts.commit_of(PublishStep.PROMOTION)) == (theirs, "v2026-10-stable", theirs)
-    await home.do(a_revert(facts), STANDING)
+    await home.do(a_revert(facts))
     assert remote.head() == theirs, "what somebody else did is theirs to undo"
     assert (await home.look(NOW)).commit_of(PublishStep.REVERT)
 
@@ -260,7 +263,7 @@ async def test_a_rollout_of_what_production_says_is_tagged_and_moves_no_entry(st
     remote, ada = stage
     head = ada.write(MATRIX, matrix_of(current=NEW.version, canary="590.44.01"), "Straight to production")
     home = a_home(remote, entry="production")
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     facts = await home.look(NOW)
     assert (remote.head(), facts.tag, facts.driver) == (head, "v2026-10-stable", NEW.version)
 
@@ -271,15 +274,15 @@ async def test_a_rollout_of_what_production_says_is_tagged_and_moves_no_entry(st
 async def test_a_revert_takes_back_our_commits_and_no_others(stage: tuple[Bare, Person]) -> None:
     remote, ada = stage
     home = a_home(remote)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     ada.write("README.md", "In between.\n", "A note")
-    await home.do(PROMOTE, STANDING)
-    await home.do(a_revert(await home.look(NOW)), STANDING)
+    await home.do(PROMOTE)
+    await home.do(a_revert(await home.look(NOW)))
     assert (remote.text(PUBLISHED), remote.text(MATRIX)) == (policy_of(), matrix_of())
     assert remote.text("README.md") == "In between.\n"
     assert subjects(remote, 1) == [f'Revert "Promote driver {NEW.version} to production" and 1 more']
     assert f"Taken back: {WHY}." in remote.message()
-    await home.do(BAD, STANDING)
+    await home.do(BAD)
     facts = await home.look(NOW)
     assert {step for step, _ in facts.steps} == {
         PublishStep.CANARY,
@@ -296,12 +299,13 @@ async def test_whatever_a_gate_said_last_its_work_is_taken_back_and_the_entry_ma
     """Git makes no commit with a NUL in its message, and what cannot be committed is tried for ever."""
     remote, _ = stage
     home = a_home(remote)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     said = "gate smoke failed on n1: \x1b[31mXid 79\x1b[0m\0\0 \x9b2J\u202egone"
-    await home.do(replace(a_revert(await home.look(NOW)), why=said), STANDING)
+    revert = a_revert(await home.look(NOW))
+    await home.do(replace(revert, message=message_of(revert, INTENT, replace(RECORD, why=said))))
     assert remote.text(PUBLISHED) == policy_of()
     assert "Taken back: gate smoke failed on n1: Xid 79�� �gone." in " ".join(remote.message().split())
-    await home.do(replace(BAD, why=said), STANDING)
+    await home.do(replace(BAD, why=said))
     assert (await home.look(NOW)).bad == "gate smoke failed on n1: Xid 79�� �gone"
     assert not any(char < " " for char in remote.text(MATRIX).replace("\n", ""))
 
@@ -309,18 +313,18 @@ async def test_whatever_a_gate_said_last_its_work_is_taken_back_and_the_entry_ma
 async def test_a_conflict_is_told_for_this_head_and_asked_anew_after_the_next_push(stage: tuple[Bare, Person]) -> None:
     remote, ada = stage
     home = a_home(remote)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     ada.write(PUBLISHED, policy_of("590.44.01"), "Another one by hand")
     revert = a_revert(await home.look(NOW))
     with pytest.raises(RevertConflict):
-        await home.do(revert, STANDING)
+        await home.do(revert)
     assert "git revert --no-commit" in (await home.look(NOW)).conflict
     ada.write("README.md", "Something else.\n")
     assert (await home.look(NOW)).conflict == "", "the next try says whether it is still so"
     with pytest.raises(RevertConflict):
-        await home.do(revert, STANDING)
+        await home.do(revert)
     ada.write(PUBLISHED, policy_of(), "Back by hand, without our lines")
-    await home.do(revert, STANDING)
+    await home.do(revert)
     facts = await home.look(NOW)
     assert (facts.conflict, bool(facts.commit_of(PublishStep.REVERT))) == ("", True)
 
@@ -328,9 +332,9 @@ async def test_a_conflict_is_told_for_this_head_and_asked_anew_after_the_next_pu
 async def test_what_somebody_reverted_by_hand_is_done(stage: tuple[Bare, Person]) -> None:
     remote, ada = stage
     home = a_home(remote)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     theirs = ada.write(PUBLISHED, policy_of(), 'Revert "Driver for the canary"')
-    await home.do(a_revert(await home.look(NOW)), STANDING)
+    await home.do(a_revert(await home.look(NOW)))
     facts = await home.look(NOW)
     assert (remote.head(), facts.commit_of(PublishStep.REVERT)) == (theirs, theirs)
 
@@ -351,7 +355,7 @@ async def test_an_entry_that_is_not_ours_any_more_is_not_marked(stage: tuple[Bar
         git(ada.clone, "push", "-q", "origin", "HEAD:main")
         head = remote.head()
     home = a_home(remote)
-    await home.do(BAD, STANDING)
+    await home.do(BAD)
     assert remote.head() == head
     assert (await home.look(NOW)).commit_of(PublishStep.BAD) == head, "there is nothing to wait for"
 
@@ -359,7 +363,7 @@ async def test_an_entry_that_is_not_ours_any_more_is_not_marked(stage: tuple[Bar
 async def test_evidence_of_any_shape_fits_into_one_line_of_the_matrix(stage: tuple[Bare, Person]) -> None:
     remote, _ = stage
     home = a_home(remote)
-    await home.do(replace(BAD, why="gate smoke failed:\n" + 'Traceback "x": # {y}\n' * 90), STANDING)
+    await home.do(replace(BAD, why="gate smoke failed:\n" + 'Traceback "x": # {y}\n' * 90))
     bad = (await home.look(NOW)).bad
     assert bad.startswith('gate smoke failed: Traceback "x": # {y} ')
     assert len(bad) == 300
@@ -391,7 +395,7 @@ async def test_a_proposal_is_seen_on_the_remote_also_after_a_restart(protected: 
     remote, ada = protected
     head = remote.head()
     home = a_home(remote, is_by_request=True)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     assert remote.head() == head
     for each in (home, a_home(remote, "after-a-restart", is_by_request=True)):
         facts = await each.look(NOW)
@@ -408,7 +412,7 @@ async def test_a_proposal_is_seen_on_the_remote_also_after_a_restart(protected: 
 async def test_a_squash_that_keeps_our_lines_is_the_step(protected: tuple[Bare, Person]) -> None:
     remote, ada = protected
     home = a_home(remote, is_by_request=True)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     merge(remote, ada, "canary", "--squash", subject=remote.message(f"{BRANCH}/canary") + "\n\nCo-authored-by: Ada")
     facts = await home.look(NOW)
     assert (facts.proposals, facts.commit_of(PublishStep.CANARY)) == ((), remote.head())
@@ -417,10 +421,10 @@ async def test_a_squash_that_keeps_our_lines_is_the_step(protected: tuple[Bare, 
 async def test_a_squash_that_drops_our_lines_does_not_wait_for_ever(protected: tuple[Bare, Person]) -> None:
     remote, ada = protected
     home = a_home(remote, is_by_request=True)
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     merge(remote, ada, "promotion", "--squash", subject="Squashed")
     assert (await home.look(NOW)).proposals == ()
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     facts = await home.look(NOW)
     assert (facts.tag, facts.commit_of(PublishStep.PROMOTION)) == ("v2026-10-stable", remote.head())
 
@@ -428,11 +432,11 @@ async def test_a_squash_that_drops_our_lines_does_not_wait_for_ever(protected: t
 async def test_a_promotion_gets_its_tag_once_it_is_merged(protected: tuple[Bare, Person]) -> None:
     remote, ada = protected
     home = a_home(remote, is_by_request=True)
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     assert [step for step, _ in (await home.look(NOW)).proposals] == [PublishStep.PROMOTION]
     assert remote.git("tag", "--list") == ""
     merge(remote, ada, "promotion")
-    await a_home(remote, "after-a-restart", is_by_request=True).do(PROMOTE, STANDING)
+    await a_home(remote, "after-a-restart", is_by_request=True).do(PROMOTE)
     facts = await home.look(NOW)
     assert (facts.tag, remote.git("rev-parse", "v2026-10-stable^{commit}")) == ("v2026-10-stable", remote.head())
 
@@ -440,12 +444,12 @@ async def test_a_promotion_gets_its_tag_once_it_is_merged(protected: tuple[Bare,
 async def test_a_revert_is_proposed_and_merged_like_any_step(protected: tuple[Bare, Person]) -> None:
     remote, ada = protected
     home = a_home(remote, is_by_request=True)
-    await home.do(CANARY, STANDING)
+    await home.do(CANARY)
     merge(remote, ada, "canary")
-    await home.do(a_revert(await home.look(NOW)), STANDING)
+    await home.do(a_revert(await home.look(NOW)))
     assert [step for step, _ in (await home.look(NOW)).proposals] == [PublishStep.REVERT]
     merge(remote, ada, "revert", "--squash", subject="Back, in our own words")
-    await home.do(a_revert(await home.look(NOW)), STANDING)
+    await home.do(a_revert(await home.look(NOW)))
     facts = await home.look(NOW)
     assert (facts.proposals, bool(facts.commit_of(PublishStep.REVERT))) == ((), True)
     assert remote.text(PUBLISHED) == policy_of()
@@ -457,20 +461,20 @@ async def test_a_revert_is_proposed_and_merged_like_any_step(protected: tuple[Ba
 async def test_a_matrix_and_a_cluster_in_two_repositories_are_one_home(tmp_path: Path) -> None:
     (one, _), (two, bob) = a_remote(tmp_path / "one"), a_remote(tmp_path / "two")
     home = Apart(matrix=a_home(one, published=""), files=a_home(two, matrix="", entry=""))
-    await home.do(CANARY, STANDING)
-    await home.do(PROMOTE, STANDING)
+    await home.do(CANARY)
+    await home.do(PROMOTE)
     facts = await home.look(NOW)
     assert facts.steps == ((PublishStep.CANARY, two.head()), (PublishStep.PROMOTION, one.head()))
     assert (facts.head, facts.driver, facts.tag) == (one.head(), NEW.version, "v2026-10-stable")
 
     bob.write(PUBLISHED, policy_of("590.44.01"))
     with pytest.raises(RevertConflict):
-        await home.do(a_revert(facts), STANDING)
+        await home.do(a_revert(facts))
     assert one.text(MATRIX) == matrix_of(), "one conflict does not keep the other from going back"
     stuck = await home.look(NOW)
     assert (bool(stuck.conflict), stuck.commit_of(PublishStep.REVERT)) == (True, "")
     bob.write(PUBLISHED, policy_of(NEW.version))
-    await home.do(a_revert(facts), STANDING)
+    await home.do(a_revert(facts))
     assert (await home.look(NOW)).commit_of(PublishStep.REVERT) == two.head()
     assert two.text(PUBLISHED) == policy_of()
 
@@ -525,17 +529,17 @@ async def shelf(place: ControlPlane) -> AsyncIterator[Shelf]:
 @pytest.mark.cluster
 async def test_a_config_map_is_promoted_once_and_taken_back(shelf: Shelf) -> None:
     home = shelf.home()
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     version = (await shelf.found()).metadata.resource_version
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     assert (await shelf.found()).metadata.resource_version == version, "a step is written once"
     facts = await shelf.home().look(NOW)
     assert (facts.driver, facts.tag, facts.head) == (NEW.version, "v2026-10-stable", version)
     assert f'current:\n    driver: "{NEW.version}"' in await shelf.text()
 
-    await home.do(a_revert(facts), STANDING)
+    await home.do(a_revert(facts))
     assert await shelf.text() == matrix_of()
-    await home.do(BAD, STANDING)
+    await home.do(BAD)
     facts = await home.look(NOW)
     assert facts.bad == WHY
     assert {step for step, _ in facts.steps} == {PublishStep.PROMOTION, PublishStep.REVERT, PublishStep.BAD}
@@ -545,16 +549,16 @@ async def test_a_config_map_is_promoted_once_and_taken_back(shelf: Shelf) -> Non
 @pytest.mark.cluster
 async def test_a_config_map_that_somebody_changed_goes_on_once_it_is_put_right(shelf: Shelf) -> None:
     home = shelf.home()
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     revert = a_revert(await home.look(NOW))
     changed = (await shelf.text()).replace("status: testing", "status: tried")
     await config_maps.write(shelf.client, await shelf.found(), {KEY: changed}, {})
     with pytest.raises(CannotWrite, match="was changed after its promotion"):
-        await home.do(revert, STANDING)
+        await home.do(revert)
     assert await shelf.text() == changed
     by_hand = changed.replace(f'current:\n    driver: "{NEW.version}"', f'current:\n    driver: "{OLD.version}"')
     await config_maps.write(shelf.client, await shelf.found(), {KEY: by_hand}, {})
-    await home.do(revert, STANDING)
+    await home.do(revert)
     assert await shelf.text() == by_hand
     assert (await home.look(NOW)).commit_of(PublishStep.REVERT)
 
@@ -578,18 +582,18 @@ async def test_a_config_map_that_is_gone_is_a_problem_and_keeps_nobody_from_endi
     home = shelf.home()
     assert (await home.look(NOW)).problem == f"ConfigMap {NAMESPACE}/{NAME}, {KEY} is not there any more"
     with pytest.raises(errors.NotFound):
-        await home.do(PROMOTE, STANDING)
-    await home.do(BAD, STANDING)
+        await home.do(PROMOTE)
+    await home.do(BAD)
     assert (await home.look(NOW)).commit_of(PublishStep.BAD)
 
 
 @pytest.mark.cluster
 async def test_notes_of_other_rollouts_stay_and_notes_of_strangers_say_nothing(shelf: Shelf) -> None:
-    await shelf.home("first-0").do(BAD, STANDING)
+    await shelf.home("first-0").do(BAD)
     shelf_text = await shelf.text()
     await config_maps.write(shelf.client, await shelf.found(), {KEY: shelf_text.replace(f'    bad: "{WHY}"\n', "")}, {})
     for number in range(1, 7):
-        await shelf.home(f"next-{number}").do(replace(BAD, why=f"no {number}"), STANDING)
+        await shelf.home(f"next-{number}").do(replace(BAD, why=f"no {number}"))
     notes = json.loads((await shelf.found()).metadata.annotations[STEPS_ANNOTATION])
     assert list(notes) == [f"next-{number}" for number in range(2, 7)]
     await config_maps.write(shelf.client, await shelf.found(), {}, {STEPS_ANNOTATION: "[1, 2"})
@@ -602,13 +606,13 @@ async def test_a_config_map_publishes_nothing_and_a_repository_beside_it_does(
 ) -> None:
     remote, _ = stage
     with pytest.raises(CannotWrite, match="Publish directly"):
-        await shelf.home().do(CANARY, STANDING)
+        await shelf.home().do(CANARY)
     home = Apart(matrix=shelf.home(), files=a_home(remote, matrix="", entry=""))
-    await home.do(CANARY, STANDING)
-    await home.do(PROMOTE, STANDING)
+    await home.do(CANARY)
+    await home.do(PROMOTE)
     facts = await home.look(NOW)
     assert [step for step, _ in facts.steps] == [PublishStep.CANARY, PublishStep.PROMOTION]
-    await home.do(a_revert(facts), STANDING)
+    await home.do(a_revert(facts))
     assert (await home.look(NOW)).commit_of(PublishStep.REVERT) == remote.head()
     assert (remote.text(PUBLISHED), await shelf.text()) == (policy_of(), matrix_of())
 
@@ -617,6 +621,6 @@ async def test_a_config_map_publishes_nothing_and_a_repository_beside_it_does(
 async def test_a_config_map_of_the_production_entry_is_noted_and_not_moved(shelf: Shelf) -> None:
     shelf.put(matrix_of(current=NEW.version, canary="590.44.01"))
     home = shelf.home(entry="production")
-    await home.do(PROMOTE, STANDING)
+    await home.do(PROMOTE)
     facts = await home.look(Instant(NOW))
     assert (facts.tag, await shelf.text()) == ("v2026-10-stable", matrix_of(current=NEW.version, canary="590.44.01"))

@@ -17,7 +17,6 @@ from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import models
-from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper, folder_of, identity_of
 from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
@@ -31,10 +30,10 @@ from tests.controller.git_stage import (
     MATRIX,
     PROMOTE,
     PUBLISHED,
-    STANDING,
     a_machine_of_its_own,
     a_remote,
     a_revert,
+    a_rollout,
     matrix_of,
     policy_of,
 )
@@ -54,35 +53,24 @@ def stage(tmp_path: Path) -> tuple[Bare, Person]:
     return a_remote(tmp_path / "git")
 
 
-def a_rollout(
-    remote: Bare, name: str = "spring", *, uid: str = "1a2b3c4d-0000", entry: str = "canary", **git_places: str
-) -> models.Rollout:
-    matrix = models.RolloutMatrix(git=models.RolloutGit(url=str(remote.path), path=MATRIX, **git_places), entry=entry)
-    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
-    return models.Rollout(
-        metadata=models.ObjectMeta(name=name, uid=uid), spec=models.RolloutSpec(matrix=matrix, publish=publish)
-    )
-
-
 @dataclass(kw_only=True)
 class Watch:
     """A keeper at work, a clock that stands still, and what it was told."""
 
     keeper: Keeper = field(init=False)
     rollout: models.Rollout | None
-    standing: Standing | None = STANDING
     now: float = 1000.0
     changes: int = 0
     bug: Exception | None = None
     """What is raised in the middle of the keeper's work, if anything."""
     endings: list[Ending] = field(default_factory=list)
 
-    def current(self) -> models.Rollout | None:
+    def current_rollout(self) -> models.Rollout | None:
         if self.bug is not None:
             raise self.bug
         return self.rollout
 
-    def told(self) -> None:
+    def poke(self) -> None:
         self.changes += 1
 
     async def until(self, is_so: Callable[[SourceFacts], bool]) -> SourceFacts:
@@ -106,13 +94,10 @@ async def watching(
         watch.keeper = Keeper(
             client,
             GitSettings(folder=folder, permits=permits, look_seconds=look_seconds),
-            current=watch.current,
-            standing=lambda: watch.standing,
-            on_change=watch.told,
             now=lambda: watch.now,
             tell=watch.endings.append,
         )
-        async with watch.keeper:
+        async with watch.keeper.watching(watch):
             yield watch
 
 
@@ -443,12 +428,11 @@ async def test_a_conflict_is_a_failure_with_what_to_type_and_a_fact(stage: tuple
         assert facts.conflict == outcome.detail
 
 
-async def test_an_act_of_a_campaign_that_was_not_seen_waits(stage: tuple[Bare, Person], tmp_path: Path) -> None:
+async def test_an_act_of_another_rollout_is_not_done(stage: tuple[Bare, Person], tmp_path: Path) -> None:
     remote, _ = stage
     before = remote.count()
     async with watching(a_rollout(remote), tmp_path / "clones", look_seconds=600.0) as watch:
-        watch.standing = None
-        assert (await watch.do(BAD)).result is Result.STALE
+        assert (await watch.do(replace(BAD, rollout="winter"))).result is Result.STALE
     assert remote.count() == before
 
 

@@ -11,8 +11,8 @@ import pytest
 from seatrial.controller.log import Log
 from seatrial.core.actions import Operand, RestartPod, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.invariants import Breach
 from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests import builders

@@ -12,9 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from seatrial.controller.metrics import Metrics
 from seatrial.core.actions import Cordon
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.invariants import Breach
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from seatrial_lab.testbed.building import promtool

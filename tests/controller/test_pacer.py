@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds
 from seatrial.controller.log import Log
 from seatrial.controller.pacer import Pacer
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
-from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE
+from seatrial.core.movers.pace.ways import WAKE_LABEL, WAKE_VALUE
 from seatrial.ports import Sight
 from seatrial.run.loop import Report
 from tests import builders
@@ -38,7 +38,7 @@ class Still:
     def operator(self) -> OperatorFacts:
         return ON
 
-    def wrote_node(self, node: models.Node) -> None:
+    def wrote_node(self, node: kinds.Node) -> None:
         pass
 
 

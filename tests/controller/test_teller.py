@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds, models
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.controller.teller import Teller
 from seatrial.core.actions import (
@@ -26,14 +26,14 @@ from seatrial.core.actions import (
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import Breach
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, RolloutRecord, Snapshot
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
 from tests.adapters.kube import standin
 
-WRITTEN = models.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
+WRITTEN = kinds.Node(metadata=models.ObjectMeta(name="n1", uid="uid-n1"))
 EVICT = EvictPods(node="n1", attempt=1, pods=(Pod(namespace="jobs", name="train-0", uid="u0"),))
 RESTART = RestartPod(node="n1", attempt=1, operand=Operand.DRIVER, namespace="gpu", pod="driver-n1", uid="uid-pod")
 DELETED = "Deleted workload pods on the node for the driver upgrade"
@@ -59,8 +59,8 @@ class Listener:
     ) -> None:
         """One act from its pass to its outcome."""
         self.teller.take(a_report(action, left=left))
-        written = WRITTEN if isinstance(action, WriteNodeRecord) and result is Result.DONE else None
-        self.teller.tell(action, Outcome(action=action, result=result, detail=detail), written)
+        uid = "uid-n1" if isinstance(action, WriteNodeRecord) and result is Result.DONE else ""
+        self.teller.tell(Outcome(action=action, result=result, detail=detail, uid=uid))
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ async def test_a_pass_that_executed_nothing_is_not_remembered(listener: Listener
     breach = Breach(promise="limits", subject="n1", detail="too many")
     listener.teller.take(a_report(action, left=NodePhase.CORDON_REQUIRED, breaches=(breach,)))
     listener.teller.take(Report(at=0.0, sight=None, decision=None))
-    listener.teller.tell(action, Outcome(action=action, result=Result.DONE), WRITTEN)
+    listener.teller.tell(Outcome(action=action, result=Result.DONE, uid="uid-n1"))
     assert messages(await listener.heard()) == ["Successfully updated node state label to cordon-required"]
 
 

@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from seatrial.core import decide
+from seatrial.core.adoption import cordons
 from seatrial.core.adoption import fleet as adopt_plan
-from seatrial.core.adoption import node as adopt
+from seatrial.core.adoption import traces as values
 from seatrial.core.adoption.fleet import Refusal, RefusalCode, Rollout
-from seatrial.core.adoption.node import Adoption, Fate, Trace, Traces, Whose, Wish, classify
+from seatrial.core.adoption.node import classify
+from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish
 from seatrial.core.budget import capacity
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.snapshot import Maintenance, NodePhase, NodeSeen, OperatorFacts, Pool, RecordFault
+from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node.writing import PAUSED
-from seatrial.core.pace import ways as pace_ways
 from tests import builders
 from tests.builders import NEW, NOW, OLD, POLICY
 
@@ -47,7 +49,7 @@ def noted(*found: Trace, by: str = "") -> Traces:
     return Traces(cordoned_by=by, found=frozenset(found))
 
 
-def ends(adoption: Adoption) -> tuple[Fate, NodePhase | None]:
+def ends(adoption: Adoption) -> tuple[Treatment, NodePhase | None]:
     return adoption.fate, adoption.phase
 
 
@@ -70,7 +72,7 @@ def is_cordon_taken(adoption: Adoption) -> bool:
 )
 def test_a_node_that_was_being_cleared_goes_on_where_it_was_left(state: str, phase: NodePhase) -> None:
     found = classify(left(state, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.FINISH, phase)
+    assert ends(found) == (Treatment.FINISH, phase)
     assert is_cordon_taken(found)
 
 
@@ -79,7 +81,7 @@ def test_a_node_that_was_being_cleared_goes_on_where_it_was_left(state: str, pha
 )
 def test_a_label_that_the_driver_contradicts_is_not_believed_and_the_node_begins_anew(state: str) -> None:
     found = classify(left(state, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
     assert is_cordon_taken(found)
 
 
@@ -89,9 +91,9 @@ def test_a_label_that_the_driver_contradicts_is_not_believed_and_the_node_begins
 )
 def test_a_node_that_nothing_was_taken_from_waits_for_its_turn_whatever_its_label_says(state: str) -> None:
     found = classify(left(state), UNKNOWN, TO)
-    assert ends(found) == (Fate.START, None)
+    assert ends(found) == (Treatment.START, None)
     assert (found.write is None) is (state == "")
-    assert state == "" or found.write == adopt.Write(node="n1", expect="7", drops=frozenset({Trace.STATE}))
+    assert state == "" or found.write == values.Write(node="n1", expect="7", drops=frozenset({Trace.STATE}))
 
 
 @pytest.mark.parametrize(
@@ -99,20 +101,20 @@ def test_a_node_that_nothing_was_taken_from_waits_for_its_turn_whatever_its_labe
 )
 def test_a_node_whose_new_driver_runs_is_proven_and_uncordoned(state: str) -> None:
     found = classify(reloaded(state, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.VALIDATION_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.VALIDATION_REQUIRED)
     assert is_cordon_taken(found)
 
 
 def test_the_label_names_whose_the_cordon_is_where_the_server_does_not() -> None:
     node = reloaded("validation-required", is_cordoned=True)
-    assert adopt.whose_cordon(node, UNKNOWN, TO) is Whose.NVIDIAS
-    assert adopt.whose_cordon(node, noted(Trace.INITIAL_STATE), TO) is Whose.SOMEBODYS
-    assert adopt.whose_cordon(reloaded(is_cordoned=True), UNKNOWN, TO) is Whose.SOMEBODYS
+    assert cordons.whose_cordon(node, UNKNOWN, TO) is Whose.NVIDIAS
+    assert cordons.whose_cordon(node, noted(Trace.INITIAL_STATE), TO) is Whose.SOMEBODYS
+    assert cordons.whose_cordon(reloaded(is_cordoned=True), UNKNOWN, TO) is Whose.SOMEBODYS
 
 
 def test_a_cordon_that_was_there_before_stays_and_its_note_goes() -> None:
     found = classify(left("pod-restart-required", is_cordoned=True), noted(Trace.INITIAL_STATE, by="kubectl"), TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.POD_RESTART_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
     assert not is_cordon_taken(found)
     assert "its cordon is somebody's (kubectl) and stays" in found.why
     assert found.write is not None
@@ -122,13 +124,13 @@ def test_a_cordon_that_was_there_before_stays_and_its_note_goes() -> None:
 def test_a_cordon_of_nvidias_own_is_lifted_although_it_took_it_for_an_administrators() -> None:
     node = reloaded("upgrade-done", is_cordoned=True)
     found = classify(node, noted(Trace.INITIAL_STATE, by="gpu-operator"), TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.VALIDATION_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.VALIDATION_REQUIRED)
     assert is_cordon_taken(found)
 
 
 def test_a_cordon_is_lifted_for_whom_a_person_says_that_it_is_of_the_upgrade() -> None:
     node = reloaded(is_cordoned=True)
-    assert ends(classify(node, BY_A_PERSON, TO)) == (Fate.NOTHING, None)
+    assert ends(classify(node, BY_A_PERSON, TO)) == (Treatment.NOTHING, None)
     assert is_cordon_taken(classify(node, BY_A_PERSON, replace(TO, released=frozenset({"n1"}))))
 
 
@@ -151,15 +153,15 @@ def test_beside_an_operator_its_label_goes_and_without_one_it_mirrors_our_record
 
 def test_a_driver_that_starts_is_waited_for_cordoned_or_not() -> None:
     starting = builders.a_starting_driver()
-    assert ends(classify(left(driver=starting), UNKNOWN, TO)) == (Fate.FINISH, NodePhase.POD_RESTART_REQUIRED)
+    assert ends(classify(left(driver=starting), UNKNOWN, TO)) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
     found = classify(left("pod-restart-required", driver=starting, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.POD_RESTART_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
 
 
 def test_a_driver_that_keeps_crashing_is_tried_once_more_with_a_fresh_pod() -> None:
     crashing = builders.a_starting_driver(restart_count=11)
     found = classify(left("upgrade-failed", driver=crashing, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
     assert found.write is not None
     assert found.write.record is not None
     assert found.write.record.old_pod == crashing.uid
@@ -168,7 +170,7 @@ def test_a_driver_that_keeps_crashing_is_tried_once_more_with_a_fresh_pod() -> N
 def test_a_driver_pod_that_goes_is_not_mistaken_for_its_successor() -> None:
     going = builders.a_driver(is_terminating=True)
     found = classify(left("pod-restart-required", driver=going, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.POD_RESTART_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
     assert found.write is not None
     assert found.write.record is not None
     assert found.write.record.old_pod == going.uid
@@ -176,25 +178,25 @@ def test_a_driver_pod_that_goes_is_not_mistaken_for_its_successor() -> None:
 
 def test_a_missing_driver_pod_is_waited_for_if_somebody_took_it() -> None:
     gone = left("pod-restart-required", driver=None, wanted=None, is_cordoned=True)
-    assert ends(classify(gone, BY_NVIDIA, TO)) == (Fate.FINISH, NodePhase.POD_RESTART_REQUIRED)
-    assert ends(classify(left(driver=None, wanted=None), UNKNOWN, TO)) == (Fate.START, None)
+    assert ends(classify(gone, BY_NVIDIA, TO)) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
+    assert ends(classify(left(driver=None, wanted=None), UNKNOWN, TO)) == (Treatment.START, None)
 
 
 def test_what_comes_before_the_target_is_published_is_not_waited_for_without_a_cordon() -> None:
     gone = left("pod-restart-required", driver=None, wanted=None)
     found = classify(gone, UNKNOWN, replace(TO, is_published=False))
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
 
 
 def test_an_orphaned_driver_pod_is_another_driver_even_of_the_target() -> None:
     orphan = builders.a_new_driver(is_orphaned=True)
     found = classify(left("pod-restart-required", driver=orphan, wanted=None, is_cordoned=True), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.POD_RESTART_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.POD_RESTART_REQUIRED)
 
 
 def test_a_node_whose_kubelet_is_silent_begins_anew_once_it_is_ready_and_keeps_its_cordon_in_mind() -> None:
     found = classify(left("pod-restart-required", is_cordoned=True, is_ready=False), BY_NVIDIA, TO)
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
     assert is_cordon_taken(found)
 
 
@@ -205,7 +207,7 @@ def test_a_node_whose_kubelet_is_silent_begins_anew_once_it_is_ready_and_keeps_i
 def test_labels_that_the_driver_manager_left_paused_come_back_once_a_driver_runs(paused: str, value: str) -> None:
     node = reloaded(labels={PLUGIN: paused}, paused_labels=(PLUGIN,))
     found = classify(node, UNKNOWN, TO)
-    assert ends(found) == (Fate.FINISH, NodePhase.VALIDATION_REQUIRED)
+    assert ends(found) == (Treatment.FINISH, NodePhase.VALIDATION_REQUIRED)
     assert found.write is not None
     assert found.write.labels == ((PLUGIN, value),)
 
@@ -227,25 +229,25 @@ def test_a_person_who_marks_a_node_skip_is_obeyed() -> None:
         (left("drain-required", is_skipped=True, is_cordoned=True), BY_NVIDIA),
     ):
         found = classify(node, traces, TO)
-        assert (found.fate, found.write) == (Fate.LEAVE, None)
+        assert (found.fate, found.write) == (Treatment.LEAVE, None)
         assert "`seatrial node unskip n1`" in found.why
 
 
 def test_a_cordon_with_nobodys_name_keeps_nobody_from_being_upgraded_and_stays() -> None:
     found = classify(left(is_cordoned=True), UNKNOWN, TO)
-    assert ends(found) == (Fate.START, None)
+    assert ends(found) == (Treatment.START, None)
     assert found.why.endswith("its cordon is somebody's and stays")
 
 
 def test_an_upgrade_that_somebody_asked_for_is_no_left_over() -> None:
     found = classify(reloaded(is_requested=True), UNKNOWN, TO)
-    assert (found.fate, found.write) == (Fate.START, None)
+    assert (found.fate, found.write) == (Treatment.START, None)
     assert "somebody asked for its upgrade" in found.why
 
 
 def test_a_node_of_two_owners_is_left() -> None:
     found = classify(left(owner_conflict="a and b both match"), UNKNOWN, TO)
-    assert (found.fate, found.write) == (Fate.LEAVE, None)
+    assert (found.fate, found.write) == (Treatment.LEAVE, None)
 
 
 def test_somebody_elses_maintenance_is_named() -> None:
@@ -259,7 +261,7 @@ def test_somebody_elses_maintenance_is_named() -> None:
 def test_a_record_of_ours_that_is_under_way_goes_on_and_is_not_written() -> None:
     node = builders.a_node(phase=NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, is_skipped=True)
     found = classify(node, BY_US, TO)
-    assert (ends(found), found.write) == ((Fate.FINISH, NodePhase.POD_DELETION_REQUIRED), None)
+    assert (ends(found), found.write) == ((Treatment.FINISH, NodePhase.POD_DELETION_REQUIRED), None)
 
 
 def test_a_record_of_ours_takes_a_cordon_over_that_it_did_not_know_to_be_the_upgrades() -> None:
@@ -271,9 +273,9 @@ def test_a_record_of_ours_takes_a_cordon_over_that_it_did_not_know_to_be_the_upg
 
 def test_a_record_of_ours_whose_cordon_somebody_lifted_begins_anew() -> None:
     found = classify(builders.a_node(phase=NodePhase.POD_DELETION_REQUIRED), UNKNOWN, TO)
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
     waiting = classify(builders.a_node(phase=NodePhase.CORDON_REQUIRED), UNKNOWN, TO)
-    assert ends(waiting) == (Fate.FINISH, NodePhase.CORDON_REQUIRED)
+    assert ends(waiting) == (Treatment.FINISH, NodePhase.CORDON_REQUIRED)
 
 
 def test_a_failed_node_of_ours_is_tried_again_as_another_attempt() -> None:
@@ -281,7 +283,7 @@ def test_a_failed_node_of_ours_is_tried_again_as_another_attempt() -> None:
         phase=NodePhase.UPGRADE_FAILED, attempt=4, is_cordon_ours=True, record={"reason": "driver-timeout"}
     )
     found = classify(node, BY_US, replace(TO, admitted={"n1": 6}))
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
     assert found.write is not None
     assert found.write.record is not None
     assert (found.write.record.attempt, found.write.record.reason) == (7, "")
@@ -289,23 +291,23 @@ def test_a_failed_node_of_ours_is_tried_again_as_another_attempt() -> None:
 
 def test_a_failed_node_of_ours_whose_driver_runs_after_all_is_proven() -> None:
     node = builders.a_well_node(phase=NodePhase.UPGRADE_FAILED, is_cordon_ours=True)
-    assert ends(classify(node, BY_US, TO)) == (Fate.FINISH, NodePhase.VALIDATION_REQUIRED)
+    assert ends(classify(node, BY_US, TO)) == (Treatment.FINISH, NodePhase.VALIDATION_REQUIRED)
 
 
 def test_an_unreadable_record_is_rebuilt_from_what_is_seen() -> None:
     node = left(is_cordoned=True, fault=RecordFault.UNREADABLE)
     found = classify(node, BY_US, TO)
-    assert ends(found) == (Fate.START, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.START, NodePhase.UPGRADE_REQUIRED)
     assert is_cordon_taken(found)
     assert ends(classify(reloaded(fault=RecordFault.UNREADABLE), UNKNOWN, TO)) == (
-        Fate.FINISH,
+        Treatment.FINISH,
         NodePhase.VALIDATION_REQUIRED,
     )
 
 
 def test_a_record_of_a_later_release_is_left_to_it() -> None:
     found = classify(left(fault=RecordFault.UNREADABLE), Traces(is_record_newer=True), TO)
-    assert (found.fate, found.write) == (Fate.LEAVE, None)
+    assert (found.fate, found.write) == (Treatment.LEAVE, None)
 
 
 def test_a_label_that_somebody_edited_is_written_again_as_the_record_has_it() -> None:
@@ -340,10 +342,10 @@ def test_the_label_of_a_pace_that_was_killed_goes() -> None:
 
 def test_an_untouched_driver_stays_when_the_upgrade_is_undone() -> None:
     published = left("pod-deletion-required", is_cordoned=True, wanted=OLD)
-    assert ends(classify(published, BY_NVIDIA, BACK)) == (Fate.UNDO, NodePhase.VALIDATION_REQUIRED)
+    assert ends(classify(published, BY_NVIDIA, BACK)) == (Treatment.UNDO, NodePhase.VALIDATION_REQUIRED)
     unpublished = left("pod-deletion-required", is_cordoned=True)
     found = classify(unpublished, BY_NVIDIA, BACK)
-    assert ends(found) == (Fate.UNDO, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.UNDO, NodePhase.UPGRADE_REQUIRED)
     assert is_cordon_taken(found)
 
 
@@ -352,22 +354,22 @@ def test_a_record_of_ours_does_not_restart_a_driver_that_is_to_stay() -> None:
         phase=NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True, record={"old_pod": builders.a_driver().uid}
     )
     found = classify(node, BY_US, BACK)
-    assert ends(found) == (Fate.UNDO, NodePhase.UPGRADE_REQUIRED)
+    assert ends(found) == (Treatment.UNDO, NodePhase.UPGRADE_REQUIRED)
     assert found.write is not None
     assert found.write.record is not None
     assert (found.write.record.old_pod, found.write.record.attempt) == ("", 2)
 
 
 def test_a_new_driver_goes_back_when_its_turn_comes() -> None:
-    assert ends(classify(reloaded(), UNKNOWN, BACK)) == (Fate.UNDO, None)
+    assert ends(classify(reloaded(), UNKNOWN, BACK)) == (Treatment.UNDO, None)
     assert ends(classify(reloaded("validation-required", is_cordoned=True), BY_NVIDIA, BACK)) == (
-        Fate.UNDO,
+        Treatment.UNDO,
         NodePhase.UPGRADE_REQUIRED,
     )
 
 
 def test_a_node_that_never_left_has_nothing_to_undo() -> None:
-    assert ends(classify(left(), UNKNOWN, BACK)) == (Fate.NOTHING, None)
+    assert ends(classify(left(), UNKNOWN, BACK)) == (Treatment.NOTHING, None)
 
 
 # ── what holds for all ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -413,7 +415,7 @@ def half_done(draw: Any) -> tuple[NodeSeen, Traces, Wish]:
     return node, traces, wish
 
 
-def after(node: NodeSeen, traces: Traces, wish: Wish, write: adopt.Write) -> tuple[NodeSeen, Traces]:
+def after(node: NodeSeen, traces: Traces, wish: Wish, write: values.Write) -> tuple[NodeSeen, Traces]:
     """The node as the write leaves it."""
     record = write.record or node.record
     state = "" if Trace.STATE in write.drops else node.facts.nvidia_state
@@ -440,8 +442,8 @@ def test_somebodys_cordon_is_never_taken_over(world: tuple[NodeSeen, Traces, Wis
     node, traces, wish = world
     found = classify(node, traces, wish)
     is_ours = found.write is not None and found.write.record is not None and found.write.record.is_cordon_ours
-    assert not is_ours or adopt.whose_cordon(node, traces, wish) in (Whose.OURS, Whose.NVIDIAS)
-    assert found.fate is not Fate.LEAVE or found.write is None
+    assert not is_ours or cordons.whose_cordon(node, traces, wish) in (Whose.OURS, Whose.NVIDIAS)
+    assert found.fate is not Treatment.LEAVE or found.write is None
 
 
 @given(half_done())
@@ -570,7 +572,7 @@ def test_a_node_is_told_as_it_was_found_and_as_it_is_written() -> None:
     )
     assert found.why == "NVIDIA's controller left it at drain-required: it goes on from drain-required"
     assert found.write is not None
-    assert adopt.content(found.write) == (
+    assert values.content(found.write) == (
         "record drain-required, attempt 1, the cordon is ours",
         "remove NVIDIA's note since when it waits for jobs",
         "remove the canary label of a rollout that is over",

@@ -13,14 +13,14 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.node import observed
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
+from seatrial.core.promises.invariants import broken
 from seatrial.core.words import explain
 from tests.builders import (
     NOW,
@@ -94,21 +94,21 @@ def begun(course: Course) -> CampaignRecord:
 
 
 @pytest.mark.parametrize(
-    ("changes", "standing"),
+    ("changes", "progress"),
     [
-        ({}, Standing.AWAY),
-        ({"components": (("firmware_cx7", OLD),)}, Standing.AWAY),
-        ({"components": (("firmware_cx6", NEW),)}, Standing.AWAY),
-        ({"components": (("firmware_cx7", NEW),)}, Standing.DONE),
-        ({"components": (("firmware_cx7", NEW),), "is_ready": False}, Standing.MOVING),
-        ({"is_skipped": True}, Standing.SKIPPED),
-        ({"components": (("firmware_cx7", NEW),), "is_skipped": True}, Standing.DONE),
+        ({}, Progress.AWAY),
+        ({"components": (("firmware_cx7", OLD),)}, Progress.AWAY),
+        ({"components": (("firmware_cx6", NEW),)}, Progress.AWAY),
+        ({"components": (("firmware_cx7", NEW),)}, Progress.DONE),
+        ({"components": (("firmware_cx7", NEW),), "is_ready": False}, Progress.MOVING),
+        ({"is_skipped": True}, Progress.SKIPPED),
+        ({"components": (("firmware_cx7", NEW),), "is_skipped": True}, Progress.DONE),
     ],
 )
 def test_a_node_is_through_when_the_version_was_observed_and_it_is_ready(
-    changes: dict[str, Any], standing: Standing
+    changes: dict[str, Any], progress: Progress
 ) -> None:
-    assert observed.standing_of(a_node(**changes).facts, FIRMWARE) is standing
+    assert observed.progress_of(a_node(**changes).facts, FIRMWARE) is progress
 
 
 @pytest.mark.parametrize(

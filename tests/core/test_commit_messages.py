@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions import MarkBad, Message, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates import READINESS, Gate, GateResult, Verdict
 from seatrial.core.model.intent import Intent
-from seatrial.core.words.commits import Message, message_of, tag_message
+from seatrial.core.words.commits import message_of, tag_message, unworded, worded
 from tests.builders import NEW, OLD, POLICY, a_campaign, a_campaign_record, an_intent
 
 GATES = (Gate(name="smoke-train", image="i"), Gate(name="rdma", image="i"))
@@ -172,12 +172,25 @@ def test_spans_are_told_in_the_unit_a_person_would_use(seconds: float, told: str
     ],
 )
 def test_what_is_undone_says_why(why: str, told: str) -> None:
-    revert = RevertCommits(rollout="spring", commits=("abc",), why=why)
-    assert message_of(revert, asking(), showing("node-3")) == Message(subject="", body=f"Taken back: {told}")
-    assert message_of(MarkBad(rollout="spring", why=why), asking(), showing("node-3")) == Message(
+    revert = RevertCommits(rollout="spring", commits=("abc",), driver=NEW.version)
+    assert message_of(revert, asking(), showing("node-3", why=why)) == Message(subject="", body=f"Taken back: {told}")
+    assert message_of(MarkBad(rollout="spring", driver=NEW.version, why=why), asking(), showing("node-3")) == Message(
         subject=f"Mark driver {NEW.version} as bad", body=f"Rejected: {told}"
     )
 
 
+def test_an_act_with_other_words_is_the_same_act_and_without_them_as_it_was() -> None:
+    for act in (FIRST, PROMOTE, MarkBad(rollout="spring", driver=NEW.version, why="slow")):
+        said = worded(act, asking(), showing("node-3"))
+        assert said == act
+        assert repr(said) != repr(act)
+        assert repr(unworded(said)) == repr(act)
+
+
+def test_what_makes_no_commit_gets_no_words() -> None:
+    act = replace(FIRST, via=Via.DIRECT)
+    assert worded(act, asking(), showing("node-3")) is act
+
+
 def test_a_reason_nobody_gave_leaves_no_odd_words() -> None:
-    assert message_of(MarkBad(rollout="spring", why=" "), asking(), showing("node-3")).body == ""
+    assert message_of(MarkBad(rollout="spring", driver=NEW.version, why=" "), asking(), showing("node-3")).body == ""

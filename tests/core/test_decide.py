@@ -17,6 +17,8 @@ from seatrial.core.actions import (
 )
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import ACTIONS_MAX, Decision, decide
+from seatrial.core.deciding.stops import STALE_SECONDS, why_stopped
+from seatrial.core.deciding.summary import SUMMARY_SECONDS, summarise, waiting_of, waits_of
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor
 from seatrial.core.model.owners import DriverClaim
@@ -35,8 +37,6 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
 )
-from seatrial.core.stops import STALE_SECONDS, why_stopped
-from seatrial.core.summary import SUMMARY_SECONDS, summarise
 from tests.builders import (
     NOW,
     OLD,
@@ -72,7 +72,7 @@ def ledger_write(
             name="spring",
             resource_version="40",
             admitted=admitted,
-            summary=summarise(seen, holds, stop),
+            summary=replace(summarise(seen, holds, stop), waiting=waiting_of(waits_of(holds, stop))),
             summarised_at=now,
             rebuffs=tuple(sorted(seen.rebuffs.items())),
             attentive_since=seen.attentive_since,

@@ -14,7 +14,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase, Switch, Via
 from seatrial.core.model.snapshot import Carrier, NodePhase, OperatorFacts
 from seatrial.core.movers import driver_manager, publishing
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Versions, View
 from seatrial.core.words import explain
 from tests.builders import (
     NEW,
@@ -55,7 +55,7 @@ def view(operator: OperatorFacts, via: Via = Via.DIRECT, **changes: Any) -> View
     return a_view(seen, an_intent(campaign=a_campaign(publish=via)))
 
 
-def publication(found: View, step: PublishStep, versions: publishing.Versions) -> Publish | None:
+def publication(found: View, step: PublishStep, versions: Versions) -> Publish | None:
     acts, _ = publishing.publish(found, step, versions)
     return next((act for act in acts if isinstance(act, Publish)), None)
 
@@ -65,7 +65,8 @@ def publication(found: View, step: PublishStep, versions: publishing.Versions) -
 
 def test_what_it_was_told_before_is_written_down_value_or_absent() -> None:
     operator = an_owner(switches=(("ENABLE_GPU_POD_EVICTION", "true"),))
-    assert publishing.switches_before(view(operator)) == BEFORE
+    found = view(operator)
+    assert found.mover.switches(found) == BEFORE
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_what_it_was_told_before_is_written_down_value_or_absent() -> None:
 )
 def test_where_it_is_not_ours_to_tell_nothing_is_written_down(via: Via, mode: Mode) -> None:
     found = view(an_owner(), via, campaign=a_campaign_record(RolloutPhase.CANARY, mode=mode))
-    assert publishing.switches_before(found) == ()
+    assert found.mover.switches(found) == ()
 
 
 @pytest.mark.parametrize("via", [Via.DIRECT, Via.GIT])

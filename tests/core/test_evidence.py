@@ -14,12 +14,12 @@ from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
 from seatrial.core.model.gates import READINESS, TRIES_MAX, Gate, GateResult, Measurement, Verdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import DriverPod, NodePhase, NodeSeen, Snapshot
+from seatrial.core.promises.invariants import broken
 from seatrial.core.words.explain import next_step
 from seatrial.core.words.explain import why as why_of
 from tests.builders import (

@@ -271,6 +271,16 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         at(RolloutPhase.WAVING, a_done_node(canary_of="spring"), a_node("n2", NodePhase.UPGRADE_REQUIRED)),
         CAREFUL,
     ),
+    HoldCode.WAVE_BLOCKED: (
+        at(
+            RolloutPhase.WAVING,
+            a_done_node(canary_of="spring"),
+            a_node("n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, is_cordoned=True, record=TIMED_OUT),
+            a_node("n3"),
+            record={"wave": 1},
+        ),
+        replace(CAREFUL, failed_max=1),
+    ),
     HoldCode.MEMBERS_STUCK: (
         at(RolloutPhase.WAVING, a_done_node(canary_of="spring"), a_node("n2", is_ready=False)),
         CAREFUL,

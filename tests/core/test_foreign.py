@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 ESC = "\x1b"
 

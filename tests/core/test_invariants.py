@@ -27,13 +27,14 @@ from seatrial.core.actions import (
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import PROMISES, Breach, broken
 from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates import READINESS, GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.snapshot import Admission, DriverRevision, MachinePool, NodePhase, RolloutRecord, Snapshot
 from seatrial.core.node.writing import record_of
+from seatrial.core.promises.breach import Breach
+from seatrial.core.promises.invariants import PROMISES, broken
 from tests.builders import (
     NEW,
     NOW,

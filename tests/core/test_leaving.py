@@ -11,10 +11,10 @@ from seatrial.core.actions import Action, GuardRollout, MarkNode, PausePool, Rel
 from seatrial.core.campaign import leaving
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
 from seatrial.core.model.intent import Intent, OnDelete, Requestor
 from seatrial.core.model.snapshot import MachinePool, Maintenance, NodePhase, NodeSeen, Snapshot, Summary
+from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,
     NOW,

@@ -25,7 +25,7 @@ def waiting(name: str, rack: str = "", priority: str = "", **changes: Any) -> No
 def names(*nodes: NodeSeen, order: Order, others: tuple[NodeSeen, ...] = (), **changes: Any) -> list[str]:
     """The order in which these may start in a fleet where the others do not want to."""
     fleet = {node.name: node for node in (*nodes, *others)}
-    return [node.name for node in ordered(nodes, fleet, an_intent(order=order, **changes))]
+    return ordered([node.name for node in nodes], fleet, an_intent(order=order, **changes))
 
 
 def test_by_name() -> None:

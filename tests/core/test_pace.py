@@ -12,11 +12,24 @@ from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
-from seatrial.core.pace import waking as pace
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace import words as pace_told
-from seatrial.core.pace.waking import HoldCode, Lower, Memory, Pacing, Raise, Reset, Seen, Wait, WaitCode
-from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
+from seatrial.core.movers.pace import remembering
+from seatrial.core.movers.pace import values as pace_values
+from seatrial.core.movers.pace import waking as pace
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace import words as pace_told
+from seatrial.core.movers.pace.values import (
+    Lower,
+    PaceMemory,
+    Pacing,
+    Raise,
+    Reset,
+    Seen,
+    Wait,
+    WaitCode,
+    WakeHold,
+)
+from seatrial.core.movers.pace.ways import WAKE_LABEL, WAKE_VALUE, Watched, Way
+from seatrial.core.node import phases
 from tests import builders
 
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)
@@ -51,8 +64,8 @@ class Story:
         self.operator = ON
         self.release = OperatorVersion.parse(release) if release else None
         self.may_reset = may_reset
-        self.memory = Memory()
-        self.gains: list[pace.Gain] = []
+        self.memory = PaceMemory()
+        self.gains: list[pace_values.Gain] = []
 
     def change(self, *nodes: NodeFacts) -> None:
         """Nodes as they are now; a label of ours stays where it is."""
@@ -69,7 +82,7 @@ class Story:
             self._write(pacing.act)
         return pacing
 
-    def _write(self, act: pace.Act) -> None:
+    def _write(self, act: pace_values.Act) -> None:
         node = self.nodes[act.node]
         if isinstance(act, Reset):
             self.nodes[act.node] = replace(node, nvidia_state="")
@@ -302,7 +315,7 @@ def test_a_node_that_a_person_labelled_carries_no_wake(value: str) -> None:
     story = Story(restarting("n1", is_ready=True, labels=labels), done("n2", labels=labels))
     story.look(T)
     held = story.look(T + 1)
-    assert (held.act, held.hold) == (None, HoldCode.NO_CARRIER)
+    assert (held.act, held.hold) == (None, WakeHold.NO_CARRIER)
     assert all(node.labels == labels for node in story.nodes.values())
 
 
@@ -400,8 +413,8 @@ def test_the_release_is_read_off_image_tags_and_labels(text: str, release: str) 
 def test_v26_3_is_left_alone_and_told_why() -> None:
     story = a_ready_story(release="v26.3.0")
     held = [story.look(T + 10 + second) for second in range(30)]
-    assert {(pacing.act, pacing.hold, pacing.is_in_vain) for pacing in held} == {(None, HoldCode.RELEASE_DEAF, True)}
-    assert "--reset-done-states" in pace_told.why_held(HoldCode.RELEASE_DEAF, ON, story.release)
+    assert {(pacing.act, pacing.hold, pacing.is_in_vain) for pacing in held} == {(None, WakeHold.RELEASE_DEAF, True)}
+    assert "--reset-done-states" in pace_told.why_held(WakeHold.RELEASE_DEAF, ON, story.release)
 
 
 def test_v26_3_is_woken_by_the_state_of_a_done_node_only_when_asked() -> None:
@@ -417,7 +430,7 @@ def test_v26_3_is_woken_by_the_state_of_a_done_node_only_when_asked() -> None:
     assert story.memory.carrier == ""
     story = a_ready_story(restarting("n2", is_ready=False), release="v26.3.0", may_reset=True)
     story.look(T + 10)
-    assert story.look(T + 10.5).hold is HoldCode.NO_CARRIER
+    assert story.look(T + 10.5).hold is WakeHold.NO_CARRIER
 
 
 @pytest.mark.parametrize("operator", [OperatorFacts(), replace(ON, is_auto_upgrading=False)])
@@ -426,7 +439,7 @@ def test_a_controller_that_is_off_is_not_woken_and_our_label_is_taken_away(opera
     story.look(T + 10)
     story.look(T + 10.5)
     story.operator = operator
-    assert story.look(T + 11).hold is HoldCode.CONTROLLER_OFF
+    assert story.look(T + 11).hold is WakeHold.CONTROLLER_OFF
     assert story.look(T + 12.5).act == Lower(node="n2")
     assert [story.look(T + 13 + second).act for second in range(60)] == [None] * 60
 
@@ -437,7 +450,7 @@ def test_a_controller_that_is_off_is_not_woken_and_our_label_is_taken_away(opera
 def test_every_wait_has_a_sentence() -> None:
     assert set(pace_told.SENTENCES) == set(WaitCode)
     for operator in (ON, OperatorFacts()):
-        for hold in HoldCode:
+        for hold in WakeHold:
             assert pace_told.why_held(hold, operator, OperatorVersion.parse("v26.3.0"))
 
 
@@ -474,7 +487,7 @@ def test_a_controller_that_does_not_hear_is_told_of() -> None:
 def test_it_is_over_when_the_controller_has_nothing_left_to_move() -> None:
     failed, skipped = a_node("n1", "upgrade-failed"), a_node("n2", "upgrade-required", is_skipped=True)
     assert Story(failed, skipped, done("n3")).look(T).is_over
-    for state in (NodePhase.UPGRADE_REQUIRED, *pace.UNDER_WAY):
+    for state in (NodePhase.UPGRADE_REQUIRED, *phases.UNDER_WAY):
         assert not Story(failed, a_node("n4", state)).look(T).is_over
 
 
@@ -506,7 +519,7 @@ def test_what_polling_would_have_cost_is_the_rest_of_its_two_minutes() -> None:
 def test_a_controller_that_polls_looks_when_it_writes_and_every_two_minutes(
     entered_at: float, ready_at: float, seen_at: float
 ) -> None:
-    assert pace.polled_at(entered_at, ready_at) == seen_at
+    assert remembering.polled_at(entered_at, ready_at) == seen_at
 
 
 def test_a_wait_that_nobody_had_to_end_costs_nothing() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Hardware, Stack, Value
-from seatrial.core.compat.plan.memory import Memory
+from seatrial.core.compat.plan.memory import AnswerCache
 
 A, B, C = Component.GPU_OPERATOR, Component.OPENSHIFT, Component.MOFED
 TEXTS = {A: ("v24.9.0", "v25.3.0"), B: ("4.16.1", "4.17.1"), C: ("24.07-0.6.1.0", "24.10-0.7.0.0")}
@@ -43,14 +43,14 @@ stacks = st.fixed_dictionaries({}, optional={part: st.sampled_from(values) for p
 
 @given(st.lists(stacks))
 def test_a_memory_answers_as_the_rule_does(asked: list[dict[Component, Value]]) -> None:
-    memory = Memory(Counting(), Hardware())
+    memory = AnswerCache(Counting(), Hardware())
     for values in asked:
         assert memory.ask(values) == tuple(Counting()(Stack(values=values)))
 
 
 def test_what_a_rule_does_not_read_is_not_asked_about_again() -> None:
     rule = Counting()
-    memory = Memory(rule, Hardware())
+    memory = AnswerCache(rule, Hardware())
     old, new = VALUES[A]
     for b in VALUES[B]:
         for c in VALUES[C]:
@@ -64,7 +64,7 @@ def test_what_a_rule_does_not_read_is_not_asked_about_again() -> None:
 
 
 def test_a_rule_that_looks_at_everything_is_still_right() -> None:
-    memory = Memory(lambda stack: [told(",".join(sorted(stack.values)))], Hardware())
+    memory = AnswerCache(lambda stack: [told(",".join(sorted(stack.values)))], Hardware())
     assert memory.ask({A: VALUES[A][0]}) == (told("gpu_operator"),)
     assert memory.ask({A: VALUES[A][0], B: VALUES[B][0]}) == (told("gpu_operator,openshift"),)
     assert memory.ask({A: VALUES[A][0]}) == (told("gpu_operator"),)
@@ -72,7 +72,7 @@ def test_a_rule_that_looks_at_everything_is_still_right() -> None:
 
 
 def test_a_rule_about_two_stacks_tells_them_apart() -> None:
-    memory = Memory(lambda old, new: [told(f"{old.values[A].text} {new.values[A].text}")], Hardware())
+    memory = AnswerCache(lambda old, new: [told(f"{old.values[A].text} {new.values[A].text}")], Hardware())
     one, other = ({A: value} for value in VALUES[A])
     assert memory.ask(one, other) == (told("v24.9.0 v25.3.0"),)
     assert memory.ask(other, one) == (told("v25.3.0 v24.9.0"),)

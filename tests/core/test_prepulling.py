@@ -7,11 +7,10 @@ from typing import Any
 
 from seatrial.core.actions import StartProbe
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.gates import TRIES_MAX, Measurement, Verdict
+from seatrial.core.model.gates import PREPULL, TRIES_MAX, Measurement, Verdict
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import prepulling
-from seatrial.core.movers.prepulling import Pull
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Start, View
 from tests.builders import NOW, a_campaign, a_campaign_record, a_done_node, a_snapshot, a_view, an_old_node
 
 IMAGE = "nvcr.io/nvidia/driver:580.105.08-ubuntu22.04"
@@ -23,7 +22,7 @@ def with_image(node: NodeSeen) -> NodeSeen:
 
 
 def measured(name: str, verdict: Verdict, attempt: int = 1, number: int = 0) -> Measurement:
-    return Measurement(gate=prepulling.NAME, node=name, round=number, attempt=attempt, verdict=verdict)
+    return Measurement(gate=PREPULL, node=name, round=number, attempt=attempt, verdict=verdict)
 
 
 def viewing(*nodes: NodeSeen, measurements: tuple[Measurement, ...] = (), now: float = NOW, **record: Any) -> View:
@@ -49,7 +48,7 @@ def test_a_node_without_the_image_gets_a_job_of_it_and_waits() -> None:
 def test_how_the_job_ends_does_not_matter_only_that_it_ran() -> None:
     for verdict in (Verdict.PASSED, Verdict.FAILED):
         view = seeing(measured("n1", verdict))
-        assert prepulling.bring(view, ["n1"]) == Pull(record=view.record, ready=frozenset({"n1"}))
+        assert prepulling.bring(view, ["n1"]) == Start(record=view.record, ready=frozenset({"n1"}))
 
 
 def test_a_job_that_runs_is_waited_for_and_not_started_again() -> None:
@@ -83,7 +82,7 @@ def test_a_node_that_could_not_get_the_image_is_asked_again_after_a_pause_that_g
 
 def test_a_node_that_got_the_image_in_an_earlier_round_is_not_asked_again() -> None:
     view = seeing(measured("n1", Verdict.PASSED), pull_round=3)
-    assert prepulling.bring(view, ["n1"]) == Pull(record=view.record, ready=frozenset({"n1"}))
+    assert prepulling.bring(view, ["n1"]) == Start(record=view.record, ready=frozenset({"n1"}))
 
 
 def test_one_node_without_the_image_keeps_nobody_else_waiting() -> None:
@@ -95,12 +94,12 @@ def test_one_node_without_the_image_keeps_nobody_else_waiting() -> None:
 def test_who_asks_for_no_prepull_gets_none() -> None:
     view = seeing()
     view = replace(view, campaign=a_campaign(prepull=False))
-    assert prepulling.bring(view, ["n1"]) == Pull(record=view.record, ready=frozenset({"n1"}))
+    assert prepulling.bring(view, ["n1"]) == Start(record=view.record, ready=frozenset({"n1"}))
 
 
 def test_a_node_that_runs_the_driver_already_or_names_no_image_needs_nothing() -> None:
     view = viewing(with_image(a_done_node("n1")), an_old_node("n2"))
-    assert prepulling.bring(view, ["n1", "n2"]) == Pull(record=view.record, ready=frozenset({"n1", "n2"}))
+    assert prepulling.bring(view, ["n1", "n2"]) == Start(record=view.record, ready=frozenset({"n1", "n2"}))
 
 
 def test_only_so_many_nodes_begin_to_pull_in_one_pass() -> None:

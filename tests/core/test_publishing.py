@@ -12,7 +12,7 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
 from seatrial.core.model.snapshot import Carrier, DriverRevision, NodeSeen, OperatorFacts
 from seatrial.core.movers import publishing
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Versions, View
 from seatrial.core.node.progress import ANY
 from tests.builders import (
     NEW,
@@ -72,7 +72,7 @@ FLEET = (an_old_node(), an_old_node("n2", driver=a_driver("n2", version="550.54.
         "unknown",
     ],
 )
-def test_the_way_back_is(nodes: tuple[NodeSeen, ...], operator: OperatorFacts, found: publishing.Versions) -> None:
+def test_the_way_back_is(nodes: tuple[NodeSeen, ...], operator: OperatorFacts, found: Versions) -> None:
     assert publishing.baseline(view(*nodes, operator=operator)) == found
 
 

@@ -12,6 +12,7 @@ from seatrial import codec
 from seatrial.core.actions import (
     MarkBad,
     MarkNode,
+    Message,
     Promote,
     Publish,
     RevertCommits,
@@ -24,7 +25,6 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import (
     ENDED,
     Bake,
@@ -55,7 +55,10 @@ from seatrial.core.model.snapshot import (
     RecordFault,
     Snapshot,
 )
+from seatrial.core.model.troubles import Symptom
 from seatrial.core.movers import driver_manager
+from seatrial.core.promises.invariants import broken
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,
@@ -72,6 +75,7 @@ from tests.builders import (
     a_rebuff,
     a_snapshot,
     a_source,
+    a_starting_driver,
     a_well_node,
     an_intent,
     an_old_node,
@@ -208,8 +212,14 @@ def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
     """The home that it is shown is the one it began at: who looks has read the same record."""
     seen = reverting(canary(), source=IN_GIT, operator=FORWARD, record={"places": HERE})
     course = course_of(seen, careful(**BY_GIT, places=THERE))
-    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"),)
+    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version),)
     assert HoldCode.PLACES_CHANGED not in codes(course)
+
+
+def test_an_act_carries_the_words_of_its_commit() -> None:
+    (act,) = course_of(reverting(canary(), source=IN_GIT, operator=FORWARD), careful(**BY_GIT)).acts
+    assert isinstance(act, RevertCommits)
+    assert act.message == Message(body="Taken back: Xid 79.")
 
 
 def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:
@@ -883,9 +893,18 @@ def test_many_nodes_on_their_way_back_are_counted() -> None:
 
 def test_an_entry_is_marked_bad_with_the_reason() -> None:
     course = course_of(reverting(an_old_node(), source=a_source()), careful(has_source=True))
-    assert (course.acts, codes(course)) == ((MarkBad(rollout="spring", why="Xid 79"),), [HoldCode.REVERT_PENDING])
+    assert (course.acts, codes(course)) == (
+        (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"),),
+        [HoldCode.REVERT_PENDING],
+    )
     marked = reverting(an_old_node(), source=a_source(bad="Xid 79"))
     assert phase_after(marked, careful(has_source=True)) is RolloutPhase.REVERTED
+
+
+def test_an_entry_is_marked_bad_while_nodes_go_back_and_that_is_told_once() -> None:
+    course = course_of(reverting(canary(wanted=OLD), source=a_source()), careful(has_source=True))
+    assert [type(act) for act in course.acts] == [MarkBad]
+    assert codes(course) == [HoldCode.REVERT_PENDING, HoldCode.NODES_GOING_BACK]
 
 
 def test_an_entry_is_not_marked_before_our_commits_are_reverted() -> None:
@@ -897,7 +916,7 @@ def test_an_entry_is_not_marked_before_our_commits_are_reverted() -> None:
     assert course_of(waiting, wish).acts == ()
     undone = a_source(steps=(*steps, (PublishStep.REVERT, "c2")))
     course = course_of(reverting(an_old_node(), source=undone, operator=an_operator()), wish)
-    assert course.acts == (MarkBad(rollout="spring", why="Xid 79"),)
+    assert course.acts == (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"),)
 
 
 def test_a_campaign_is_not_reverted_while_a_write_of_ours_is_not_seen() -> None:
@@ -917,7 +936,7 @@ def test_nodes_go_back_while_the_matrix_cannot_be_reached() -> None:
 def test_our_commits_are_reverted_the_newest_first() -> None:
     seen = reverting(canary(), source=IN_GIT, operator=FORWARD)
     course = course_of(seen, careful(publish=Via.GIT))
-    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), why="Xid 79"),)
+    assert course.acts == (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version),)
     assert codes(course) == [HoldCode.REVERT_PENDING, HoldCode.NODES_GOING_BACK]
 
 
@@ -953,7 +972,7 @@ def test_a_promotion_is_taken_back_after_what_we_wrote_ourselves() -> None:
     first = course_of(reverting(canary(), source=promoted, operator=FORWARD), careful(has_source=True))
     assert [type(act) for act in first.acts] == [Publish]
     then = course_of(reverting(canary(wanted=OLD), source=promoted), careful(has_source=True))
-    assert then.acts == (RevertCommits(rollout="spring", commits=("c3",), why="Xid 79"),)
+    assert then.acts == (RevertCommits(rollout="spring", commits=("c3",), driver=NEW.version),)
     assert then.open == frozenset({"n1"})
 
 
@@ -1047,6 +1066,23 @@ def test_a_node_of_nvidias_controller_is_told_with_its_state() -> None:
     )
     seen = at(RolloutPhase.GATING, *nodes, record=GATING | DELEGATED, operator=NVIDIA_FORWARD)
     assert told(seen) == {"n2": HoldCode.MOVED_BY_NVIDIA, "n3": HoldCode.LEAKED}
+
+
+@pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.WAVING])
+def test_a_node_that_nvidias_controller_gave_up_is_told_as_failed_with_what_to_do(phase: RolloutPhase) -> None:
+    in_use = Symptom(source="container", reason="Error", message="rmmod: ERROR: Module nvidia is in use by: nvidia_uvm")
+    driver = a_starting_driver(symptoms=(in_use,))
+    nodes = (
+        a_well_node(canary_of="spring", nvidia_state="upgrade-done"),
+        waiting("n2", nvidia_state="upgrade-failed", driver=driver),
+    )
+    seen = at(phase, *nodes, record=BAKING | PROVEN | DELEGATED, operator=NVIDIA_FORWARD)
+    held = next(held for held in decide(seen, careful(), NOW).holds if held.subject == "n2")
+    assert held.code is HoldCode.FAILED
+    assert "NVIDIA's own upgrade controller has it at upgrade-failed, and does not say why" in explain.why(held)
+    assert "Module nvidia is in use" in explain.why(held)
+    assert "`seatrial node retry n2`" in explain.next_step(held)
+    assert "nvidia.com/gpu-driver-upgrade-state to upgrade-required" in explain.next_step(held)
 
 
 def test_a_node_whose_turn_it_is_waits_for_nvidias_controller_to_see_it() -> None:

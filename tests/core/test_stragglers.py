@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from seatrial.core.campaign import stragglers
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout, wave_order
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,
     NOW,
@@ -27,6 +27,7 @@ from tests.builders import (
     a_node,
     a_snapshot,
     a_view,
+    a_well_node,
     an_intent,
     an_operator,
 )
@@ -156,7 +157,7 @@ def test_our_own_skip_label_is_no_obstacle() -> None:
     operator = an_operator(NEW.version, is_auto_upgrading=True)
     seen = a_snapshot(*seen.nodes.values(), campaign=seen.rollout.campaign, operator=operator)
     view = a_view(seen, one_by_one())
-    assert stragglers.stuck(view, view.nodes) == {"n2": HoldCode.NODE_NOT_READY}
+    assert view.mover.why_stuck(view, view.nodes) == {"n2": HoldCode.NODE_NOT_READY}
 
 
 def test_what_people_move_by_hand_needs_no_gpu() -> None:
@@ -164,3 +165,51 @@ def test_what_people_move_by_hand_needs_no_gpu() -> None:
     seen = waving(a_node("n2", driver=None), mode=Mode.BY_HAND)
     intent = an_intent(campaign=a_campaign(waves=ONE_BY_ONE, by_hand=step))
     assert wave_order(a_view(seen, intent))[1] == ("n2",)
+
+
+# ── those that failed keep everybody waiting ─────────────────────────────────────────────────────────────────────────
+
+FAILED = a_node(
+    "n2", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, is_cordoned=True, record={"failed_revision": NEW.hash}
+)
+GIVEN_UP = a_node("n2", nvidia_state="upgrade-failed", is_cordoned=True)
+KEPT_OUT = a_node("n3", nvidia_state="upgrade-required", is_skipped=True, skipped_by="spring")
+NVIDIA: dict[str, Any] = {"mode": Mode.DELEGATED, "wave": 1}
+
+
+def two_waves(unavailable_max: int) -> Intent:
+    return an_intent(campaign=a_campaign(waves=ONE_BY_ONE), unavailable_max=unavailable_max, failed_max=1)
+
+
+def blocked_by(nodes: str, limit: int = 1) -> Any:
+    where = {"wave": 2, "waves": 2, "left": 1, "limit": limit}
+    return hold("spring", HoldCode.WAVE_BLOCKED, where, nodes=nodes, since=900.0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "record"),
+    [((FAILED, a_node("n3")), {"wave": 1}), ((GIVEN_UP, KEPT_OUT), NVIDIA)],
+    ids=["moved by us", "moved by NVIDIA"],
+)
+def test_a_wave_that_waits_for_nodes_that_failed_alone_says_so(
+    nodes: tuple[NodeSeen, ...], record: dict[str, Any]
+) -> None:
+    seen = waving(*nodes, **record)
+    through = a_well_node(canary_of="spring", nvidia_state="upgrade-done") if "mode" in record else seen.nodes["n1"]
+    operator = an_operator(NEW.version, is_auto_upgrading="mode" in record)
+    seen = replace(seen, nodes={**seen.nodes, "n1": through}, operator=operator)
+    assert course_of(seen, two_waves(1)).holds == (blocked_by("n2"),)
+    assert [held.code for held in course_of(seen, two_waves(2)).holds] == [HoldCode.WAVE_AT_WORK]
+
+
+def test_a_wave_in_which_somebody_is_at_work_goes_on_by_itself() -> None:
+    moving = a_node("n3", NodePhase.CORDON_REQUIRED, attempt=1)
+    held = course_of(waving(FAILED, moving, wave=1), two_waves(1)).holds
+    assert [each.code for each in held] == [HoldCode.WAVE_AT_WORK]
+
+
+def test_a_wave_that_waits_for_others_than_those_that_failed_does_not_blame_them() -> None:
+    open_ = a_node("n2", NodePhase.UPGRADE_FAILED, record={"failed_revision": NEW.hash})
+    cordoned = a_done_node("n4", is_cordoned=True)
+    held = course_of(waving(open_, a_node("n3"), cordoned, wave=2), two_waves(1)).holds
+    assert HoldCode.WAVE_BLOCKED not in [each.code for each in held]

@@ -10,10 +10,10 @@ from seatrial.core.actions import Cordon, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.budget import units
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,
     NOW,

@@ -28,6 +28,7 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
 )
 from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding.summary import summarise
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.consumers import Claim, GpuUse, claim_names, gpu_use
 from seatrial.core.model.intent import Intent, Requestor, policies
@@ -47,7 +48,6 @@ from seatrial.core.model.snapshot import (
 )
 from seatrial.core.node.phases import NOT_STARTED, FailureCode
 from seatrial.core.node.step import RESTARTS_MAX
-from seatrial.core.summary import summarise
 from tests.builders import (
     NEW,
     NOW,

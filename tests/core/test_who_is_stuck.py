@@ -11,14 +11,14 @@ from seatrial.core.actions import EvictPods, Publish, WriteNodeRecord, WriteRoll
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.invariants import broken
-from seatrial.core.model.campaign import Canary, Mode, RolloutPhase, Via
+from seatrial.core.model.campaign import Canary, RolloutPhase, Via
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.owners import GPU_PRESENT, DriverClaim
 from seatrial.core.model.policy import Share
 from seatrial.core.model.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
-from seatrial.core.node.progress import Standing, standing_of
+from seatrial.core.node.progress import Progress, by_our_record
+from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,
     NOW,
@@ -218,7 +218,7 @@ def test_a_node_without_a_driver_has_no_way_but_forward_and_is_not_done_on_the_t
     begun = a_node("n2", NodePhase.POD_RESTART_REQUIRED, wanted=THIRD, driver=third, is_cordon_ours=True)
     assert opened_by(decided(mid_wave(begun), careful()), "n2") is NodePhase.VALIDATION_REQUIRED
     ended = a_done_node("n2", wanted=THIRD, driver=third)
-    assert standing_of(ended, NEW.version, Mode.DIRECT) is Standing.AWAY
+    assert by_our_record(ended, NEW.version) is Progress.AWAY
     decision = decided(mid_wave(ended), careful())
     assert phase_of(decision) is RolloutPhase.WAVING
     assert HoldCode.TAKEN_OVER in codes(decision, "spring")

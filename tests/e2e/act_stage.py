@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,25 +20,26 @@ import msgspec
 from aiohttp import web
 
 from seatrial.adapters.git.addresses import Permit, Permits
-from seatrial.adapters.http import webhook
+from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
+from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.shapes import keys, models
-from seatrial.adapters.kube.writing.execute import KubeExecutor
-from seatrial.controller.homes import Standing
+from seatrial.adapters.kube.writing.execute import KubeCluster
+from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.controller.keeper import GitSettings, Keeper
-from seatrial.core.actions import Action
-from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.actions import Action, AskCheckpoint
 from seatrial.ports import Outcome, Sight
+from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.nodes import machine_pools
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.git.remotes import Bare
-from tests.builders import NEW, a_campaign_record
-from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote
+from tests.builders import NEW
+from tests.controller.git_stage import MATRIX, PUBLISHED, a_remote, matrix_of
 from tests.e2e.light_stage import a_policy
 from tests.scenarios.acts import (
     DRIVER,
@@ -71,6 +72,8 @@ SHOWN_SECONDS: Final = 3.0
 """How long what was done may take to be seen."""
 FINALIZER: Final = "maintenance.nvidia.com/finalizer"
 """The maintenance operator's: it keeps an object until it has put the node back."""
+DATED: Final = matrix_of(more='    deployed: "2026-09-01"\n')
+"""A matrix that keeps dates, so that the day of a promotion lands in it."""
 FORGOTTEN: Final = {
     "labels": (
         keys.STATE_LABEL,
@@ -151,7 +154,7 @@ class ActStage:
     remote: Bare | None = None
     questions: list[dict[str, Any]] = field(default_factory=list)
     is_unsaved: bool = False
-    executor: KubeExecutor = field(init=False)
+    executor: Router = field(init=False)
     placed: dict[str, str] = field(default_factory=dict)
     """What was laid out, by path, with the version it had then."""
     number: int = 0
@@ -201,6 +204,12 @@ class ActStage:
     def message(self) -> str:
         return self.remote.message() if self.remote is not None else ""
 
+    def matrix(self) -> str:
+        return self.remote.text(MATRIX) if self.remote is not None else ""
+
+    def tagged(self) -> str:
+        return self.remote.git("for-each-ref", "--format=%(contents)", "refs/tags") if self.remote is not None else ""
+
     def asked(self) -> list[dict[str, Any]]:
         return self.questions
 
@@ -232,25 +241,26 @@ class ActStage:
     async def clear(self) -> None:
         """Take away whatever was laid out or made."""
         streams: tuple[tuple[Any, str], ...] = (
-            (self.observer.policies, keys.CLUSTER_POLICIES),
-            (self.observer.drivers, keys.NVIDIA_DRIVERS),
-            (self.observer.machine_pools, keys.MACHINE_POOLS),
-            (self.observer.probes, keys.jobs_path(ELSEWHERE)),
+            (self.observer.streams[table.POLICIES], keys.CLUSTER_POLICIES),
+            (self.observer.streams[table.DRIVERS], keys.NVIDIA_DRIVERS),
+            (self.observer.streams[table.MACHINE_POOLS], keys.MACHINE_POOLS),
+            (self.observer.streams[table.PROBES], keys.jobs_path(ELSEWHERE)),
         )
         for stream, path in streams:
             for item in list(stream.store):
                 await self._delete(f"{path}/{item.metadata.name}")
-        for item in list(self.observer.maintenances.store):
+        maintenances = self.observer.streams[table.MAINTENANCES]
+        for item in list(maintenances.store):
             where = f"{keys.maintenances_path(item.metadata.namespace)}/{item.metadata.name}"
             with suppress(errors.NotFound):
                 await self.client.patch(where, {"metadata": {"finalizers": None}}, kind=PatchKind.MERGE)
             await self._delete(where)
         for path in [path for path in self.placed if "/pods/" in path or "/poddisruptionbudgets/" in path]:
             await self._delete(path)
-        for pod in [item for item in self.observer.pods.store if item.node in (FIRST, SECOND)]:
+        for pod in [item for item in self.observer.streams[table.PODS].store if item.node in (FIRST, SECOND)]:
             await self._delete(api_path("v1", "pods", namespace=pod.metadata.namespace, name=pod.metadata.name))
         self.placed.clear()
-        stores = [stream.store for stream in (*(stream for stream, _ in streams), self.observer.maintenances)]
+        stores = [stream.store for stream in (*(stream for stream, _ in streams), maintenances)]
         await self.settled(lambda _: not any(map(len, stores)) and not self._has_pods(), "everything to be gone")
 
     async def _delete(self, path: str) -> None:
@@ -329,13 +339,13 @@ class ActStage:
     def _is_placed(self) -> bool:
         """Whether everything that was laid out is seen, as it was written or newer."""
         streams: dict[str, Any] = {
-            keys.NODES: self.observer.nodes,
-            keys.ROLLOUTS: self.observer.rollouts,
-            keys.CLUSTER_POLICIES: self.observer.policies,
-            keys.NVIDIA_DRIVERS: self.observer.drivers,
-            keys.MACHINE_POOLS: self.observer.machine_pools,
-            keys.maintenances_path(NAMESPACE): self.observer.maintenances,
-            **{keys.pods_path(name): self.observer.pods for name in (NAMESPACE, OPERATORS)},
+            keys.NODES: self.observer.streams[table.NODES],
+            keys.ROLLOUTS: self.observer.streams[table.ROLLOUTS],
+            keys.CLUSTER_POLICIES: self.observer.streams[table.POLICIES],
+            keys.NVIDIA_DRIVERS: self.observer.streams[table.DRIVERS],
+            keys.MACHINE_POOLS: self.observer.streams[table.MACHINE_POOLS],
+            keys.maintenances_path(NAMESPACE): self.observer.streams[table.MAINTENANCES],
+            **{keys.pods_path(name): self.observer.streams[table.PODS] for name in (NAMESPACE, OPERATORS)},
         }
         for path, version in self.placed.items():
             parent, _, name = path.rpartition("/")
@@ -347,7 +357,7 @@ class ActStage:
         return True
 
     def _has_pods(self) -> bool:
-        return any(item.node in (FIRST, SECOND) for item in self.observer.pods.store)
+        return any(item.node in (FIRST, SECOND) for item in self.observer.streams[table.PODS].store)
 
 
 _LABELS: Final = {
@@ -379,7 +389,7 @@ async def opened(
     place: ControlPlane, folder: Path, *, rollout: str = ROLLOUT, has_repository: bool = False
 ) -> AsyncIterator[ActStage]:
     """A stage before a rollout of its own; with a repository, one of its own as well."""
-    remote = (await asyncio.to_thread(a_remote, folder / rollout))[0] if has_repository else None
+    remote = (await asyncio.to_thread(a_remote, folder / rollout, DATED))[0] if has_repository else None
     config = configs.load_config(kubeconfig=str(place.kubeconfig), environ={})
     async with Client(config, user_agent="test-acts") as client:
         await client.patch(
@@ -389,7 +399,8 @@ async def opened(
             field_manager=SOMEBODY,
             force=True,
         )
-        holder: list[Keeper] = []
+        settings = GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))]))
+        keeper = Keeper(client, settings, now=time.time)
         observer = KubeObserver(
             client,
             namespace=OPERATORS,
@@ -397,29 +408,18 @@ async def opened(
             on_fault=_fail,
             home=ELSEWHERE,
             # A record may name places that nobody is to look at here.
-            source=lambda: holder[0].facts() if remote is not None else None,
+            source=keeper.facts if remote is not None else lambda: None,
         )
-        keeper = Keeper(
-            client,
-            GitSettings(folder=folder / f"{rollout}-clones", permits=Permits.read([Permit.read(str(folder))])),
-            current=observer.current_rollout,
-            standing=lambda: _standing(observer),
-            on_change=observer.poke,
-            now=time.time,
-        )
-        holder.append(keeper)
         stage = ActStage(client=client, observer=observer, rollout=rollout, folder=folder, remote=remote)
-        async with _webhook(stage) as url, observer, keeper:
+        async with _webhook(stage) as url, observer, keeper.watching(observer):
             await observer.wait_synced(LIMIT_SECONDS)
-            stage.executor = KubeExecutor(
-                client,
-                observer,
-                is_leader=lambda: True,
-                on_outcome=lambda *_: None,
-                post=lambda where, body: webhook.post(where.replace(WEBHOOK, url), body),
-                outer=keeper.do,
-                home=ELSEWHERE,
+            routes = Routes(
+                cluster=KubeCluster(client, observer, is_leader=lambda: True),
+                home=keeper,
+                measurer=JobMeasurer(client, observer, home=ELSEWHERE),
+                webhook=Redirected(url),
             )
+            stage.executor = Router(routes, is_leader=lambda: True, on_outcome=lambda _: None, on_end=observer.poke)
             if remote is not None:
                 await stage.settled(_has_source, "the repository to be seen")
             try:
@@ -431,19 +431,23 @@ async def opened(
         await client.delete(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """Asks the stage's own webhook, wherever it listens."""
+
+    url: str
+
+    async def ask(self, act: AskCheckpoint, /) -> Outcome:
+        answer = await HttpCheckpoints().ask(replace(act, webhook=act.webhook.replace(WEBHOOK, self.url)))
+        return replace(answer, action=act)
+
+
 def _has_source(sight: Sight) -> bool:
     return sight.seen.source is not None and bool(sight.seen.source.head)
 
 
 def _fail(told: str) -> None:
     raise AssertionError(told)
-
-
-def _standing(observer: KubeObserver) -> Standing | None:
-    sight = observer.observe()
-    if sight is None:
-        return None
-    return Standing(intent=sight.intent, record=a_campaign_record(RolloutPhase.WAVING, date="2026-10-01"))
 
 
 def _rollout(name: str, remote: Bare | None) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers
-from seatrial_lab.testbed.nodes.fleet import Fleet, Workload
+from seatrial_lab.testbed.nodes.fleet import Fleet
+from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
@@ -125,15 +126,16 @@ class Stage:
         )
 
     def wait_held(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """Wait until `seatrial status` says that these nodes are held by these codes; why, by node."""
+        """Wait until `seatrial node list` says that these nodes are held by these codes; why, by node."""
         seen: list[dict[str, str]] = [{}]
 
         def look() -> dict[str, str] | None:
             self.controller.check()
-            holds = json.loads(self.run("status", "-o", "json").stdout)["holds"]
-            seen[0] = {held["subject"]: held["code"] for held in holds}
+            nodes = json.loads(self.run("node", "list", "-o", "json").stdout)
+            holds = {node["name"]: node["hold"] for node in nodes if node["hold"]}
+            seen[0] = {name: held["code"] for name, held in holds.items()}
             is_so = all(seen[0].get(node) == code for node, code in wanted.items())
-            return {held["subject"]: held["why"] for held in holds} if is_so else None
+            return {name: held["why"] for name, held in holds.items()} if is_so else None
 
         return waiting.wait_for(
             look,

@@ -22,7 +22,8 @@ from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History, NodeMoment, PodMoment
 from seatrial_lab.testbed.neighbours import syncer
 from seatrial_lab.testbed.nodes import manifests
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import LEASE_SECONDS, MATRIX, NEW, OLD, PUBLISHED, Ground, make_remote, matrix_of, published_of

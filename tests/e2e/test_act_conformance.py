@@ -16,7 +16,7 @@ import pytest
 
 from seatrial.adapters.kube.reading import pools
 from seatrial.adapters.kube.shapes import keys, marking, records, rollout_records
-from seatrial.sim.reactions import Fate
+from seatrial.sim.nodes import Fate
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.controller.git_stage import a_machine_of_its_own
 from tests.e2e.act_stage import ActStage, furnished, opened

@@ -25,11 +25,13 @@ from seatrial.adapters.kube.api.config import Config, load_config
 from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.adoption import node as adopt
+from seatrial.core.adoption import traces as values
+from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node.writing import PAUSED
-from seatrial.core.pace import ways as pace_ways
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
@@ -389,7 +391,7 @@ def test_a_node_that_changes_meanwhile_is_looked_at_again_and_written_only_as_an
         ):
             await observer.wait_synced(TIMEOUT_SECONDS)
             await observer.read_traces()
-            classify = partial(adopt.classify, wish=adopt.Wish(target=NEW, now=time.time()))
+            classify = partial(adopt.classify, wish=values.Wish(target=NEW, now=time.time()))
             nodes = observer.all_nodes()
             announced = {name: classify(nodes[name], observer.traces_of(name)) for name in (same, other)}
             left.fleet.plane.kubectl("label", "node", same, "example.com/rack=r1")

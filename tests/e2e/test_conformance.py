@@ -25,11 +25,13 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
+from seatrial.sim.nodes import JOB_LABEL, new_node
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import consumers, dra, manifests, stages
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, Workload, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import ANY, DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import driver_restarts

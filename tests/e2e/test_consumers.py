@@ -21,7 +21,8 @@ from seatrial.core.node.writing import PAUSED
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers, dra, manifests
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, Workload, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, Workload
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import PATH, driver_restarts, has_left, running_on, shortest_pauses

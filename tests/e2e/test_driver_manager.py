@@ -14,7 +14,8 @@ from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.sim.neighbours import Deed, Start
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.neighbours.driver_manager import DriverManager
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 

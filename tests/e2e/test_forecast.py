@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import Play, Stage
 

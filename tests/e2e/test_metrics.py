@@ -13,7 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.building import promtool
 from seatrial_lab.testbed.nodes import consumers
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 

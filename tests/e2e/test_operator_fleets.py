@@ -33,7 +33,7 @@ from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History, NodeMoment, PodMoment
 from seatrial_lab.testbed.neighbours import operator, operator_drivers
-from seatrial_lab.testbed.nodes import consumers, dra, fleet, manifests
+from seatrial_lab.testbed.nodes import consumers, dra, fleet_spec, manifests
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import PATH, is_under_way
@@ -140,8 +140,8 @@ class Tale:
     """The story as it went: when what was done, and what the cluster looked like then."""
 
     stage: Stage
-    guarded: fleet.Workload
-    holder: fleet.Workload
+    guarded: fleet_spec.Workload
+    holder: fleet_spec.Workload
     closed: dict[str, NodeMoment]
     """The fleet when everybody wanted a turn and the limits allowed nobody's."""
     narrow: dict[str, NodeMoment]
@@ -453,7 +453,7 @@ def make_rollout(plane: ControlPlane, name: str, *, target: str, **spec: Any) ->
     plane.apply([{**kind, "metadata": {"name": name}, "spec": {"target": {"driver": target}, **spec}}])
 
 
-def allow(plane: ControlPlane, workload: fleet.Workload, *, min_available: int) -> None:
+def allow(plane: ControlPlane, workload: fleet_spec.Workload, *, min_available: int) -> None:
     """Give a workload of one pod a budget, and return when it is in force."""
     plane.apply([manifests.disruption_budget(workload.name, workload.namespace, min_available=min_available)])
 
@@ -469,7 +469,7 @@ def allow(plane: ControlPlane, workload: fleet.Workload, *, min_available: int) 
     )
 
 
-def wait_asked(stage: Stage, workload: fleet.Workload, *, count: int) -> None:
+def wait_asked(stage: Stage, workload: fleet_spec.Workload, *, count: int) -> None:
     """Return when our controller has asked a workload to leave so many times."""
     waiting.wait_for(
         lambda: sum(each.namespace == workload.namespace for each in stage.requests()) >= count,
@@ -532,7 +532,7 @@ def is_write(request: AuditedRequest) -> bool:
     return request.verb not in ("list", "watch")
 
 
-def assert_gone_before_its_driver(tale: Tale, workload: fleet.Workload) -> None:
+def assert_gone_before_its_driver(tale: Tale, workload: fleet_spec.Workload) -> None:
     """The first pod of a workload was gone when the driver pod of its node was told to go."""
     pods = tale.stage.history.pods()
     first = next(pod for pod in pods if pod.namespace == workload.namespace)

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from seatrial.core.deciding.stops import why_stopped
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.policy import NO_LIMITS, Limits, Share
-from seatrial.core.stops import why_stopped
 from seatrial.ports import Sight
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.controller_process import ControllerProcess

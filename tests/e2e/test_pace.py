@@ -24,7 +24,7 @@ import yaml
 from seatrial import manifests
 from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.pace.ways import WAKE_LABEL, WAKE_VALUE
+from seatrial.core.movers.pace.ways import WAKE_LABEL, WAKE_VALUE
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.neighbours import operator

@@ -16,7 +16,8 @@ import pytest
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import consumers, dra, manifests, stages
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import DRIVERS, TIMEOUT_SECONDS, Play, Stage
 from tests.e2e.promises import PATH, driver_restarts, has_left

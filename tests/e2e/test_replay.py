@@ -12,7 +12,8 @@ import pytest
 
 from seatrial.adapters.files.snapshot_file import load_snapshot
 from seatrial.cli.exit_codes import ExitCode
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import Play
 

@@ -13,7 +13,8 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
-from seatrial_lab.testbed.nodes.fleet import FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import RolloutMaker
 from tests.e2e.promises import PATH

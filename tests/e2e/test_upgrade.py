@@ -13,7 +13,8 @@ from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History, LedgerMoment, Moment, NodeMoment, PodMoment
 from seatrial_lab.testbed.nodes import dra
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.conftest import RolloutMaker
 from tests.e2e.promises import PATH, fewest_running, most_unavailable, most_under_way, seconds_under_way

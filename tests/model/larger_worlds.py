@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from seatrial.core.model.campaign import Via
+from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import GateFate
-from seatrial.sim.reactions import Fate
-from seatrial_lab.explore.explore import AT_ONCE, explore
+from seatrial_lab.explore.coarse import AT_ONCE
+from seatrial_lab.explore.explore import explore
 from tests.builders import NEW
 from tests.model import test_explore_campaign as campaigns
 from tests.model.test_explore import BROKEN, RESTARTED, assert_all_is_well, limits, some_nodes

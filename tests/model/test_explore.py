@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import invariants
 from seatrial.core.actions import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision, decide
@@ -29,16 +28,12 @@ from seatrial.core.model.snapshot import (
     Pod,
     Snapshot,
 )
-from seatrial.sim.reactions import JOB_LABEL, Fate, Refused, apply, new_node
-from seatrial_lab.explore.explore import (
-    AT_ONCE,
-    Counterexample,
-    Exploration,
-    explore,
-    why_exposed,
-    why_overspent,
-    why_split,
-)
+from seatrial.core.promises import of_nodes
+from seatrial.sim.acts import Refused, apply
+from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
+from seatrial_lab.explore.coarse import AT_ONCE
+from seatrial_lab.explore.explore import Counterexample, Exploration, explore
+from seatrial_lab.explore.truths import why_exposed, why_overspent, why_split
 from tests.builders import NEW, OLD, a_driver, a_fleet, a_gpu_pod, a_ledger, a_node, an_intent
 
 pytestmark = pytest.mark.slow
@@ -283,12 +278,12 @@ def without_ledger(seen: Snapshot, intent: Intent, now: float) -> Decision:
 def test_without_the_ledger_the_budget_is_overspent() -> None:
     found = explore(some_nodes(2), limits(1), decider=without_ledger, promises=())
     assert told(found) == (
-        "  1. n1: upgrade-required is written (attempt 1)\n"
-        "  2. n2: upgrade-required is written (attempt 1)\n"
+        "  1. node/n1: state upgrade-required\n"
+        "  2. node/n2: state upgrade-required\n"
         "  3. the view of n2 catches up\n"
-        "  4. n2: cordon-required is written (attempt 1)\n"
+        "  4. node/n2: state cordon-required\n"
         "  5. the view of n1 catches up\n"
-        "  6. n1: cordon-required is written (attempt 1)\n"
+        "  6. node/n1: state cordon-required\n"
         "  => 2 nodes unavailable at a limit of 1: n1, n2"
     )
 
@@ -313,10 +308,10 @@ def without_list(seen: Snapshot, intent: Intent, now: float) -> Decision:
 def test_without_a_whole_list_on_start_the_promises_stop_who_would_be_let_in_beside_a_node_not_read_yet() -> None:
     found = explore(some_nodes(2), limits(1), decider=without_list)
     assert told(found) == (
-        "  1. n1: upgrade-required is written (attempt 1)\n"
-        "  2. n2: upgrade-required is written (attempt 1)\n"
+        "  1. node/n1: state upgrade-required\n"
+        "  2. node/n2: state upgrade-required\n"
         "  3. the view of n2 catches up\n"
-        "  4. the ledger is written: n2 (attempt 1)\n"
+        "  4. gpurollout/spring status: its record, may be disrupted: n2\n"
         "  5. the controller crashes and starts again, and has to list the nodes\n"
         "  6. n1 is listed\n"
         "  => capacity broken at spring: 2 nodes under way, limit 1"
@@ -334,9 +329,9 @@ def test_without_the_precondition_an_old_view_forgets_that_a_driver_was_stopped(
     found = explore(some_nodes(1), limits(1), answerer=without_precondition)
     story = told(found)
     assert story.endswith(
-        " 13. n1: driver pod driver-n1-0 is deleted\n"
+        " 13. pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver\n"
         " 14. the controller crashes and starts again with the oldest view there is\n"
-        " 15. n1: upgrade-required is written (attempt 1)\n"
+        " 15. node/n1: state upgrade-required\n"
         "  => the driver of n1 is stopped, but its record says upgrade-required"
     )
 
@@ -353,9 +348,9 @@ def test_a_failed_node_that_leaves_the_ledger_with_our_cordon_on_is_not_counted_
         "the controller crashes and starts again with the oldest view there is\n"
         " 22. the view of n2 catches up\n"
         " 23. the view of the ledger catches up\n"
-        " 24. the ledger is written: n2 (attempt 1)\n"
+        " 24. gpurollout/spring status: its record, may be disrupted: n2\n"
         " 25. the view of the ledger catches up\n"
-        " 26. n2: cordon-required is written (attempt 1)\n"
+        " 26. node/n2: state cordon-required\n"
         "  => 2 nodes unavailable at a limit of 1: n1, n2"
     )
 
@@ -381,7 +376,7 @@ def test_without_the_record_first_a_crash_leaves_a_driver_stopped_that_nobody_kn
     found = explore(some_nodes(1), limits(1), decider=acting_at_once, promises=())
     story = told(found)
     assert story.endswith("the driver of n1 is stopped, but its record says pod-deletion-required")
-    assert "n1: driver pod driver-n1-0 is deleted" in story
+    assert "pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver" in story
 
 
 def test_a_cordon_of_an_admin_that_we_would_lift_is_found() -> None:
@@ -416,7 +411,8 @@ def blind_to_users(seen: Snapshot, intent: Intent, now: float) -> Decision:
 def test_a_driver_taken_from_under_a_pod_is_found() -> None:
     found = explore(some_nodes(1, gpu_pod_count=1), limits(1), decider=blind_to_users, promises=())
     assert told(found).endswith(
-        "n1: driver pod driver-n1-0 is deleted\n  => the driver of n1 is stopped under jobs/train-n1-0"
+        "pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver\n"
+        "  => the driver of n1 is stopped under jobs/train-n1-0"
     )
 
 
@@ -428,17 +424,17 @@ def test_a_driver_about_to_be_taken_from_under_a_pod_is_stopped_by_the_promises(
 def test_a_unit_that_does_not_wait_for_all_of_its_members_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     letting_in = capacity.admit
 
-    def admit(candidates: Any, ledger: Any, budget: Any, *_others: Any) -> capacity.Admitted:
+    def admit(candidates: Any, ledger: Any, budget: Any, *_others: Any, **_more: Any) -> capacity.Admitted:
         return letting_in(candidates, ledger, budget)
 
     monkeypatch.setattr(capacity, "admit", admit)
     found = explore(some_nodes(2, labels={CLIQUE: "c1"}), limits(2, domains=UNITS))
     assert told(found) == (
-        "  1. n1: upgrade-required is written (attempt 1)\n"
+        "  1. node/n1: state upgrade-required\n"
         "  2. the view of n1 catches up\n"
-        "  3. the ledger is written: n1 (attempt 1)\n"
+        "  3. gpurollout/spring status: its record, may be disrupted: n1\n"
         "  4. the view of the ledger catches up\n"
-        "  5. n1: cordon-required is written (attempt 1)\n"
+        "  5. node/n1: state cordon-required\n"
         "  => n1 was let in without n2, and both are nvidia.com/gpu.clique c1"
     )
 
@@ -545,7 +541,7 @@ def test_a_cordon_that_is_not_put_back_is_found() -> None:
         kept = tuple(act for act in decision.actions if not (isinstance(act, Cordon) and act.record.reopened_count))
         return replace(decision, actions=kept)
 
-    fates, promises = {"n1": LOUD}, (invariants.closed,)
+    fates, promises = {"n1": LOUD}, (of_nodes.closed,)
     found = explore(some_nodes(1), limits(1), fates=fates, decider=lenient, promises=promises, restarts_max=0)
     assert found.counterexample is not None
     assert found.counterexample.broken.startswith("closed broken at n1: left open on an unproven driver")

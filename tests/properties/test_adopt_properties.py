@@ -10,13 +10,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from seatrial.core.adoption import cordons
 from seatrial.core.adoption import node as adopt
-from seatrial.core.adoption.node import Trace, Traces, Whose, Wish
+from seatrial.core.adoption.traces import Trace, Traces, Whose, Wish
 from seatrial.core.model.snapshot import DriverPod, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node.phases import is_under_way
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 
@@ -85,4 +86,4 @@ def test_an_adopted_node_ends_on_the_target_with_nobodys_cordon_but_somebodys(fo
     assert end.record.phase is NodePhase.UPGRADE_DONE
     assert end.facts.driver is not None
     assert (end.facts.driver.version, end.facts.driver.is_ready) == (NEW.version, True)
-    assert end.facts.is_cordoned is (adopt.whose_cordon(node, traces, WISH) is Whose.SOMEBODYS)
+    assert end.facts.is_cordoned is (cordons.whose_cordon(node, traces, WISH) is Whose.SOMEBODYS)

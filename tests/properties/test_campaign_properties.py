@@ -36,11 +36,11 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import Fate, new_node, rebooted
 from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import Fate, new_node, rebooted
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, gate_fate_of, named
-from tests.builders import NEW, OLD, an_intent
+from tests.builders import NEW, OLD, an_intent, is_as_without_memory
 
 pytestmark = pytest.mark.slow
 
@@ -200,6 +200,7 @@ class Watch:
         self.passes += 1
         assert self.passes < PASSES_MAX, f"no end in sight: {report.decision and report.decision.holds}"
         assert not report.breaches, report.breaches
+        assert is_as_without_memory(report)
         assert report.decision is not None
         record = self.record
         if record.phase in FLEET:

@@ -22,7 +22,7 @@ from seatrial.run.memory import Memory
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from tests import builders
-from tests.builders import NEW, NOW, a_campaign, a_campaign_record, an_intent, an_operator
+from tests.builders import NEW, NOW, a_campaign, a_campaign_record, an_intent, an_operator, is_as_without_memory
 
 PASSES_MAX = 40
 """So many passes it may take until all that is due at one moment was written."""
@@ -117,6 +117,7 @@ def played(rest: Rest, at: list[float]) -> list[list[Report]]:
         while len(told[-1]) < PASSES_MAX and not (told[-1] and is_quiet(told[-1][-1])):
             clock.at += TICK_SECONDS
             told[-1].append(run_once(ports, memory))
+            assert is_as_without_memory(told[-1][-1])
     return told
 
 

@@ -20,8 +20,8 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import new_node, rebooted
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import new_node, rebooted
 from seatrial.sim.world import World
 from tests.builders import OLD, an_intent
 from tests.edit_cases import BASES, CASES, WAVES_BY_SHARE, Case, intent_of

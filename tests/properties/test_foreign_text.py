@@ -24,13 +24,13 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.reading import items, operator_items, pod_items, probes
 from seatrial.adapters.kube.reading.pools import pool_item
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
-from seatrial.adapters.kube.shapes import keys, models, records
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, records
 from seatrial.adapters.kube.shapes.campaign_models import Job, JobStatus, MachineConfigPool
 from seatrial.adapters.kube.shapes.rollout_records import read_rollout
 from seatrial.controller.log import Log
 from seatrial.controller.matrix_text import MatrixPlace, look_at
-from seatrial.core import foreign
 from seatrial.core.model.snapshot import NodeFacts, OperatorFacts
+from seatrial.core.text import foreign
 
 TEXT_MAX: Final = 20_000
 NAMESPACE: Final = "gpu-operator"
@@ -75,13 +75,13 @@ def is_clean(text: str) -> bool:
 
 def _node(text: str) -> object:
     return items.node_item(
-        models.Node(
+        kinds.Node(
             metadata=models.ObjectMeta(
                 name="n1",
                 annotations={f"{keys.OBSERVED_PREFIX}firmware_cx7": text, keys.SKIPPED_BY_ANNOTATION: text},
             ),
-            status=models.NodeStatus(
-                node_info=models.NodeInfo(kernel_version=text, kubelet_version=text),
+            status=kinds.NodeStatus(
+                node_info=kinds.NodeInfo(kernel_version=text, kubelet_version=text),
                 conditions=(
                     models.Condition(type="DiskPressure", status="True", message=text),
                     models.Condition(type="Ready", status="False", reason=text, message=text),
@@ -102,41 +102,41 @@ def _record_on_a_node(text: str) -> object:
     )
 
 
-def _states(text: str) -> tuple[models.ContainerStatus, ...]:
-    ended = models.Terminated(reason=text, message=text, exit_code=1)
+def _states(text: str) -> tuple[kinds.ContainerStatus, ...]:
+    ended = kinds.Terminated(reason=text, message=text, exit_code=1)
     return (
-        models.ContainerStatus(
+        kinds.ContainerStatus(
             name="nvidia-driver-ctr",
-            state=models.ContainerState(waiting=models.Waiting(reason=text, message=text)),
-            last_state=models.ContainerState(terminated=ended),
+            state=kinds.ContainerState(waiting=kinds.Waiting(reason=text, message=text)),
+            last_state=kinds.ContainerState(terminated=ended),
         ),
-        models.ContainerStatus(name="other", state=models.ContainerState(terminated=ended)),
+        kinds.ContainerStatus(name="other", state=kinds.ContainerState(terminated=ended)),
     )
 
 
 def _driver_pod(text: str) -> object:
     labels = {"app": "nvidia-driver-daemonset"}
-    pod = models.Pod(
-        metadata=models.PodMeta(name="driver", namespace=NAMESPACE, uid="u", labels=labels),
-        spec=models.PodSpec(node_name="n1"),
-        status=models.PodStatus(phase="Running", container_statuses=_states(text)),
+    pod = kinds.Pod(
+        metadata=kinds.PodMeta(name="driver", namespace=NAMESPACE, uid="u", labels=labels),
+        spec=kinds.PodSpec(node_name="n1"),
+        status=kinds.PodStatus(phase="Running", container_statuses=_states(text)),
     )
     return pod_items.pod_item(pod, NAMESPACE)
 
 
 def _user_pod(text: str) -> object:
-    notes = models.PodAnnotations(checkpoint="true", checkpoint_requested=text, checkpoint_saved=text)
-    pod = models.Pod(
-        metadata=models.PodMeta(name="job", namespace="team", uid="u", annotations=notes),
-        spec=models.PodSpec(node_name="n1"),
-        status=models.PodStatus(phase="Running"),
+    notes = kinds.PodAnnotations(checkpoint="true", checkpoint_requested=text, checkpoint_saved=text)
+    pod = kinds.Pod(
+        metadata=kinds.PodMeta(name="job", namespace="team", uid="u", annotations=notes),
+        spec=kinds.PodSpec(node_name="n1"),
+        status=kinds.PodStatus(phase="Running"),
     )
     return pod_items.pod_item(pod, NAMESPACE)
 
 
 def _warning(text: str) -> object:
-    about = models.ObjectReference(kind="Pod", uid="u", name="driver")
-    return items.warning_item(models.Event(involved_object=about, type="Warning", reason=text, message=text))
+    about = kinds.ObjectReference(kind="Pod", uid="u", name="driver")
+    return items.warning_item(kinds.Event(involved_object=about, type="Warning", reason=text, message=text))
 
 
 def _gate(text: str, *, reason: str = "BackoffLimitExceeded", has_run: bool = True) -> object:
@@ -151,7 +151,7 @@ def _gate(text: str, *, reason: str = "BackoffLimitExceeded", has_run: bool = Tr
     )
     states = _states(text) if has_run else ()
     pod = probes.probe_pod_item(
-        models.Pod(status=models.PodStatus(phase="Failed", reason=text, container_statuses=states))
+        kinds.Pod(status=kinds.PodStatus(phase="Failed", reason=text, container_statuses=states))
     )
     assert probe is not None
     return (probe, pod, probes.measurement_of(probe, [pod]))
@@ -160,22 +160,22 @@ def _gate(text: str, *, reason: str = "BackoffLimitExceeded", has_run: bool = Tr
 def _operator(text: str) -> object:
     wrote = models.ManagedFields(manager=text, time=WHEN, fields={"f:spec": {"f:version": {}}})
     meta = models.ManagedMeta(name="a", managed_fields=(wrote,), annotations={keys.PUBLISHED_ANNOTATION: text})
-    spec = models.NvidiaDriverSpec(version=text)
-    driver = models.NvidiaDriver(metadata=meta, spec=spec, status=models.StateStatus(state=text))
+    spec = operator_models.NvidiaDriverSpec(version=text)
+    driver = operator_models.NvidiaDriver(metadata=meta, spec=spec, status=operator_models.StateStatus(state=text))
     said: list[str] = []
     found = operator_items.operator_facts((), (driver,), has_owned_nodes=True, on_fault=said.append)
-    policy = models.ClusterPolicy(
+    policy = operator_models.ClusterPolicy(
         metadata=meta,
-        spec=models.ClusterPolicySpec(driver=models.PolicyDriver(version=text)),
-        status=models.StateStatus(state=text),
+        spec=operator_models.ClusterPolicySpec(driver=operator_models.PolicyDriver(version=text)),
+        status=operator_models.StateStatus(state=text),
     )
     both = operator_items.operator_facts((policy,), (), has_owned_nodes=False, on_fault=said.append)
     return (found, both, tuple(said))
 
 
 def _maintenance(text: str) -> object:
-    spec = models.NodeMaintenanceSpec(requestor_id=text, additional_requestors=(text,), node_name="n1")
-    return items.maintenance_item(models.NodeMaintenance(spec=spec))
+    spec = kinds.NodeMaintenanceSpec(requestor_id=text, additional_requestors=(text,), node_name="n1")
+    return items.maintenance_item(kinds.NodeMaintenance(spec=spec))
 
 
 def _pool(text: str) -> object:

@@ -18,10 +18,10 @@ from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import is_same
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory
+from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import new_node
 from seatrial.sim.world import World
-from tests.builders import NEW, OLD, an_intent, an_operator
+from tests.builders import NEW, OLD, an_intent, an_operator, is_as_without_memory
 
 PASSES_MAX = 3000
 NODES = 4
@@ -82,6 +82,7 @@ def played(story: Story) -> World:
             return world
         report = run_once(ports, memory)
         assert report.breaches == ()
+        assert is_as_without_memory(report)
         if story.kill_every and number % story.kill_every == 0:
             memory = Memory(world.time)
             world.collect()

@@ -29,10 +29,11 @@ from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import Report, run_forever, run_once
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import CORDON_NOTE, HEALTHY, JOB_LABEL, Fate, new_node
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
+from seatrial.sim.reactions import CORDON_NOTE
 from seatrial.sim.world import World
-from seatrial_lab.explore.explore import why_overspent, why_split
-from tests.builders import NEW, OLD, an_intent
+from seatrial_lab.explore.truths import why_overspent, why_split
+from tests.builders import NEW, OLD, an_intent, is_as_without_memory
 
 pytestmark = pytest.mark.slow
 
@@ -187,6 +188,7 @@ class Rehearsal:
         self.theirs = {node.name for node in nodes if node.facts.is_cordoned}
         self.pending: list[Action] = []
         self.outcomes: list[Outcome] = []
+        self._joints: dict[str, tuple[tuple[object, ...], NodeSeen]] = {}
         self.start_life()
 
     def start_life(self) -> None:
@@ -287,6 +289,7 @@ class Rehearsal:
         """One pass, which must break no promise."""
         report = run_once(Ports(observer=self, executor=self, journal=NoJournal(), clock=self), self.memory)
         assert report.breaches == ()
+        assert is_as_without_memory(report)
         return report
 
     def act(self, action: Action, what: str = "act") -> None:
@@ -341,6 +344,14 @@ class Rehearsal:
             self.world.change(name, lambda ended: replace(ended, is_retry_asked=True))
 
     def _joined(self, name: str) -> NodeSeen:
+        """The node as it is seen; the same object as long as all of its parts are."""
+        parts = (self.seen_nodes[name], self.seen_pods[name], self.seen_rest[name], self.seen_wanted)
+        before = self._joints.get(name)
+        if before is None or any(one is not other for one, other in zip(before[0], parts, strict=True)):
+            self._joints[name] = parts, self._join(name)
+        return self._joints[name][1]
+
+    def _join(self, name: str) -> NodeSeen:
         node, pods, rest = self.seen_nodes[name], self.seen_pods[name].facts, self.seen_rest[name].facts
         facts = replace(
             node.facts,

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core import invariants
 from seatrial.core.actions import Action
 from seatrial.core.decide import Decision
-from seatrial.core.invariants import Breach
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.promises import invariants
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run import loop
 from seatrial.run.loop import (
@@ -27,7 +27,7 @@ from seatrial.run.loop import (
 )
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 

@@ -26,6 +26,7 @@ from seatrial.core.actions import (
     MakePool,
     MarkBad,
     MarkNode,
+    Message,
     Operand,
     PauseClients,
     PausePool,
@@ -71,6 +72,7 @@ from seatrial.core.model.snapshot import (
     Snapshot,
     Summary,
     Told,
+    Waiting,
 )
 from seatrial.core.movers import driver_manager
 from tests.builders import NEW, OLD
@@ -150,6 +152,14 @@ class Look(Protocol):
 
     def message(self) -> str:
         """The text of the newest commit."""
+        ...
+
+    def matrix(self) -> str:
+        """The matrix as it stands in the repository."""
+        ...
+
+    def tagged(self) -> str:
+        """The text of the tag."""
         ...
 
     def asked(self) -> list[dict[str, Any]]:
@@ -263,7 +273,18 @@ LEDGER: Final = RolloutRecord(
         state="progressing",
         counts=(("upgrade-done", 1),),
         holds=(("paused", 2),),
-        told=(Told(code="paused", why="It is paused.", next_step="Resume it.", until=AT + 60),),
+        told=(Told(code="paused", why="It is paused.", next_step="Resume it.", since=AT - 60, until=AT + 60),),
+        waiting=(
+            Waiting(
+                code="paused",
+                why="It is paused.",
+                next_step="Resume it.",
+                since=AT - 60,
+                until=AT + 60,
+                nodes=(FIRST, SECOND),
+                count=7,
+            ),
+        ),
     ),
     summarised_at=AT,
     lost_gpu_seconds=12.5,
@@ -905,28 +926,49 @@ POOL_CASES: Final = (
 
 def _commit(seen: Snapshot) -> Publish:
     versions = ((FILE, NEW.version),)
-    return Publish(rollout=seen.rollout.name, step=PublishStep.CANARY, versions=versions, via=Via.GIT)
+    message = Message(subject="Driver 580 for the canary", body="It is the next one.")
+    return Publish(rollout=seen.rollout.name, step=PublishStep.CANARY, versions=versions, via=Via.GIT, message=message)
 
 
 def _revert(seen: Snapshot) -> RevertCommits:
     commit = seen.source.commit_of(PublishStep.CANARY) if seen.source is not None else ""
-    return RevertCommits(rollout=seen.rollout.name, commits=(commit,), why="gate nccl failed: 3 % slower")
+    message = Message(body="Taken back: gate nccl failed: 3 % slower.")
+    return RevertCommits(rollout=seen.rollout.name, commits=(commit,), driver=NEW.version, message=message)
 
 
 def _bad(seen: Snapshot) -> Action:
-    return MarkBad(rollout=seen.rollout.name, why="gate nccl failed: 3 % slower")
+    message = Message(subject="Mark driver 580 as bad", body="Rejected.")
+    return MarkBad(rollout=seen.rollout.name, driver=NEW.version, why="gate nccl failed: 3 % slower", message=message)
 
 
 def _promote(seen: Snapshot) -> Action:
-    return Promote(rollout=seen.rollout.name, date="2026-10-01", tag_base="v2026-10-stable")
+    message = Message(subject="Promote driver 580", body="The last wave is over.")
+    return Promote(
+        rollout=seen.rollout.name,
+        date="2026-10-01",
+        tag_base="v2026-10-stable",
+        message=message,
+        tag_message="Driver 580 in production",
+    )
 
 
-def _said_in_commit(opening: str) -> Callable[[Look, Any], Awaitable[object]]:
-    async def found(look: Look, _act: Any) -> object:
-        line = next((line for line in look.message().splitlines() if line.startswith(opening)), "")
-        return f"{line.partition('. ')[0].rstrip('.')}."
+async def _words(look: Look, act: Any) -> object:
+    """The words of the newest commit; of a revert only its body, since Git gives it its subject."""
+    subject, *rest = look.message().split("\n\n")
+    body = next((part for part in rest if not part.startswith(("This reverts", "Seatrial-"))), "")
+    return Message(subject=subject if act.message.subject else "", body=body)
 
-    return found
+
+SAID_IN_COMMIT: Final = Landing(says=lambda act: act.message, found=_words)
+
+
+async def _deployed(look: Look, _act: Any) -> object:
+    """The day that production names; the set it had before keeps its own."""
+    return look.matrix().partition("deployed: ")[2].partition("\n")[0].strip('"')
+
+
+async def _tagged(look: Look, _act: Any) -> object:
+    return look.tagged().partition("\n\n")[0]
 
 
 IN_GIT: Final = Setting(has_repository=True)
@@ -938,7 +980,14 @@ REPOSITORY_CASES: Final = (
         kind=Publish,
         act=_commit,
         setting=IN_GIT,
-        varies={"rollout": "nobody", "step": PublishStep.FLEET, "versions": ((FILE, "590.48.01"),), "via": Via.DIRECT},
+        varies={
+            "rollout": "nobody",
+            "step": PublishStep.FLEET,
+            "versions": ((FILE, "590.48.01"),),
+            "via": Via.DIRECT,
+            "message": Message(subject="Another one", body="Somebody said so."),
+        },
+        lands={"message": SAID_IN_COMMIT},
     ),
     Case(
         name="Publish by a commit what is there already",
@@ -952,26 +1001,38 @@ REPOSITORY_CASES: Final = (
         kind=RevertCommits,
         act=_revert,
         setting=WITH_CANARY,
-        varies={"rollout": "nobody", "commits": ("0" * 40,), "why": "somebody said so"},
-        lands={"why": Landing(says=lambda act: f"Taken back: {act.why}.", found=_said_in_commit("Taken back"))},
+        varies={"rollout": "nobody", "commits": ("0" * 40,), "message": Message(body="Somebody said so.")},
+        lands={"message": SAID_IN_COMMIT},
     ),
     Case(
         name="MarkBad",
         kind=MarkBad,
         act=_bad,
         setting=WITH_CANARY,
-        varies={"rollout": "nobody", "why": "somebody said so"},
+        varies={
+            "rollout": "nobody",
+            "driver": "590.48.01",
+            "why": "somebody said so",
+            "message": Message(subject="It is bad", body="Somebody said so."),
+        },
+        lands={"message": SAID_IN_COMMIT},
     ),
     Case(
         name="Promote",
         kind=Promote,
         act=_promote,
         setting=WITH_CANARY,
-        varies={"rollout": "nobody", "date": "2026-11-02", "tag_base": "v2026-11-stable"},
+        varies={
+            "rollout": "nobody",
+            "date": "2026-11-02",
+            "tag_base": "v2026-11-stable",
+            "message": Message(subject="It is good", body="Somebody said so."),
+            "tag_message": "Somebody said so",
+        },
         lands={
-            "date": Landing(
-                says=lambda act: f"The last wave was over on {act.date}.", found=_said_in_commit("The last wave")
-            )
+            "date": Landing(says=lambda act: act.date, found=_deployed),
+            "message": SAID_IN_COMMIT,
+            "tag_message": Landing(says=lambda act: act.tag_message, found=_tagged),
         },
     ),
 )
@@ -1001,6 +1062,10 @@ SILENT: Final[Mapping[tuple[str, str], str]] = {
     ("ReleaseMaintenance", "requestor"): "who stays is named in `stay`; who leaves is told to people",
     ("SetAutoUpgrade", "rollout"): _ID,
     ("RemovePool", "rollout"): _ID,
+    (
+        "RevertCommits",
+        "driver",
+    ): "a repository has commits to take back; tests/controller/test_homes.py has what has none",
     ("ReleaseRollout", "left"): "it is told to people before the rollout goes, and written nowhere else",
 }
 """Fields that change nothing, in World or in a cluster, and why that is right."""

@@ -26,8 +26,8 @@ from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Result, Sight
+from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import Outside, Versions
-from seatrial.sim.reactions import Fate
 from seatrial.sim.world import DELAYS, Delay, World
 
 # ── what is compared ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,9 +20,11 @@ from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Sna
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory
+from seatrial.sim.acts import Refused, apply
 from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.engine import Inventory
-from seatrial.sim.reactions import HEALTHY, JOB_LABEL, REACTIONS, Fate, Refused, apply
+from seatrial.sim.forecast.inventory import Inventory
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate
+from seatrial.sim.reactions import REACTIONS
 
 PASSES_MAX = 20_000
 

@@ -19,9 +19,9 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import Fate, new_node
-from seatrial.sim.upgrade_controller import CORDON, UNDER_WAY
+from seatrial.sim.upgrade_controller import CORDON, PLAYED
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 
@@ -48,7 +48,7 @@ class Story:
 
     def _on_change(self, before: NodeSeen, after: NodeSeen) -> None:
         time, states = self.world.time, [node.facts.nvidia_state for node in self.world.nodes.values()]
-        self.most = max(self.most, sum(state in UNDER_WAY for state in states))
+        self.most = max(self.most, sum(state in PLAYED for state in states))
         if after.facts.nvidia_state == CORDON != before.facts.nvidia_state:
             self.starts.append((time, after.name))
         driver, validator = after.facts.driver, after.facts.validator

@@ -13,19 +13,21 @@ from typing import Any
 import pytest
 from bench.faults import begin
 
-from seatrial.core import invariants
 from seatrial.core.actions import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.model.snapshot import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in
+from seatrial.core.promises import invariants
 from seatrial.ports import Result
+from seatrial.sim.nodes import HEALTHY, new_node
 from seatrial.sim.outside import TELLING
-from seatrial.sim.reactions import HEALTHY, REACTIONS, new_node
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import OUTSIDE_DELAYS, World
 from seatrial_lab.schedules.behaviours import BEHAVIOURS, Kind, fate_of, gate_fate_of, named, table
 from seatrial_lab.schedules.delegated import run_delegated
-from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, View, Weather
-from seatrial_lab.schedules.schedules import Judge, run_schedule, why_unsettled
+from seatrial_lab.schedules.faults import FAULTS, Listing, Seat, Stream, WatchCache, Weather
+from seatrial_lab.schedules.judging import Judge, why_unsettled
+from seatrial_lab.schedules.schedules import run_schedule
 from tests.builders import NEW, OLD, a_gpu_pod, an_intent
 
 pytestmark = pytest.mark.slow
@@ -92,7 +94,7 @@ def a_seat(**faults: float) -> tuple[World, Seat]:
     world = World(nodes, an_intent())
     chosen = {name.replace("_", " ").replace("timeout ", "timeout, "): chance for name, chance in faults.items()}
     weather = Weather(chance=random.Random(1), faults=chosen)  # noqa: S311  a simulation, not a secret
-    return world, Seat(world, weather, View(Listing.of(world)), name="life 1", on_landing=lambda *_: None)
+    return world, Seat(world, weather, WatchCache(Listing.of(world)), name="life 1", on_landing=lambda *_: None)
 
 
 def a_write(version: str = "1") -> WriteNodeRecord:

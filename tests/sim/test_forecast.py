@@ -14,8 +14,10 @@ from seatrial.core.model.selectors import Selector
 from seatrial.core.model.snapshot import Loaded, NodePhase
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, Empirical, Uniform
-from seatrial.sim.forecast.engine import Inventory, Model, NothingToForecast, Run, forecast, invented, inventory_of
-from seatrial.sim.reactions import JOB_LABEL, REACTIONS
+from seatrial.sim.forecast.engine import Model, Run, forecast
+from seatrial.sim.forecast.inventory import Inventory, NothingToForecast, invented, inventory_of
+from seatrial.sim.nodes import JOB_LABEL
+from seatrial.sim.reactions import REACTIONS
 from tests import builders
 
 TARGET = builders.NEW.version

@@ -16,8 +16,10 @@ from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, LogNormal, Uniform
-from seatrial.sim.forecast.engine import Inventory, Model, forecast
-from seatrial.sim.reactions import JOB_LABEL, REACTIONS, new_node
+from seatrial.sim.forecast.engine import Model, forecast
+from seatrial.sim.forecast.inventory import Inventory
+from seatrial.sim.nodes import JOB_LABEL, new_node
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.world import Delay, World
 from tests import builders
 from tests.sim.forecast_reference import SlowRollout

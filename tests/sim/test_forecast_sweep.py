@@ -13,9 +13,10 @@ from seatrial.core.model.intent import Domain
 from seatrial.core.model.policy import Share
 from seatrial.sim.forecast.advice import advise
 from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.engine import Inventory, Model, forecast, invented
+from seatrial.sim.forecast.engine import Model, forecast
+from seatrial.sim.forecast.inventory import Inventory, invented
 from seatrial.sim.forecast.sweep import AT_ONCE, Result, Sample, Setting, band, quantile, sample_of, sweep
-from seatrial.sim.reactions import new_node
+from seatrial.sim.nodes import new_node
 from tests import builders
 
 

@@ -10,16 +10,17 @@ import pytest
 
 from seatrial.core.actions import Action, Cordon
 from seatrial.core.compat.versions import DriverVersion
-from seatrial.core.invariants import broken
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share
 from seatrial.core.model.snapshot import NodePhase, NodeSeen
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
+from seatrial.core.promises.invariants import broken
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim import neighbours, reactions
+from seatrial.sim import driver_pods, neighbours
+from seatrial.sim.driver_pods import driver_manager_acts
 from seatrial.sim.neighbours import DRIVER_MANAGER, PARTS, Deed, Neighbour, Start, deeds_of
-from seatrial.sim.reactions import Fate, driver_manager_acts, new_node, rebooted
+from seatrial.sim.nodes import Fate, new_node, rebooted
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import BEHAVIOURS
 from tests.builders import NEW, OLD
@@ -68,12 +69,12 @@ def a_starting_node(**changes: Any) -> NodeSeen:
 
 def test_world_uncordons_before_the_new_driver_loads_and_once_for_each_start() -> None:
     fate, facts = Fate(manager_env=ON), a_starting_node().facts
-    assert reactions.driver_gets_ready(facts, fate, 5.0) is None
+    assert driver_pods.driver_gets_ready(facts, fate, 5.0) is None
     after = driver_manager_acts(facts, fate, 5.0)
     assert after is not None
     assert not after.is_cordoned
     assert driver_manager_acts(after, fate, 6.0) is None
-    assert reactions.driver_gets_ready(after, fate, 6.0) is not None
+    assert driver_pods.driver_gets_ready(after, fate, 6.0) is not None
     again = driver_manager_acts(replace(rebooted(after, 7.0), is_cordoned=True), fate, 7.0)
     assert again is not None
     assert not again.is_cordoned

@@ -30,8 +30,9 @@ from seatrial.ports import Result
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer
+from seatrial.sim.acts import Refused
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import CLUSTER_POLICY, DEPLOYER, US, GateFate, Outside
-from seatrial.sim.reactions import Fate, Refused, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
 
@@ -84,7 +85,7 @@ def test_a_commit_is_carried_once_the_repository_is_synced() -> None:
     "act",
     [
         publish(Via.GIT),
-        MarkBad(rollout="spring", why="slow"),
+        MarkBad(rollout="spring", driver=NEW.version, why="slow"),
         Promote(rollout="spring", date="2026-01-01", tag_base="v"),
     ],
     ids=lambda act: type(act).__name__,
@@ -102,14 +103,14 @@ def test_a_revert_brings_the_files_back_to_what_they_were_before_all_of_its_comm
         publish(Via.GIT, PublishStep.FLEET, resource="NVIDIADriver/fleet"),
     )
     assert set(dict(pushed.files).values()) == {NEW.version}
-    back = done(pushed, RevertCommits(rollout="spring", commits=("c2", "c1"), why="slow"))
+    back = done(pushed, RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version))
     assert back.files == two.files
     assert back.source is not None
     assert back.source.commit_of(PublishStep.REVERT) == "c3"
 
 
 def test_where_nothing_of_ours_is_there_to_revert_the_step_is_done_without_a_commit() -> None:
-    back = done(REPOSITORY, RevertCommits(rollout="spring", commits=("c9",), why="slow"))
+    back = done(REPOSITORY, RevertCommits(rollout="spring", commits=("c9",), driver=NEW.version))
     assert back.source is not None
     assert (back.source.steps, back.source.head) == (((PublishStep.REVERT, "c0"),), "c0")
     assert back.files == REPOSITORY.files
@@ -119,7 +120,7 @@ def test_promotion_is_a_commit_and_a_tag_and_a_rejection_is_told_in_the_entry() 
     found = done(
         REPOSITORY,
         Promote(rollout="spring", date="2026-01-01", tag_base="v2026-01-stable"),
-        MarkBad(rollout="spring", why="slow"),
+        MarkBad(rollout="spring", driver=NEW.version, why="slow"),
     )
     assert found.source is not None
     assert (found.source.tag, found.tags, found.source.bad) == ("v2026-01-stable", ("v2026-01-stable",), "slow")

@@ -39,18 +39,10 @@ from seatrial.core.model.snapshot import (
 from seatrial.core.model.troubles import Trouble, diagnose
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import PAUSED
-from seatrial.sim.reactions import (
-    CORDON_NOTE,
-    HEALTHY,
-    JOB_LABEL,
-    REACTIONS,
-    UNLOADABLE,
-    Fate,
-    Refused,
-    apply,
-    new_node,
-    rebooted,
-)
+from seatrial.sim.acts import Refused, apply
+from seatrial.sim.driver_pods import UNLOADABLE
+from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node, rebooted
+from seatrial.sim.reactions import CORDON_NOTE, REACTIONS
 from tests.builders import (
     NEW,
     OLD,

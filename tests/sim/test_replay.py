@@ -18,7 +18,7 @@ from seatrial.passes import Entry
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.sim.reactions import Fate, new_node
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.replay import Difference, NothingRecorded, replay
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent
@@ -203,7 +203,8 @@ def test_a_journal_of_another_schema_is_refused() -> None:
     entries = recorded(a_world())
     entries[0].fields["schema"] = codec.SCHEMA + 1  # type: ignore[index]
     with pytest.raises(
-        Undecodable, match=r"journal:1: written under schema 2, and this release reads 1\. Replay it with"
+        Undecodable,
+        match=rf"journal:1: written under schema {codec.SCHEMA + 1}, and this release reads {codec.SCHEMA}\. Replay it",
     ):
         replay(entries)
 

@@ -11,16 +11,16 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import DriverPod, NodeSeen, Pod
 from seatrial.sim import outside as outer
+from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import NO_LIMIT, Outside
-from seatrial.sim.reactions import new_node
 from seatrial.sim.upgrade_controller import (
     CORDON,
     DONE,
     FAILED,
+    PLAYED,
     REQUIRED,
     RESTART,
     STATES,
-    UNDER_WAY,
     VALIDATION,
     is_there,
     steered,
@@ -69,7 +69,7 @@ def test_a_skip_label_keeps_a_node_from_being_started_and_from_nothing_else() ->
     assert states(a_node("n1", nvidia_state=CORDON, is_skipped=True)) == {"n1": RESTART}
 
 
-@pytest.mark.parametrize("state", sorted({*UNDER_WAY, FAILED}))
+@pytest.mark.parametrize("state", sorted({*PLAYED, FAILED}))
 def test_who_is_under_way_or_has_failed_keeps_a_slot(state: str) -> None:
     ahead = a_node("n1", nvidia_state=state)
     waiting = some_waiting(1, is_skipped=False)[0]

@@ -21,7 +21,7 @@ from seatrial.core.node.phases import FailureCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.reactions import JOB_LABEL, Fate, new_node
+from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_ledger, a_node, an_intent, written
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from seatrial_lab.testbed import waiting
-from seatrial_lab.testbed.nodes import consumers, fleet
+from seatrial_lab.testbed.nodes import consumers, fleet, fleet_spec
 from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
@@ -15,13 +15,15 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(scope="module")
 def made(plane: control_plane.ControlPlane) -> Iterator[fleet.Fleet]:
     """Two nodes that all tests share; they have GPUs enough for everybody."""
-    spec = fleet.FleetSpec(prefix="guests", node_count=2, reload_seconds=0.1, validator_seconds=0.1, gpus_per_node=16)
+    spec = fleet_spec.FleetSpec(
+        prefix="guests", node_count=2, reload_seconds=0.1, validator_seconds=0.1, gpus_per_node=16
+    )
     yours = fleet.make_fleet(plane, spec)
     yield yours
     yours.remove()
 
 
-def only_pod(made: fleet.Fleet, workload: fleet.Workload) -> dict[str, Any]:
+def only_pod(made: fleet.Fleet, workload: fleet_spec.Workload) -> dict[str, Any]:
     [pod] = made.pods_of(workload)
     return pod
 
@@ -117,5 +119,5 @@ def test_a_pod_stays_terminating_until_it_is_released(plane: control_plane.Contr
     plane.kubectl("wait", "--for=delete", f"pod/{stubborn.name}", "-n", stubborn.namespace, "--timeout=30s")
 
 
-def nodes_of(made: fleet.Fleet, workload: fleet.Workload) -> set[str]:
+def nodes_of(made: fleet.Fleet, workload: fleet_spec.Workload) -> set[str]:
     return {pod["spec"]["nodeName"] for pod in made.pods_of(workload)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seatrial_lab.testbed import waiting
-from seatrial_lab.testbed.nodes import consumers, dra, fleet
+from seatrial_lab.testbed.nodes import consumers, dra, fleet, fleet_spec
 from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
@@ -19,7 +19,7 @@ NEW = "580.105.08"
 @pytest.fixture(scope="module")
 def made(plane: control_plane.ControlPlane) -> Iterator[fleet.Fleet]:
     """Three nodes with the DRA driver, shared by all tests; each takes a node of its own."""
-    spec = fleet.FleetSpec(
+    spec = fleet_spec.FleetSpec(
         prefix="dra",
         node_count=3,
         driver_version=OLD,
@@ -121,7 +121,7 @@ def test_a_claim_is_free_again_when_its_pod_is_gone(plane: control_plane.Control
     )
 
 
-def claims_of(plane: control_plane.ControlPlane, workload: fleet.Workload) -> list[dict[str, Any]]:
+def claims_of(plane: control_plane.ControlPlane, workload: fleet_spec.Workload) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = plane.get("resourceclaims", "-n", workload.namespace)["items"]
     return found
 

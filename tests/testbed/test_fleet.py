@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial_lab.testbed import errors, waiting
-from seatrial_lab.testbed.nodes import fleet, manifests
+from seatrial_lab.testbed.nodes import fleet, fleet_spec, manifests
 from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
@@ -18,7 +18,7 @@ _prefixes = (f"f{number}" for number in itertools.count())
 
 
 def make_four(plane: control_plane.ControlPlane) -> fleet.Fleet:
-    spec = fleet.FleetSpec(prefix=next(_prefixes), node_count=4, reload_seconds=0.5, validator_seconds=0.1)
+    spec = fleet_spec.FleetSpec(prefix=next(_prefixes), node_count=4, reload_seconds=0.5, validator_seconds=0.1)
     return fleet.make_fleet(plane, spec)
 
 
@@ -41,7 +41,7 @@ def own(plane: control_plane.ControlPlane) -> Iterator[fleet.Fleet]:
 @pytest.fixture(scope="module")
 def equipped(plane: control_plane.ControlPlane) -> Iterator[fleet.Fleet]:
     """A fleet with feature discovery and a device plugin; each test takes nodes that no other test takes."""
-    spec = fleet.FleetSpec(
+    spec = fleet_spec.FleetSpec(
         prefix="equipped",
         node_count=8,
         reload_seconds=0.5,
@@ -361,7 +361,7 @@ def test_a_node_can_be_not_ready_and_recover(plane: control_plane.ControlPlane, 
 
 
 def test_a_removed_fleet_leaves_nothing(plane: control_plane.ControlPlane) -> None:
-    made = fleet.make_fleet(plane, fleet.FleetSpec(prefix="gone", node_count=2, reload_seconds=0.1))
+    made = fleet.make_fleet(plane, fleet_spec.FleetSpec(prefix="gone", node_count=2, reload_seconds=0.1))
     made.break_driver(made.nodes[0], "stuck-terminating")
     made.add_workload("short", replicas=1)
     made.remove()

@@ -13,7 +13,7 @@ import pytest
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, WatchEvent
 from seatrial.adapters.kube.api.config import load_config
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.plane.write_proxy import Write, WriteProxy
 
@@ -103,9 +103,9 @@ def test_a_held_write_arrives_although_its_sender_is_gone(plane: ControlPlane, p
 def test_a_watch_tells_of_changes_as_they_happen(proxy: WriteProxy) -> None:
     async def follow() -> str:
         async with client_of(proxy) as client:
-            listing = await client.list(MAPS, models.Pod)  # only the metadata is looked at
+            listing = await client.list(MAPS, kinds.Pod)  # only the metadata is looked at
             await client.create(MAPS, BODY)
-            async with aclosing(client.watch(MAPS, models.Pod, resource_version=listing.resource_version)) as events:
+            async with aclosing(client.watch(MAPS, kinds.Pod, resource_version=listing.resource_version)) as events:
                 async for event in events:
                     if isinstance(event, WatchEvent):
                         return event.object.metadata.name

@@ -30,7 +30,7 @@ from seatrial.passes import Pass
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.sim.reactions import JOB_LABEL, Fate, new_node
+from seatrial.sim.nodes import JOB_LABEL, Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, a_gpu_pod, a_pod, an_intent
 

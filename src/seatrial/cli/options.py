@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
 
-from seatrial import __version__
-
-if TYPE_CHECKING:
-    from seatrial.adapters.kube.api.config import Config
-
-USER_AGENT = f"seatrial/{__version__}"
+from seatrial.app.connecting import Cluster
+from seatrial.cli.rollout.words import span
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
@@ -25,8 +20,12 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
         parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
 
 
-def load(args: argparse.Namespace) -> Config:
+def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
-    from seatrial.adapters.kube.api.config import load_config
+    return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
 
-    return load_config(kubeconfig=args.kubeconfig, context=args.context, environ=os.environ)
+
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    """How long to look."""
+    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
+    parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")

@@ -20,7 +20,7 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller import matrix_text
-from seatrial.controller.homes import CannotWrite, Standing
+from seatrial.controller.homes import CannotWrite
 from seatrial.controller.matrix_text import MatrixPlace
 from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
@@ -65,7 +65,7 @@ class ConfigMapHome:
             tag=notes.get(PublishStep.PROMOTION, ""),
         )
 
-    async def do(self, act: HomeAct, standing: Standing, /) -> None:
+    async def do(self, act: HomeAct, /) -> None:
         if isinstance(act, Publish):
             raise CannotWrite("A ConfigMap has no commits. Publish directly, or name a repository in publish.git.url.")
         try:
@@ -80,19 +80,18 @@ class ConfigMapHome:
         if act.step.value in mine:
             return
         text = found.data.get(self._key, "")
-        target = str(standing.intent.target)
         before: dict[str, str | None] = {}
         match act:
             case Promote(date=date, tag_base=tag):
                 edited = text if matrix_text.is_promoted(text, self._place) else self._promoted(text, date)
                 before = {BEFORE_ANNOTATION: text if edited != text else None}
                 mine = {**mine, act.step.value: tag, _DATE: date}
-            case RevertCommits():
-                edited = self._before_promotion(found, text, mine, target)
+            case RevertCommits(driver=driver):
+                edited = self._before_promotion(found, text, mine, driver)
                 before = {BEFORE_ANNOTATION: None} if PublishStep.PROMOTION in mine else {}
                 mine = {**mine, act.step.value: "reverted"}
-            case MarkBad(why=why):
-                edited = matrix_text.marked_bad(text, why, target, self._place) if text else text
+            case MarkBad(why=why, driver=driver):
+                edited = matrix_text.marked_bad(text, why, driver, self._place) if text else text
                 mine = {**mine, act.step.value: "marked" if edited != text else "nothing to mark"}
             case _:
                 assert_never(act)

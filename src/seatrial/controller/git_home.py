@@ -23,12 +23,11 @@ from seatrial.adapters.files import published, switched
 from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
 from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
 from seatrial.controller import matrix_text
-from seatrial.controller.homes import CannotWrite, Standing
+from seatrial.controller.homes import CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace
 from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
-from seatrial.core.words.commits import message_of, tag_message
 
 _STEPS: Final = frozenset(PublishStep)
 _MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
@@ -111,26 +110,26 @@ class GitHome:
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def do(self, act: HomeAct, standing: Standing, /) -> None:
-        await asyncio.to_thread(self._do, act, standing)
+    async def do(self, act: HomeAct, /) -> None:
+        await asyncio.to_thread(self._do, act)
 
-    def _do(self, act: HomeAct, standing: Standing) -> None:
+    def _do(self, act: HomeAct) -> None:
         seen = self._repository.look(rollout=self._rollout)
         match act:
             case Publish():
                 path = self._published()
-                self._write(act, standing, seen, {path: partial(_carrying, act, path)})
+                self._write(act, seen, {path: partial(_carrying, act, path)})
             case Promote():
-                self._promote(act, standing, seen)
+                self._promote(act, seen)
             case MarkBad():
-                self._mark(act, standing, seen)
+                self._mark(act, seen)
             case RevertCommits():
-                self._revert(act, standing, seen)
+                self._revert(act, seen)
             case _:
                 assert_never(act)
 
-    def _promote(self, act: Promote, standing: Standing, seen: Look) -> None:
-        tag = NewTag(base=act.tag_base, message=tag_message(standing.intent, standing.record))
+    def _promote(self, act: Promote, seen: Look) -> None:
+        tag = NewTag(base=act.tag_base, message=act.tag_message)
         # Merged by a person, or production says it already: what is missing is the tag.
         done = _ours(seen).get(PublishStep.PROMOTION) or (seen.head if self._is_promoted(seen.head) else "")
         if done:
@@ -139,29 +138,28 @@ class GitHome:
         edits: Mapping[str, Edit] = {
             self._places.matrix: lambda text: matrix_text.promoted(text or "", act.date, self._entry)
         }
-        self._write(act, standing, seen, edits, tag)
+        self._write(act, seen, edits, tag)
 
-    def _mark(self, act: MarkBad, standing: Standing, seen: Look) -> None:
-        path, driver = self._places.matrix, str(standing.intent.target)
+    def _mark(self, act: MarkBad, seen: Look) -> None:
+        path = self._places.matrix
         if self._repository.text_at(seen.head, path) is None:
             self._needless[act.step] = seen.head  # who removed the matrix wants nothing written into it
             return
         edits: Mapping[str, Edit] = {
-            path: lambda text: matrix_text.marked_bad(text or "", act.why, driver, self._entry)
+            path: lambda text: matrix_text.marked_bad(text or "", act.why, act.driver, self._entry)
         }
         try:
-            self._write(act, standing, seen, edits)
+            self._write(act, seen, edits)
         except NothingToChange:  # the entry is gone, or another driver has taken its place
             self._needless[act.step] = seen.head
 
-    def _revert(self, act: RevertCommits, standing: Standing, seen: Look) -> None:
+    def _revert(self, act: RevertCommits, seen: Look) -> None:
         ours = {each.sha for each in seen.commits}
         commits = tuple(sha for sha in act.commits if sha in ours)
         if not commits:
             self._needless[act.step] = seen.head
             return
-        message = message_of(act, standing.intent, standing.record)
-        rollout, step, subject, body = self._rollout, act.step.value, message.subject, message.body
+        rollout, step, subject, body = self._rollout, act.step.value, act.message.subject, act.message.body
         try:
             if self._places.is_by_request and act.step not in _ours(seen):
                 self._repository.propose(rollout=rollout, step=step, subject=subject, body=body, commits=commits)
@@ -173,12 +171,9 @@ class GitHome:
             self._conflict = (str(err), seen.head)
             raise
 
-    def _write(
-        self, act: HomeAct, standing: Standing, seen: Look, edits: Mapping[str, Edit], tag: NewTag | None = None
-    ) -> None:
+    def _write(self, act: HomeAct, seen: Look, edits: Mapping[str, Edit], tag: NewTag | None = None) -> None:
         """Commit, or propose; NothingToChange where the files say it already."""
-        message = message_of(act, standing.intent, standing.record)
-        rollout, step, subject, body = self._rollout, act.step.value, message.subject, message.body
+        rollout, step, subject, body = self._rollout, act.step.value, act.message.subject, act.message.body
         if self._places.is_by_request and act.step not in _ours(seen):
             self._repository.propose(rollout=rollout, step=step, subject=subject, body=body, edits=edits)
         else:

@@ -12,22 +12,13 @@ Tests: tests/controller/test_homes.py, tests/e2e/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from seatrial.core.actions import HomeAct, Publish, RevertCommits
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.campaign import PUBLISHING, CampaignRecord, PublishStep, SourceFacts
+from seatrial.core.model.campaign import PUBLISHING, PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.intent import Intent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What an act has to know of its campaign to say what it does, and why."""
-
-    intent: Intent
-    record: CampaignRecord
 
 
 class Home(Protocol):
@@ -37,7 +28,7 @@ class Home(Protocol):
         """What is there; a SeatrialError when it cannot be looked at."""
         ...
 
-    async def do(self, act: HomeAct, standing: Standing, /) -> None:
+    async def do(self, act: HomeAct, /) -> None:
         """Write once; a SeatrialError says why not. A step that is there already is not written again."""
         ...
 
@@ -56,21 +47,21 @@ class Apart:
     async def look(self, now: Instant) -> SourceFacts:
         return _joined(matrix=await self._matrix.look(now), files=await self._files.look(now))
 
-    async def do(self, act: HomeAct, standing: Standing, /) -> None:
+    async def do(self, act: HomeAct, /) -> None:
         match act:
             case Publish():
-                await self._files.do(act, standing)
+                await self._files.do(act)
             case RevertCommits():
-                await self._revert(act, standing)
+                await self._revert(act)
             case _:
-                await self._matrix.do(act, standing)
+                await self._matrix.do(act)
 
-    async def _revert(self, act: RevertCommits, standing: Standing) -> None:
+    async def _revert(self, act: RevertCommits) -> None:
         """Each takes back what it has; what one of them cannot do does not keep the other from it."""
         failures: list[SeatrialError] = []
         for home in (self._files, self._matrix):
             try:
-                await home.do(act, standing)
+                await home.do(act)
             except SeatrialError as err:
                 failures.append(err)
         if failures:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from seatrial import supervision
 from seatrial.adapters.git.addresses import NOBODY, Permits
@@ -31,7 +31,7 @@ from seatrial.adapters.kube.reading import rollout_intent
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.controller.homes import Apart, Home, Standing
+from seatrial.controller.homes import Apart, Home
 from seatrial.core.actions import HomeAct
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
@@ -57,6 +57,14 @@ class GitSettings:
     look_seconds: float = LOOK_SECONDS
 
 
+class Rollouts(Protocol):
+    """Who knows which rollout is at work, and is woken when there is something to see."""
+
+    def current_rollout(self) -> models.Rollout | None: ...
+
+    def poke(self) -> None: ...
+
+
 class Keeper:
     """Looks at one home at a time: that of the rollout at work."""
 
@@ -65,18 +73,12 @@ class Keeper:
         client: Client,
         settings: GitSettings,
         *,
-        current: Callable[[], models.Rollout | None],
-        standing: Callable[[], Standing | None],
-        on_change: Callable[[], None],
         now: Callable[[], Instant],
         is_leader: Callable[[], bool] = lambda: True,
         tell: supervision.Tell = lambda _: None,
     ) -> None:
         self._client = client
         self._settings = settings
-        self._current = current
-        self._standing = standing
-        self._on_change = on_change
         self._now = now
         self._is_leader = is_leader
         self._tell = tell
@@ -86,16 +88,18 @@ class Keeper:
         self._facts: SourceFacts | None = None
         self._due = asyncio.Event()
         self._turn = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._rollouts: Rollouts | None = None
 
-    async def __aenter__(self) -> Keeper:
-        self._task = asyncio.create_task(supervision.keep("source", self._run, tell=self._tell), name="source")
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    @asynccontextmanager
+    async def watching(self, rollouts: Rollouts) -> AsyncIterator[None]:
+        """Look at the home of whatever rollout is at work there; before and afterwards there is nothing to see."""
+        self._rollouts = rollouts
+        task = asyncio.create_task(supervision.keep("source", self._run, tell=self._tell), name="source")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     def facts(self) -> SourceFacts | None:
         """What was last seen of the home of the rollout at work; None where it has none, or before the first look."""
@@ -117,8 +121,8 @@ class Keeper:
 
     async def _try(self, act: HomeAct) -> Outcome:
         self._follow(self._current())
-        home, standing = self._home, self._standing()
-        if standing is None or self._name not in (act.rollout, "") or act.rollout != standing.intent.rollout:
+        home = self._home
+        if self._name not in (act.rollout, ""):
             return Outcome(action=act, result=Result.STALE, detail=f"{act.rollout} is not the rollout at work any more")
         if home is None:
             trouble = self._facts.trouble if self._facts is not None else ""
@@ -127,7 +131,7 @@ class Keeper:
         if not self._is_leader():  # asked again: we may have waited for a look, and a fetch takes its time
             return Outcome(action=act, result=Result.STALE, detail="another controller leads by now")
         try:
-            await home.do(act, standing)
+            await home.do(act)
         except (Stale, errors.Conflict) as err:
             return Outcome(action=act, result=Result.STALE, detail=str(err))
         except NothingToChange:
@@ -161,10 +165,13 @@ class Keeper:
             return  # the rollout at work is another one by now
         is_news = self._facts is None or _timeless(facts) != _timeless(self._facts)
         self._facts = facts
-        if is_news:
-            self._on_change()
+        if is_news and self._rollouts is not None:
+            self._rollouts.poke()
 
     # ── whose home ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _current(self) -> models.Rollout | None:
+        return self._rollouts.current_rollout() if self._rollouts is not None else None
 
     def _follow(self, rollout: models.Rollout | None) -> None:
         """Turn to the home of this rollout, if it is another than before."""

@@ -8,17 +8,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
 
 from seatrial import supervision
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.config import Config
 from seatrial.adapters.kube.api.lease import Election, Timing
+from seatrial.adapters.kube.reading.leader import LEASE
 from seatrial.controller.log import Log
 from seatrial.core.errors import SeatrialError
 
-LEASE: Final = "seatrial"
-"""One controller per cluster: two rollouts must not spend the same nodes twice."""
+__all__ = ["LEASE", "LeaseHeld", "LeaseLost", "candidate", "lead", "timing_of"]
 
 
 class LeaseHeld(SeatrialError):  # noqa: N818

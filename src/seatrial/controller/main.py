@@ -20,16 +20,18 @@ from typing import Final
 
 from seatrial import __version__
 from seatrial.adapters.http import webhook
+from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
+from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.writing.events import EventRecorder
-from seatrial.adapters.kube.writing.execute import KubeExecutor
+from seatrial.adapters.kube.writing.execute import KubeCluster
+from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.controller import health, leading
 from seatrial.controller.health import Health
-from seatrial.controller.homes import Standing
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
@@ -41,7 +43,8 @@ from seatrial.ports import Ports
 from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
-from seatrial.supervision import Ending
+from seatrial.run.routing import Router, Routes
+from seatrial.supervision import Ending, Tell
 
 __all__ = ["LEASE", "LeaseHeld", "LeaseLost", "Settings", "SystemClock", "control"]
 
@@ -77,137 +80,174 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class LastSight:
-    """What the last pass looked at: a commit says why it is made, and that is written in the record."""
+class Endings:
+    """Whatever ends in the background is told to everybody who listens; it begins anew by itself."""
 
-    def __init__(self) -> None:
-        self._standing: Standing | None = None
+    def __init__(self, *listeners: Tell) -> None:
+        self._listeners = list(listeners)
 
-    def take(self, report: Report) -> None:
-        if report.sight is not None and report.sight.seen.rollout.campaign is not None:
-            self._standing = Standing(intent=report.sight.intent, record=report.sight.seen.rollout.campaign)
+    def listen(self, listener: Tell) -> None:
+        self._listeners.append(listener)
 
-    def standing(self) -> Standing | None:
-        return self._standing
+    def tell(self, ending: Ending) -> None:
+        for listener in self._listeners:
+            listener(ending)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What there is from the first moment of a process to its last."""
+
+    settings: Settings
+    log: Log
+    identity: str
+    clock: SystemClock
+    health: Health
+    endings: Endings
+    election: Election
+    metrics: Metrics
+    stopping: asyncio.Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sights:
+    """What looks at the cluster and tells of it, whether we lead or not."""
+
+    client: Client
+    observer: KubeObserver
+    keeper: Keeper
+    recorder: EventRecorder
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
     """Run until told to stop, or for one pass; None when told to stop before we led."""
+    life = _begun(settings, log)
+    async with AsyncExitStack() as stack:
+        if settings.pages and not settings.once:
+            taken = await stack.enter_async_context(health.serve(settings.pages, life.health, life.metrics))
+            log.say("serving health and metrics", address=taken)
+        written = stack.enter_context(JsonlJournal(settings.journal)) if settings.journal else None
+        sights = await _looking(life, stack)
+        life.health.synced()
+        _on_signals(life.stopping.set, sights.observer.poke)
+        stack.callback(life.election.release)
+        patience_seconds = settings.lease_seconds + 15.0 if settings.once else None
+        is_stopping = life.stopping.is_set
+        if not await leading.lead(life.election, log, patience_seconds=patience_seconds, is_stopping=is_stopping):
+            return None
+        log.say("leading", lease=f"{settings.lease_namespace}/{LEASE}")
+        return await _lead(life, sights, stack, written)
+
+
+def _begun(settings: Settings, log: Log) -> Life:
     identity = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    stopping, clock, life = asyncio.Event(), SystemClock(), Health(now=time.monotonic)
+    clock, endings = SystemClock(), Endings(log.ended)
     election = leading.candidate(
         settings.config,
         namespace=settings.lease_namespace,
         seconds=settings.lease_seconds,
         identity=identity,
         user_agent=settings.user_agent,
-        tell=lambda ending: tell(ending),
+        tell=endings.tell,
     )
     metrics = Metrics(version=__version__, now=clock.now, is_leader=election.is_leader)
+    endings.listen(metrics.ended)
+    return Life(
+        settings=settings,
+        log=log,
+        identity=identity,
+        clock=clock,
+        health=Health(now=time.monotonic),
+        endings=endings,
+        election=election,
+        metrics=metrics,
+        stopping=asyncio.Event(),
+    )
 
-    def tell(ending: Ending) -> None:
-        """Whatever ends in the background is told; it begins anew by itself."""
-        log.ended(ending)
-        metrics.ended(ending)
 
-    async with AsyncExitStack() as stack:
-        if settings.pages and not settings.once:
-            taken = await stack.enter_async_context(health.serve(settings.pages, life, metrics))
-            log.say("serving health and metrics", address=taken)
-        written = stack.enter_context(JsonlJournal(settings.journal)) if settings.journal else None
-        client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
-        rights = Access(client, home=settings.lease_namespace, namespace=settings.namespace)
-        observer = await stack.enter_async_context(
-            KubeObserver(
-                client,
-                namespace=settings.namespace,
-                rollout=settings.rollout,
-                on_fault=log.fault,
-                home=settings.lease_namespace,
-                source=lambda: keeper.facts(),
-                rights=rights,
-                on_back=lambda stream, version: went_back(stream, version),
-            )
-        )
+async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
+    """Everything that looks, once it has seen the whole cluster."""
+    settings, log, tell = life.settings, life.log, life.endings.tell
+    client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
+    keeper = Keeper(client, settings.git, now=life.clock.now, is_leader=life.election.is_leader, tell=tell)
 
-        def went_back(stream: str, version: str) -> None:
-            why = (
-                "a list is older than what was seen before it, as after a restore of etcd; everything is taken from it"
-            )
-            log.say("the cluster went back in time", stream=stream, version=version, why=why)
-            keeper.look_anew()
+    def went_back(stream: str, version: str) -> None:
+        why = "a list is older than what was seen before it, as after a restore of etcd; everything is taken from it"
+        log.say("the cluster went back in time", stream=stream, version=version, why=why)
+        keeper.look_anew()
 
-        last = LastSight()
-        keeper = Keeper(
+    observer = await stack.enter_async_context(
+        KubeObserver(
             client,
-            settings.git,
-            current=observer.current_rollout,
-            standing=last.standing,
-            on_change=observer.poke,
-            now=clock.now,
-            is_leader=election.is_leader,
+            namespace=settings.namespace,
+            rollout=settings.rollout,
+            on_fault=log.fault,
+            home=settings.lease_namespace,
+            source=keeper.facts,
+            rights=Access(client, home=settings.lease_namespace, namespace=settings.namespace),
+            on_back=went_back,
+        )
+    )
+    recorder = await stack.enter_async_context(
+        EventRecorder(
+            client,
+            component="seatrial",
+            instance=life.identity,
+            on_failure=lambda why: log.say("event lost", why=why),
             tell=tell,
         )
-        recorder = await stack.enter_async_context(
-            EventRecorder(
-                client,
-                component="seatrial",
-                instance=identity,
-                on_failure=lambda why: log.say("event lost", why=why),
-                tell=tell,
-            )
-        )
-        await observer.wait_synced(SYNC_SECONDS)
-        await stack.enter_async_context(keeper)
-        life.synced()
-        _on_signals(stopping.set, observer.poke)
-        stack.callback(election.release)
-        patience_seconds = settings.lease_seconds + 15.0 if settings.once else None
-        if not await leading.lead(election, log, patience_seconds=patience_seconds, is_stopping=stopping.is_set):
-            return None
-        log.say("leading", lease=f"{settings.lease_namespace}/{LEASE}")
-        notifier = Notifier(webhook.post, log, tell=tell)
-        teller = Teller(recorder, rollout=observer.current_rollout, notify=notifier.send)
-        executor = KubeExecutor(
-            client,
-            observer,
-            is_leader=election.is_leader,
-            on_outcome=teller.tell,
-            post=webhook.post,
-            outer=keeper.do,
-            farewell=teller.farewell,
-            home=settings.lease_namespace,
-        )
-        # Whatever ends us: the acts under way are waited for before the lease is given up.
-        stack.push_async_callback(executor.drain, DRAIN_SECONDS)
-        pacer = await stack.enter_async_context(Pacer(client, observer, log, is_leader=election.is_leader, tell=tell))
-        ports = Ports(observer=observer, executor=executor, journal=written or NoJournal(), clock=clock)
-        memory = Memory(clock.now())
-        passes = Recorder(written) if written else None
+    )
+    await observer.wait_synced(SYNC_SECONDS)
+    await stack.enter_async_context(keeper.watching(observer))
+    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder)
 
-        def note(report: Report) -> None:
-            for take in (last.take, pacer.take, teller.take, metrics.take, log.report):
-                take(report)
-            life.passed()
 
-        if settings.once:
-            report = run_once(ports, memory, passes)
-            note(report)
-        else:
-            report = await run_forever(
-                ports,
-                memory,
-                on_report=note,
-                is_over=lambda _: stopping.is_set() or not election.is_leader(),
-                recorder=passes,
-            )
-        await executor.drain(DRAIN_SECONDS)
-        log.outcomes(collect(ports, clock.now()))  # no further pass does it
-        await recorder.drain(EVENTS_SECONDS)
-        await notifier.drain(EVENTS_SECONDS)
-        if not settings.once and not stopping.is_set():
-            raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
+async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: JsonlJournal | None) -> Report:
+    """Pass after pass while we lead, or one; whatever ends it, what is under way is waited for."""
+    log, observer, is_leader = life.log, sights.observer, life.election.is_leader
+    notifier = Notifier(webhook.post, log, tell=life.endings.tell)
+    teller = Teller(sights.recorder, rollout=observer.current_rollout, notify=notifier.send)
+    routes = Routes(
+        cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
+        home=sights.keeper,
+        measurer=JobMeasurer(sights.client, observer, home=life.settings.lease_namespace),
+        webhook=HttpCheckpoints(),
+    )
+    router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)
+    # Whatever ends us: the acts under way are waited for before the lease is given up.
+    stack.push_async_callback(router.drain, DRAIN_SECONDS)
+    pacer = Pacer(sights.client, observer, log, is_leader=is_leader, tell=life.endings.tell)
+    await stack.enter_async_context(pacer)
+    ports = Ports(observer=observer, executor=router, journal=written or NoJournal(), clock=life.clock)
+
+    def note(report: Report) -> None:
+        for take in (pacer.take, teller.take, life.metrics.take, log.report):
+            take(report)
+        life.health.passed()
+
+    report = await _passes(life, ports, Recorder(written) if written else None, note)
+    await router.drain(DRAIN_SECONDS)
+    log.outcomes(collect(ports, life.clock.now()))  # no further pass does it
+    await sights.recorder.drain(EVENTS_SECONDS)
+    await notifier.drain(EVENTS_SECONDS)
+    if not life.settings.once and not life.stopping.is_set():
+        raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
+    return report
+
+
+async def _passes(life: Life, ports: Ports, recorder: Recorder | None, note: Callable[[Report], None]) -> Report:
+    memory = Memory(life.clock.now())
+    if life.settings.once:
+        report = run_once(ports, memory, recorder)
+        note(report)
         return report
+    return await run_forever(
+        ports,
+        memory,
+        on_report=note,
+        is_over=lambda _: life.stopping.is_set() or not life.election.is_leader(),
+        recorder=recorder,
+    )
 
 
 def _on_signals(*calls: Callable[[], None]) -> None:

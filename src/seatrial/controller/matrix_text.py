@@ -14,10 +14,10 @@ from typing import Final
 from seatrial.adapters.files import matrix_edit
 from seatrial.adapters.files.matrix_edit import EditRefused
 from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
-from seatrial.core import foreign
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Component, Entry, Role, role_of
 from seatrial.core.node.progress import is_same
+from seatrial.core.text import foreign
 
 BAD_LENGTH_MAX: Final = 300
 """How much of the evidence goes into the matrix; the commit has all of it."""

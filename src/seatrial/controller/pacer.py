@@ -17,11 +17,13 @@ from seatrial import supervision
 from seatrial.adapters.kube import pacing
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds
 from seatrial.controller.log import Log
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
-from seatrial.core.pace import waking as pace
+from seatrial.core.movers.mover import mover_of
+from seatrial.core.movers.pace import values as pace_values
+from seatrial.core.movers.pace import waking as pace
 from seatrial.run.loop import Report
 
 LOOK_SECONDS: Final = 30.0
@@ -36,7 +38,7 @@ class Watching(Protocol):
 
     def operator(self) -> OperatorFacts: ...
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
 
 class Pacer:
@@ -56,7 +58,7 @@ class Pacer:
         self._log = log
         self._is_leader = is_leader
         self._tell = tell
-        self._memory = pace.Memory()
+        self._memory = pace_values.PaceMemory()
         self._news = asyncio.Event()
         self._is_due = False
         self._may_have_left = True
@@ -77,7 +79,7 @@ class Pacer:
     def take(self, report: Report) -> None:
         """Look again after a pass."""
         record = report.sight.seen.rollout.campaign if report.sight is not None else None
-        self._is_due = record is not None and record.mode is Mode.DELEGATED and record.phase in PACED
+        self._is_due = record is not None and mover_of(record.mode).starts_by_itself and record.phase in PACED
         self._news.set()
 
     async def _run(self) -> None:
@@ -93,7 +95,7 @@ class Pacer:
     async def _look(self) -> float | None:
         self._may_have_left = True
         nodes = {name: node.facts for name, node in self._observer.all_nodes().items()}
-        seen = pace.Seen(nodes=nodes, operator=self._observer.operator(), release=None, may_reset=False)
+        seen = pace_values.Seen(nodes=nodes, operator=self._observer.operator(), release=None, may_reset=False)
         paced = pace.decide_pace(seen, self._memory, time.time())
         self._memory = paced.memory
         if paced.act is None or not self._is_leader():

@@ -16,7 +16,6 @@ from seatrial.adapters.kube.shapes import keys, models, records
 from seatrial.adapters.kube.writing.events import EventRecorder, EventType, Subject
 from seatrial.controller import notices
 from seatrial.core.actions import (
-    Action,
     EvictPods,
     NodeAct,
     PauseClients,
@@ -81,8 +80,9 @@ class Teller:
             if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
 
-    def tell(self, action: Action, outcome: Outcome, written: models.Node | None) -> None:
+    def tell(self, outcome: Outcome) -> None:
         """Tell how an act ended; a block is a matter of course, and what is stale never happened."""
+        action = outcome.action
         if isinstance(action, WriteRolloutRecord) and outcome.result is Result.DONE:
             self._tell_phase(action)
         if not isinstance(action, NodeAct):
@@ -95,7 +95,7 @@ class Teller:
             has_moved = action.node in self._moved
             said = announce(before, action, error, annotations=records.ANNOTATIONS, has_moved_pods=has_moved)
             for announcement in said:
-                self._record(announcement, _subject(announcement, action, written))
+                self._record(announcement, _subject(announcement, action, outcome.uid))
         if isinstance(action, WriteNodeRecord) and action.record.phase not in MOVING and outcome.result is Result.DONE:
             self._moved.discard(action.node)
 
@@ -133,9 +133,8 @@ class Teller:
         self._recorder.record(subject, reason=REASON, message=announcement.text, type=TYPES[announcement.tone])
 
 
-def _subject(announcement: Announcement, action: NodeAct, written: models.Node | None) -> Subject:
+def _subject(announcement: Announcement, action: NodeAct, uid: str) -> Subject:
     if announcement.about is About.POD and isinstance(action, RestartPod):
         return Subject(api_version="v1", kind="Pod", name=action.pod, namespace=action.namespace, uid=action.uid)
     # Where no answer told us its uid: kubelets put the name there, and `kubectl describe node` finds both.
-    uid = written.metadata.uid if written is not None else action.node
-    return Subject(api_version="v1", kind="Node", name=action.node, uid=uid)
+    return Subject(api_version="v1", kind="Node", name=action.node, uid=uid or action.node)

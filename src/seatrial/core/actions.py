@@ -34,9 +34,9 @@ Tests: tests/core/test_actions.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.gates import Gate
@@ -58,6 +58,30 @@ class Operand(StrEnum):
     DRIVER = "driver"
     VALIDATOR = "validator"
     DRA_PLUGIN = "dra-plugin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """The words of a commit, for people: an act with better ones is the same act, so they are not compared."""
+
+    subject: str = ""
+    """Empty is the one that `git revert` gives."""
+    body: str = ""
+
+
+UNSAID: Final = Message()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfAttempt:
+    """What is done to one node in one attempt."""
+
+    node: str
+    attempt: int
+
+    @property
+    def subject(self) -> str:
+        return self.node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +126,9 @@ class PauseClients(WriteNodeRecord):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskCheckpoint:
+class AskCheckpoint(_OfAttempt):
     """Ask jobs on one node to save their work."""
 
-    node: str
-    attempt: int
     pods: tuple[Pod, ...]
     token: str
     """What the answer has to repeat, so that an old answer is not taken for one to this question."""
@@ -116,34 +138,22 @@ class AskCheckpoint:
     def id(self) -> str:
         return f"{self.node}/checkpoint/{self.attempt}/" + "+".join(sorted(pod.uid for pod in self.pods))
 
-    @property
-    def subject(self) -> str:
-        return self.node
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvictPods:
+class EvictPods(_OfAttempt):
     """Ask for the eviction of pods of one node."""
 
-    node: str
-    attempt: int
     pods: tuple[Pod, ...]
 
     @property
     def id(self) -> str:
         return f"{self.node}/evict/{self.attempt}/" + "+".join(sorted(pod.uid for pod in self.pods))
 
-    @property
-    def subject(self) -> str:
-        return self.node
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RestartPod:
+class RestartPod(_OfAttempt):
     """Delete the pod of an operand on one node, if it still is the pod we looked at."""
 
-    node: str
-    attempt: int
     operand: Operand
     namespace: str
     pod: str
@@ -153,17 +163,11 @@ class RestartPod:
     def id(self) -> str:
         return f"{self.node}/restart-{self.operand}/{self.attempt}/{self.uid}"
 
-    @property
-    def subject(self) -> str:
-        return self.node
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestMaintenance:
+class RequestMaintenance(_OfAttempt):
     """Ask the maintenance operator to empty one node: by an object of our own, or by joining somebody else's."""
 
-    node: str
-    attempt: int
     namespace: str
     name: str
     requestor: str
@@ -175,17 +179,11 @@ class RequestMaintenance:
     def id(self) -> str:
         return f"{self.node}/request-maintenance/{self.attempt}@{self.joins or 'new'}"
 
-    @property
-    def subject(self) -> str:
-        return self.node
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseMaintenance:
+class ReleaseMaintenance(_OfAttempt):
     """Tell the maintenance operator that we are through: our object goes, or our name in somebody else's."""
 
-    node: str
-    attempt: int
     namespace: str
     name: str
     requestor: str
@@ -198,10 +196,6 @@ class ReleaseMaintenance:
     @property
     def id(self) -> str:
         return f"{self.node}/release-maintenance/{self.attempt}/{self.uid}@{self.resource_version}"
-
-    @property
-    def subject(self) -> str:
-        return self.node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +286,7 @@ class Publish:
     """Left on each resource with the version, so that a write which comes too late finds it changed."""
     switches: tuple[Switch, ...] = ()
     """What the driver manager of these resources is told in the same write; its other settings stay."""
+    message: Message = field(default=UNSAID, compare=False)
 
     @property
     def id(self) -> str:
@@ -309,7 +304,9 @@ class RevertCommits:
     rollout: str
     commits: tuple[str, ...]
     """The newest first."""
-    why: str
+    driver: str
+    """Where there are no commits, the version whose promotion is taken back."""
+    message: Message = field(default=UNSAID, compare=False)
 
     @property
     def id(self) -> str:
@@ -329,7 +326,10 @@ class MarkBad:
     """Write into the matrix that the entry was rejected, and why."""
 
     rollout: str
+    driver: str
+    """The version the entry has to name: another one, put there meanwhile, is not rejected."""
     why: str
+    message: Message = field(default=UNSAID, compare=False)
 
     @property
     def id(self) -> str:
@@ -351,6 +351,8 @@ class Promote:
     rollout: str
     date: str
     tag_base: str
+    message: Message = field(default=UNSAID, compare=False)
+    tag_message: str = field(default="", compare=False)
 
     @property
     def id(self) -> str:

@@ -16,17 +16,21 @@ from operator import attrgetter
 from typing import Final
 
 from seatrial.core import actions as acts
-from seatrial.core import stops, summary, turns
 from seatrial.core.actions import Action
 from seatrial.core.budget import books
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course, plain
 from seatrial.core.campaign.step import step_rollout
+from seatrial.core.deciding import stops, summary, turns
+from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
 from seatrial.core.model.snapshot import NodePhase, Snapshot
-from seatrial.core.movers import driver_manager, letting_in
+from seatrial.core.movers import driver_manager
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node.phases import phase_of
 
 ACTIONS_MAX: Final = 200
 """A correct list of 2,000 evictions is still an attack on the API server."""
@@ -47,9 +51,7 @@ class Decision:
     @property
     def waits(self) -> tuple[Hold, ...]:
         """Every hold to tell people of: the rollout's own, too, where no node shows it."""
-        if self.stop is None or any(held.code is self.stop.code for held in self.holds):
-            return self.holds
-        return (*self.holds, self.stop)
+        return summary.waits_of(self.holds, self.stop)
 
     @property
     def is_free(self) -> bool:
@@ -57,15 +59,17 @@ class Decision:
         return self.stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in self.holds)
 
 
-def decide(seen: Snapshot, intent: Intent, now: Instant) -> Decision:
-    """What to do next, why the rest waits, and when to ask again."""
+def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered | None = None) -> Decision:
+    """What to do next, why the rest waits, and when to ask again; what the pass before left saves work, no more."""
+    remembered = remembered or Remembered()
+    seen = remembered.over(seen)
     if seen.is_deleting:
         intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
     stop = _stop(seen, intent, now)
     course = _course(seen, intent, now, stop)
-    nodes = seen.nodes if leaving.is_leaving(seen, intent) else letting_in.recorded(seen, intent)
+    nodes = seen.nodes if leaving.is_leaving(seen, intent) else mover_seen(seen).recorded(seen, intent)
     book = books.opened(seen, nodes, intent, is_kept=_is_ledger_kept(seen, intent, now))
-    steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now)
+    steps = turns.steps(seen, nodes, book.orders(seen), course, stop, now, remembered)
     keeping, kept = leaving.keep(seen, intent, steps, course, stop, now)
     admitted = book.admit(steps, turns.marked(course))
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], course)
@@ -124,9 +128,9 @@ def _loud_managers(seen: Snapshot, intent: Intent, stop: Hold | None) -> tuple[H
     """That driver managers open nodes under us, told as long as somebody is to be moved. Nobody waits for it."""
     if stop is not None and stop.code in (*stops.CONTRADICTED, HoldCode.SANDBOXED):
         return ()  # the nodes are not ours to move, and under NVIDIA's controller its driver manager stands back
-    if all(node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE for node in seen.nodes.values()):
+    if by(seen.nodes, phase_of).keys() <= {NodePhase.UPGRADE_DONE}:
         return ()
-    return driver_manager.told_loud(seen.operator, seen.nodes.values(), intent.rollout)
+    return driver_manager.told_loud(seen.operator, seen.nodes, intent.rollout)
 
 
 def _bounded(moves: list[Action], course: Course) -> tuple[tuple[Action, ...], tuple[Action, ...]]:

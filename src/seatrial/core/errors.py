@@ -6,7 +6,7 @@ SeatrialError             somebody can act on the message
 
 from __future__ import annotations
 
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 
 class SeatrialError(Exception):

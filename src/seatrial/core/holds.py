@@ -68,6 +68,7 @@ class HoldCode(StrEnum):
     BAKING = "baking"
     CANARY_UNWELL = "canary-unwell"
     WAVE_AT_WORK = "wave-at-work"
+    WAVE_BLOCKED = "wave-blocked"
     MEMBERS_STUCK = "members-stuck"
     MEMBERS_WITHOUT_GPU = "members-without-gpu"
     MEMBERS_LEFT = "members-left"

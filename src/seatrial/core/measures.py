@@ -13,20 +13,22 @@ Tests: tests/core/test_measures.py
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.budget import capacity
+from seatrial.core.budget.capacity import Budget, Scope
 from seatrial.core.decide import Decision
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.policy import Limits, Policy
+from seatrial.core.model.known import OWNER, by
+from seatrial.core.model.policy import Limits
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
-from seatrial.core.movers import letting_in
+from seatrial.core.movers.mover import mode_of, mover_of, mover_seen
 
 UNKNOWN: Final = "unknown"
 """The state of a node that has no record."""
@@ -104,7 +106,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
     codes = Counter(held.code for held in decision.holds)
     failed_count = states[NodePhase.UPGRADE_FAILED.value]
     record = seen.rollout.campaign if intent.campaign is not None else None
-    mode = (record.mode if record is not None else None) or seen.operator.mode
+    mover = mover_of(mode_of(record, None, seen.operator))
     return Figures(
         is_automated=not intent.is_paused or seen.operator.is_auto_upgrading,
         in_progress_count=sum(count for state, count in states.items() if state not in AT_REST),
@@ -114,7 +116,7 @@ def measure(seen: Snapshot, intent: Intent, decision: Decision) -> Figures:
         pending_count=states[NodePhase.UPGRADE_REQUIRED.value],
         nodes={state: states[state] for state in STATES},
         holds={code: codes[code] for code in HoldCode},
-        lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mode is Mode.DIRECT else None,
+        lost_gpu_seconds=seen.rollout.lost_gpu_seconds if mover.counts_losses else None,
         phases={phase: int(phase is record.phase) for phase in RolloutPhase} if record is not None else {},
         baked_seconds=record.baked_seconds if record is not None else None,
         bake_seconds=intent.campaign.bake.seconds if intent.campaign is not None else None,
@@ -127,31 +129,28 @@ def _state(node: NodeSeen) -> str:
 
 def _free_slots(seen: Snapshot, intent: Intent) -> int:
     """Under the limits of the rollout and of the pools in it; what racks and cliques allow besides is not looked at."""
-    is_back = capacity.is_going_back(seen.rollout)
-    if not is_back and len(capacity.failed_of(seen.nodes, intent)) > intent.failed_max:
+    nodes, is_back = mover_seen(seen).recorded(seen, intent), capacity.is_going_back(seen.rollout)
+    budget = capacity.budget_of(nodes, seen.rollout.admitted, replace(intent, domains=()), is_back=is_back)
+    if len(budget.failed) > budget.failed_max:
         return 0
-    moving = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
-    nodes = tuple(seen.nodes.values())
-    whole = _slots(nodes, intent.limits, moving)
+    whole = _slots(budget.whole, intent.limits, seen.nodes.values())
     if not intent.pools:
         return whole
-    members: dict[str, list[NodeSeen]] = defaultdict(list)
-    for node in nodes:
-        members[node.facts.owner].append(node)
-    return min(whole, sum(_slots_in_pool(intent.pools.get(owner), some, moving) for owner, some in members.items()))
+    pools = ([seen.nodes[name] for name in names] for names in by(seen.nodes, OWNER).values())
+    return min(whole, sum(_slots_in_pool(budget, intent, members) for members in pools))
 
 
-def _slots_in_pool(policy: Policy | None, nodes: Collection[NodeSeen], moving: frozenset[str]) -> int:
-    if policy is None:
+def _slots_in_pool(budget: Budget, intent: Intent, nodes: Collection[NodeSeen]) -> int:
+    owner = next(iter(nodes)).facts.owner
+    if owner not in intent.pools:
         return _pending_count(nodes)  # in no pool: bound by the limits of the whole alone
-    return _slots(nodes, policy.limits, moving & {node.name for node in nodes})
+    return _slots(budget.scopes[capacity.pool_scope(owner)], intent.pools[owner].limits, nodes)
 
 
-def _slots(nodes: Collection[NodeSeen], limits: Limits, moving: frozenset[str]) -> int:
+def _slots(scope: Scope, limits: Limits, nodes: Collection[NodeSeen]) -> int:
     # Without a parallel limit, NVIDIA's controller has a slot for everybody who waits for one.
-    parallel_slots = limits.parallel_max - len(moving) if limits.parallel_max else _pending_count(nodes)
-    taken = moving | {node.name for node in nodes if capacity.is_away(node)}
-    return max(0, min(parallel_slots, limits.unavailable_max.of(len(nodes)) - len(taken)))
+    parallel_slots = scope.parallel_max - len(scope.under_way) if limits.parallel_max else _pending_count(nodes)
+    return max(0, min(parallel_slots, scope.unavailable_max - len(scope.unavailable | scope.under_way)))
 
 
 def _pending_count(nodes: Iterable[NodeSeen]) -> int:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from seatrial.core import invariants
 from seatrial.core.actions import Action
 from seatrial.core.decide import Decision, decide
-from seatrial.core.invariants import Breach
 from seatrial.core.model.instants import Instant
+from seatrial.core.promises import invariants
+from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
@@ -57,7 +57,7 @@ def run_once(ports: Ports, memory: Memory, recorder: Recorder | None = None) -> 
     memory.follow(sight.era, now)
     seen = memory.recall(sight.seen, ports.executor.in_flight(), now)
     sight = replace(sight, seen=seen)
-    decision = decide(seen, sight.intent, now)
+    decision = decide(seen, sight.intent, now, memory.worked_out)
     if recorder is not None:
         recorder.note(now, sight, decision)
     breaches = invariants.broken(seen, sight.intent, decision)

@@ -1,7 +1,8 @@
 """What the loop remembers between passes: what was turned down, what cannot be seen yet, since when we are free to act.
 
-It may be lost at any moment. What was turned down is also told in the rollout's status, so a restarted controller goes
-on backing off, and `seatrial why` can say it.
+And what was worked out of each node, which saves work and changes no answer. All of it may be lost at any moment. What
+was turned down is also told in the rollout's status, so a restarted controller goes on backing off, and `seatrial why`
+can say it.
 
 Tests: tests/run/test_memory.py
 """
@@ -12,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core import foreign
 from seatrial.core.actions import (
     AskCheckpoint,
     EvictPods,
@@ -37,10 +37,12 @@ from seatrial.core.actions import (
     WriteRolloutRecord,
     rollout_subject,
 )
+from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeFacts, Pod, Rebuff, Snapshot
 from seatrial.core.node.progress import carrier_of
+from seatrial.core.text import foreign
 from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0
@@ -60,6 +62,8 @@ class Memory:
         self._unseen: dict[str, tuple[Outcome, Instant]] = {}
         self._last_at = started_at
         self._era = 0
+        self.worked_out = Remembered()
+        """What `decide` need not work out again."""
 
     def learn(self, outcomes: Iterable[Outcome], now: Instant) -> None:
         """Take in how acts ended."""
@@ -79,6 +83,7 @@ class Memory:
         self._attentive_since = now  # the records are older than they look, and nobody is late for that
         self._has_looked = False
         self._rebuffs, self._unseen = {}, {}
+        self.worked_out = Remembered()
 
     def recall(self, seen: Snapshot, in_flight: frozenset[str], now: Instant) -> Snapshot:
         """The snapshot with what we remember laid over it."""

@@ -54,7 +54,7 @@ RESTING: Final = frozenset(
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""
 
 _FLEET: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE})
-_AT_WORK: Final = frozenset({*upgrade_controller.UNDER_WAY, upgrade_controller.FAILED})
+_AT_WORK: Final = frozenset({*upgrade_controller.PLAYED, upgrade_controller.FAILED})
 
 
 def is_at_rest(record: CampaignRecord | None, holds: Iterable[Hold], rollout: str) -> bool:

@@ -45,8 +45,9 @@ from seatrial.core.model.snapshot import (
     Snapshot,
 )
 from seatrial.core.movers import driver_manager
-from seatrial.core.node.progress import carried, carrier_of, resource_of
-from seatrial.sim.reactions import Refused, touched
+from seatrial.core.node.progress import carried, carrier_of, is_same, resource_of
+from seatrial.sim.acts import Refused
+from seatrial.sim.nodes import touched
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]
 """Resources, and the driver version of each."""
@@ -183,8 +184,8 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             return _write(outside, act)
         case RevertCommits(commits=commits):
             return _revert(outside, commits)
-        case MarkBad(why=why):
-            return _mark_bad(outside, why)
+        case MarkBad():
+            return _mark_bad(outside, act)
         case Promote(tag_base=tag_base):
             return _promote(outside, tag_base)
         case StartProbe():
@@ -299,19 +300,23 @@ def _revert(outside: Outside, commits: Iterable[str]) -> Outside:
     # Each commit named the files as it found them; the oldest of these knew them before us.
     before = [(files, switches) for name, files, switches in outside.undo if name in set(commits)]
     if not before:
-        return _noted_revert(outside)
+        return _without_commit(outside, PublishStep.REVERT)
     return commit(outside, PublishStep.REVERT, *before[0])
 
 
-def _noted_revert(outside: Outside) -> Outside:
-    """Nothing of ours is there to take back, so the step is done without a commit, at the head as it is."""
+def _without_commit(outside: Outside, step: PublishStep) -> Outside:
+    """There is nothing to take back, or to mark, so the step is done without a commit, at the head as it is."""
     source = outside.source or SourceFacts(head="c0")
-    return replace(outside, source=replace(source, steps=(*source.steps, (PublishStep.REVERT, source.head))))
+    return replace(outside, source=replace(source, steps=(*source.steps, (step, source.head))))
 
 
-def _mark_bad(outside: Outside, why: str) -> Outside:
+def _mark_bad(outside: Outside, act: MarkBad) -> Outside:
+    if _has(outside, PublishStep.BAD):
+        return outside
+    if outside.source is not None and outside.source.driver and not is_same(outside.source.driver, act.driver):
+        return _without_commit(outside, PublishStep.BAD)  # another driver has taken its place
     after = commit(outside, PublishStep.BAD)
-    return replace(after, source=replace(after.source, bad=why)) if after.source is not None else after
+    return replace(after, source=replace(after.source, bad=act.why)) if after.source is not None else after
 
 
 def _promote(outside: Outside, tag_base: str) -> Outside:

@@ -25,14 +25,15 @@ from typing import Final
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.node.step import RESTARTS_MAX
+from seatrial.sim.nodes import touched
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import touched
 
 STEERED: Final = "NVIDIA's controller acts"
 DONE, REQUIRED = NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE_REQUIRED.value
 CORDON, RESTART = NodePhase.CORDON_REQUIRED.value, NodePhase.POD_RESTART_REQUIRED.value
 VALIDATION, FAILED = NodePhase.VALIDATION_REQUIRED.value, NodePhase.UPGRADE_FAILED.value
-UNDER_WAY: Final = frozenset({CORDON, RESTART, VALIDATION})
+PLAYED: Final = frozenset({CORDON, RESTART, VALIDATION})
+"""The phases under way that are played here; the others last no time."""
 PARALLEL_MAX: Final = 1
 UNAVAILABLE_MAX: Final = Share(amount=25, is_percent=True)
 
@@ -74,7 +75,7 @@ def _slot_count(nodes: tuple[NodeSeen, ...], owner: str, outside: Outside) -> in
     policy = next((pool.policy for pool in operator.pools if pool.name == owner), operator.policy)
     parallel_max, unavailable_max = _limits(policy, len(theirs))
     counted = [facts for facts in theirs if facts.driver is not None and not facts.driver.is_terminating]
-    begun = sum(facts.nvidia_state in UNDER_WAY or facts.nvidia_state == FAILED for facts in counted)
+    begun = sum(facts.nvidia_state in PLAYED or facts.nvidia_state == FAILED for facts in counted)
     unavailable = sum(facts.is_unavailable for facts in theirs)
     return min((parallel_max or len(theirs)) - begun, unavailable_max - unavailable)
 

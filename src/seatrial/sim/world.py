@@ -23,9 +23,11 @@ from seatrial.core.actions import (
     Keeping,
     MarkNode,
     NodeAct,
+    StartProbe,
     WriteNodeRecord,
     WriteRolloutRecord,
 )
+from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -33,8 +35,10 @@ from seatrial.core.model.snapshot import DriverRevision, NodeSeen, Pod, RolloutR
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller
+from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
+from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, OPERATORS_OWN, REACTIONS, Fate, Refused, apply, mirrored
+from seatrial.sim.reactions import OPERATORS_OWN, REACTIONS
 from seatrial.sim.upgrade_controller import STEERED
 
 
@@ -215,6 +219,23 @@ class World:
 
     async def sleep(self, seconds: float) -> None:
         """A pause of the loop costs no virtual time."""
+
+    # ── the ports of a router: all of them are this world ────────────────────────────────────────────────────────────
+
+    def facts(self) -> SourceFacts | None:
+        return self.outside.source
+
+    async def do(self, act: Action, /) -> Outcome:
+        return self.execute(act)
+
+    async def measure(self, act: StartProbe, /) -> Outcome:
+        return self.execute(act)
+
+    async def ask(self, act: AskCheckpoint, /) -> Outcome:
+        """What the webhook says; a yes is written on the pods by whoever asked."""
+        if act.node in self.nodes and self._fate_of_act(act).is_work_unsaved:
+            return _turned_down(act, UNSAVED)
+        return Outcome(action=act, result=Result.DONE)
 
     # ── what acts and reactions do ───────────────────────────────────────────────────────────────────────────────────
 

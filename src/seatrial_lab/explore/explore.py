@@ -7,103 +7,27 @@ behind is a lost answer; acts not executed are a crash. Time stands still, so a 
 promise with the shortest story that leads to it, and every state that can reach no end. A campaign adds what is outside
 of the nodes (outside.py), what is true of it (campaigning.py), and people who change what they ask for on the way.
 
-Nodes, rollouts and outsides are numbered when first met, and what depends on one of them (a reaction, an answer, a
-pass) is worked out once, so that walking along an edge is a few look-ups.
-
 Tests: tests/model/test_explore.py, tests/model/test_explore_campaign.py
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Generic, TypeAlias, TypeVar, assert_never
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from seatrial.core import invariants
-from seatrial.core.actions import (
-    Action,
-    AskCheckpoint,
-    Cordon,
-    EvictPods,
-    GuardRollout,
-    HomeAct,
-    Keeping,
-    MakePool,
-    MarkBad,
-    MarkNode,
-    NodeAct,
-    OuterAct,
-    PauseClients,
-    PausePool,
-    Promote,
-    Publish,
-    ReleaseMaintenance,
-    ReleaseRollout,
-    RemovePool,
-    RequestMaintenance,
-    RestartPod,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
-    Uncordon,
-    WriteNodeRecord,
-)
-from seatrial.core.actions import WriteRolloutRecord as WriteLedger
-from seatrial.core.budget import capacity
-from seatrial.core.decide import Decision, decide
-from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import Via
-from seatrial.core.model.instants import ApiInstant
+from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.policy import Limits
-from seatrial.core.model.snapshot import Admission, Freshness, NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
-from seatrial.core.movers import letting_in
-from seatrial.core.node import clearing, closing
-from seatrial.core.node.phases import NOT_STARTED, is_under_way
-from seatrial.sim import campaigning, reactions, upgrade_controller
+from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.promises import invariants
+from seatrial.core.promises.breach import Promise
 from seatrial.sim import outside as outer
-from seatrial.sim.outside import TELLING, GateFate, Outside
-from seatrial.sim.reactions import HEALTHY, MANAGED_NOTE, REACTIONS, Fate, Reaction, Refused, apply, mirrored
-
-Decider: TypeAlias = Callable[[Snapshot, Intent, float], Decision]
-Answerer: TypeAlias = Callable[[NodeSeen, NodeAct, Fate], NodeSeen | Refused]
-OuterAnswerer: TypeAlias = Callable[[Outside, OuterAct], Outside | Refused]
-Rollout: TypeAlias = tuple[RolloutRecord, int]
-"""The resource: what we wrote into it, and how often somebody has changed what is asked."""
-State: TypeAlias = tuple[int, ...]
-"""Numbers: the nodes, the rollout, the outside; what the controller sees of each; what it knows to have written and not
-seen yet; how often it may start again."""
-Unseen: TypeAlias = frozenset[tuple[int, str]]
-"""Writes that were answered and cannot be seen yet: where they will be seen, and their subjects."""
-UNLISTED: Final = -1
-"""In place of a node's number: the controller has not read its list that far."""
-Move: TypeAlias = tuple[str, State]
-
-UNDECIDED: Final = frozenset(
-    {
-        HoldCode.POD_WITHOUT_CONTROLLER,
-        HoldCode.POD_WITH_EMPTY_DIR,
-        HoldCode.DAEMON_SET_HOLDS_GPU,
-        HoldCode.STATIC_POD_HOLDS_GPU,
-        HoldCode.OFFER_REDUCED,
-    }
-)
-"""What keeps a node that is under way until somebody decides, of a pod or of a loss; or until its time is up."""
-
-RESTING: Final = UNDECIDED | {
-    HoldCode.FAILED,
-    HoldCode.FAILURE_BUDGET,
-    HoldCode.UNAVAILABLE_LIMIT,
-    HoldCode.UNIT_TOO_LARGE,
-    HoldCode.SKIPPED,
-    HoldCode.NODE_NOT_READY,
-    HoldCode.OWNER_UNCLEAR,
-    HoldCode.DRIVER_ORPHANED,
-    HoldCode.SLIPPED_IN,
-    HoldCode.MANAGER_OPENS_NODES,
-}
-"""What a node may wait for when nothing moves any more: somebody's decision. Waiting for us would be a deadlock."""
+from seatrial.sim.acts import apply
+from seatrial.sim.driver_pods import Reaction
+from seatrial.sim.nodes import Fate
+from seatrial.sim.outside import GateFate, Outside
+from seatrial.sim.reactions import REACTIONS
+from seatrial_lab.explore.model import RESTARTS, Answerer, Decider, Model, OuterAnswerer, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +65,7 @@ def explore(
     decider: Decider = decide,
     answerer: Answerer = apply,
     outer_answerer: OuterAnswerer = outer.apply,
-    promises: tuple[invariants.Promise, ...] = invariants.PROMISES,
+    promises: tuple[Promise, ...] = invariants.PROMISES,
     world: Mapping[str, Reaction] = REACTIONS,
     has_memory: bool = False,
     restarts: frozenset[str] | None = None,
@@ -154,7 +78,7 @@ def explore(
     answers are lost. `restarts` are the ways in which it starts again, all of them unless told otherwise. `changes` are
     what people ask for instead as time goes by, one after the other, each with a line for the story.
     """
-    model = _Model(
+    model = Model(
         nodes,
         (("", intent), *changes),
         fates or {},
@@ -169,544 +93,69 @@ def explore(
         RESTARTS if restarts is None else restarts,
         restarts_max,
     )
-    number_of: dict[State, int] = {model.start: 0}
-    states, parents, before = [model.start], [(-1, "")], [[-1]]
-    ends: list[int] = []
-    deadlocks: list[int] = []
-    edge_count = 0
-    for number, state in enumerate(states):  # grows while we walk: a queue that remembers
-        if number >= state_limit:
-            raise RuntimeError(f"More than {state_limit} states; make the world smaller.")
-        broken = model.why_broken(state)
-        if broken is not None:
-            story = _story(number, parents)
-            return Exploration(
-                state_count=number + 1,
-                edge_count=edge_count,
-                counterexample=Counterexample(broken=broken, story=story),
-            )
-        is_still = True
-        for line, following in model.moves(state):
-            edge_count += 1
-            reached = number_of.get(following)
-            if reached is None:
-                reached = number_of[following] = len(states)
-                states.append(following)
-                parents.append((number, line))
-                before.append([])
-            before[reached].append(number)
-            is_still = is_still and (line in RESTARTS or line in model.wishes)
-        if is_still:
-            (ends if model.is_end(state) else deadlocks).append(number)
-    lost = deadlocks[0] if deadlocks else _first_lost(ends, before)
-    return Exploration(
-        state_count=len(states),
-        edge_count=edge_count,
-        end_count=len(ends),
-        counterexample=None
-        if lost is None
-        else Counterexample(
-            broken=f"no end can be reached: {model.describe(states[lost])}", story=_story(lost, parents)
-        ),
-    )
+    walk = _Walk(model)
+    broken = walk.to_the_end(state_limit)
+    return walk.stopped(broken) if broken is not None else walk.over()
 
 
-# ── what must never be true of the truth ─────────────────────────────────────────────────────────────────────────────
+class _Walk:
+    """The states met so far, numbered; how each was first reached, and from where it can be."""
 
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._states, self._parents, self._before = [model.start], [(-1, "")], [[-1]]
+        self._ends: list[int] = []
+        self._deadlocks: list[int] = []
+        self._edge_count = 0
 
-def why_overspent(
-    nodes: tuple[NodeSeen, ...], intent: Intent, external: frozenset[str] = frozenset(), around: str = ""
-) -> str | None:
-    """What the truth says about the limits; the controller's view does not come into it.
-
-    Nodes that others made unavailable are `external`: what nobody had seen yet cannot be held against us. With
-    `around`, only the limits that this node counts for are looked at.
-    """
-    for where, inside, limits in _scopes(nodes, intent):
-        if not around or any(node.name == around for node in inside):
-            why = _why_overspent_in(where, inside, limits, external)
-            if why is not None:
-                return why
-    return None
-
-
-def _scopes(nodes: tuple[NodeSeen, ...], intent: Intent) -> Iterator[tuple[str, tuple[NodeSeen, ...], Limits]]:
-    """Every set of nodes with limits: the fleet, pools, domains. Worked out anew, so that core's own cannot mislead."""
-    yield "", nodes, intent.limits
-    for owner, policy in intent.pools.items():
-        yield f" in pool {owner}", tuple(node for node in nodes if node.facts.owner == owner), policy.limits
-    for domain in intent.domains:
-        if domain.unavailable_max is None:
-            continue
-        limits = Limits(parallel_max=0, unavailable_max=domain.unavailable_max)
-        for value in sorted({node.facts.labels[domain.label] for node in nodes if domain.label in node.facts.labels}):
-            inside = tuple(node for node in nodes if node.facts.labels.get(domain.label) == value)
-            yield f" in {domain.label} {value}", inside, limits
-
-
-def _why_overspent_in(where: str, nodes: tuple[NodeSeen, ...], limits: Limits, external: frozenset[str]) -> str | None:
-    under_way = {node.name for node in nodes if _is_at_work(node)}
-    taken = (under_way | {node.name for node in nodes if node.facts.is_unavailable}) - external
-    parallel_max = limits.parallel_max or len(nodes)
-    if len(under_way) > parallel_max:
-        return f"{len(under_way)} nodes under way at a limit of {parallel_max}{where}: {', '.join(sorted(under_way))}"
-    unavailable_max = limits.unavailable_max.of(len(nodes))
-    if under_way and len(taken) > unavailable_max:
-        return f"{len(taken)} nodes unavailable at a limit of {unavailable_max}{where}: {', '.join(sorted(taken))}"
-    return None
-
-
-def _is_at_work(node: NodeSeen) -> bool:
-    return is_under_way(node.record) or node.facts.nvidia_state in upgrade_controller.UNDER_WAY
-
-
-def why_exposed(node: NodeSeen) -> str | None:
-    """What the truth says about one node's users: no driver is taken from under them, and none without a record."""
-    driver, facts = node.facts.driver, node.facts
-    if driver is None:
+    def to_the_end(self, state_limit: int) -> tuple[int, str] | None:
+        """Walk until every state was met, or one of them breaks a promise: its number, and what it breaks."""
+        model, states, parents, before = self._model, self._states, self._parents, self._before
+        number_of: dict[State, int] = {model.start: 0}
+        for number, state in enumerate(states):  # grows while we walk: a queue that remembers
+            if number >= state_limit:
+                raise RuntimeError(f"More than {state_limit} states; make the world smaller.")
+            broken = model.why_broken(state)
+            if broken is not None:
+                return number, broken
+            is_still = True
+            for line, following in model.moves(state):
+                self._edge_count += 1
+                reached = number_of.get(following)
+                if reached is None:
+                    reached = number_of[following] = len(states)
+                    states.append(following)
+                    parents.append((number, line))
+                    before.append([])
+                before[reached].append(number)
+                is_still = is_still and (line in RESTARTS or line in model.wishes)
+            if is_still:
+                (self._ends if model.is_end(state) else self._deadlocks).append(number)
         return None
-    # Its driver manager may open it; that it is closed again is for the promises to see.
-    is_opened = closing.has_lost_driver(node) and MANAGED_NOTE in facts.labels
-    if not facts.is_unavailable and not is_opened and (driver.is_terminating or not driver.is_ready):
-        return f"{node.name} takes work while its driver is being replaced"
-    phase = node.record.phase if node.record else None
-    if not driver.is_terminating:
-        return None
-    if phase is not NodePhase.POD_RESTART_REQUIRED:
-        return f"the driver of {node.name} is stopped, but its record says {phase}"
-    users = clearing.users(facts)
-    if users and not _is_restart_harmless(node):
-        return f"the driver of {node.name} is stopped under {users[0].full_name}"
-    return None
 
-
-def _is_restart_harmless(node: NodeSeen) -> bool:
-    """Whether a driver may be stopped under its users: nothing that is loaded changes, and nobody new comes."""
-    is_meant = node.record is not None and node.record.is_restart_only
-    return is_meant and node.facts.is_restart_enough and node.facts.is_cordoned
-
-
-def _is_still_theirs(node: NodeSeen) -> bool:
-    """Whether an admin's cordon stands, or is about to be put back."""
-    return node.facts.is_cordoned or closing.is_opened(node)
-
-
-def why_split(nodes: tuple[NodeSeen, ...], admitted: tuple[Admission, ...], intent: Intent) -> str | None:
-    """What the truth says about units: who begins, begins with all of its unit.
-
-    For worlds in which no member fails or is taken out: those go on alone, as they must.
-    """
-    units = [domain.label for domain in intent.domains if domain.is_unit]
-    named = {admission.node for admission in admitted}
-    for label in units:
-        begun = {_unit(node.facts, label): node.name for node in nodes if _has_begun(node)}
-        for node in nodes:
-            ahead = begun.get(_unit(node.facts, label))
-            if ahead is not None and not _has_begun(node) and node.name not in named:
-                return f"{ahead} was let in without {node.name}, and both are {_unit(node.facts, label)}"
-    return None
-
-
-def _unit(facts: NodeFacts, label: str) -> str:
-    return capacity.domain_of(facts, label) or facts.name
-
-
-def _has_begun(node: NodeSeen) -> bool:
-    return node.facts.is_in_sync or (node.record is not None and node.record.phase not in NOT_STARTED)
-
-
-# ── coarser worlds ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def reloads(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts | None:
-    """All that follows from a driver pod's deletion, in one step: its successor is validated, or has failed."""
-    if facts.driver is None or not facts.driver.is_terminating:
-        return None
-    after = facts
-    while following := next((found for react in _RELOADING if (found := react(after, fate, at + 1)) is not None), None):
-        after = following
-    return after
-
-
-_RELOADING: Final = (
-    reactions.driver_pod_replaced,
-    reactions.driver_manager_acts,
-    reactions.driver_gets_ready,
-    reactions.driver_crash_loops,
-    reactions.validator_restarts,
-    reactions.validator_passes,
-)
-AT_ONCE: Final[Mapping[str, Reaction]] = {"pods leave": reactions.pods_leave, "driver reloads": reloads}
-"""For worlds of more nodes: nobody looks while a driver reloads, so what can be seen is before and after."""
-
-
-# ── the small world ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-RESTART: Final = "the controller crashes and starts again with the oldest view there is"
-LISTING: Final = "the controller crashes and starts again, and has to list the nodes"
-RESTARTS: Final = frozenset({RESTART, LISTING})
-
-ValueT = TypeVar("ValueT", bound=Hashable)
-
-
-@dataclass(slots=True)
-class _Numbers(Generic[ValueT]):
-    """Values by number, in the order in which they were first met."""
-
-    values: list[ValueT] = field(default_factory=list)
-    _known: dict[ValueT, int] = field(default_factory=dict)
-
-    def of(self, value: ValueT) -> int:
-        number = self._known.setdefault(value, len(self.values))
-        if number == len(self.values):
-            self.values.append(value)
-        return number
-
-
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """What the controller does on one view."""
-
-    acts: tuple[tuple[str, int, int], ...]
-    """Each with its line, the place of the node it is about, and its number."""
-    breach: str | None
-    is_at_rest: bool
-
-
-class _Model:
-    def __init__(
-        self,
-        nodes: tuple[NodeSeen, ...],
-        intents: tuple[tuple[str, Intent], ...],
-        fates: Mapping[str, Fate],
-        outside: Outside,
-        gate_fates: Mapping[str, GateFate],
-        decider: Decider,
-        answerer: Answerer,
-        outer_answerer: OuterAnswerer,
-        promises: tuple[invariants.Promise, ...],
-        world: Mapping[str, Reaction],
-        has_memory: bool,
-        restarts: frozenset[str],
-        restarts_max: int,
-    ) -> None:
-        self._has_memory, self._restarts = has_memory, restarts
-        self._intents = [intent for _, intent in intents]
-        self._wishes = [line for line, _ in intents]
-        self.wishes = frozenset(self._wishes)
-        self._decider, self._answerer, self._promises = decider, answerer, promises
-        self._outer_answerer, self._gate_fates, self._outside = outer_answerer, gate_fates, outside
-        self._has_operator = upgrade_controller.is_there(outside)
-        self._revisions = outer.revisions_of(nodes)
-        self._world = world
-        self._names = [node.name for node in nodes]
-        self._fates = [fates.get(name, HEALTHY) for name in self._names]
-        self._cordoned = [node.name for node in nodes if node.facts.is_cordoned]
-        self._size = len(nodes)
-        self._nodes: _Numbers[NodeSeen] = _Numbers()
-        self._rollouts: _Numbers[Rollout] = _Numbers()
-        self._outsides: _Numbers[Outside] = _Numbers()
-        self._sides: _Numbers[Outside] = _Numbers()
-        self._acts: _Numbers[Action] = _Numbers()
-        self._splits: dict[int, tuple[int, ...]] = {}
-        self._unseen: _Numbers[Unseen] = _Numbers()
-        self._nothing = self._unseen.of(frozenset())
-        self._passes: dict[State, _Pass] = {}
-        self._answers: dict[tuple[int, int, int], int] = {}
-        self._reactions: dict[tuple[int, int], tuple[tuple[str, int], ...]] = {}
-        self._unsafe: dict[State, str | None] = {}
-        truth = (
-            *(self._nodes.of(node) for node in nodes),
-            self._rollouts.of((RolloutRecord(name=self._intents[0].rollout, resource_version="1"), 0)),
-            self._outsides.of(outside),
-        )
-        self._oldest = self._in_sight(truth)
-        self.start: State = (*truth, *self._oldest, self._nothing, restarts_max)
-
-    def _in_sight(self, truth: State) -> State:
-        """What there is to see: of the outside each stream by itself, as they come in one before the other."""
-        return (*truth[:-1], *self._split(truth[-1]))
-
-    def _split(self, number: int) -> tuple[int, ...]:
-        known = self._splits.get(number)
-        if known is None:
-            outside = self._outsides.values[number]
-            parts = (
-                Outside(operator=outside.operator, machine_pools=outside.machine_pools),
-                Outside(source=outside.source),
-                Outside(measurements=outside.measurements),
-            )
-            known = self._splits[number] = tuple(self._sides.of(part) for part in parts)
-        return known
-
-    def why_broken(self, state: State) -> str | None:
-        """The first promise this state breaks, in truth or on the way from the view."""
-        truth, sight = state[: self._size + 2], state[self._size + 2 : -1]
-        if truth not in self._unsafe:
-            self._unsafe[truth] = self._why_unsafe(truth)
-        return self._unsafe[truth] or self._pass(sight).breach
-
-    def moves(self, state: State) -> Iterator[Move]:
-        """Everything that can happen next."""
-        size = self._size
-        truth, sight, left = state[: size + 2], state[size + 2 : -1], state[-1]
-        view, unseen = sight[:-1], sight[-1]
-        for line, place, act in self._pass(sight).acts:
-            answer = self._answer(place, truth[place], act)
-            if answer != truth[place]:
-                known = self._noted(unseen, self._acts.values[act], place) if self._has_memory else unseen
-                yield line, (*truth[:place], answer, *truth[place + 1 :], *view, known, left)
-        for place in range(size):
-            for line, reacted in self._react(place, truth[place]):
-                yield line, (*truth[:place], reacted, *truth[place + 1 :], *sight, left)
-        for line, after in self._outer_moves(truth):
-            yield line, (*after, *sight, left)
-        yield from self._sights(truth, view, unseen, left)
-        yield from self._new_wish(truth, view, unseen, left)
-        if left and RESTART in self._restarts and view != self._oldest:
-            yield RESTART, (*truth, *self._oldest, self._nothing, left - 1)
-        if left and LISTING in self._restarts:
-            # The rollout and each thing outside are one object, read at once.
-            listed = (*(UNLISTED for _ in range(size)), *self._in_sight(truth)[size:])
-            yield LISTING, (*truth, *listed, self._nothing, left - 1)
-
-    def _noted(self, unseen: int, action: Action, place: int) -> int:
-        """What cannot be seen yet, with one more write of ours."""
-        if place == self._size + 1:
-            is_source = isinstance(action, HomeAct) and not (isinstance(action, Publish) and action.via is Via.DIRECT)
-            place += 1 if is_source else 2 if isinstance(action, StartProbe) else 0
-        return self._unseen.of(self._unseen.values[unseen] | {(place, action.subject)})
-
-    def _new_wish(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:
-        """Somebody asks for something else; where answers are lost, when all that we did has been seen and followed."""
-        record, wish = self._rollouts.values[truth[self._size]]
-        if wish + 1 == len(self._intents):
-            return
-        written = replace(record, resource_version=str(int(record.resource_version) + 1))
-        after = (*truth[: self._size], self._rollouts.of((written, wish + 1)), truth[-1])
-        if self._has_memory:
-            yield self._wishes[wish + 1], (*after, *view, unseen, left)
-        elif view == self._in_sight(truth) and not self._is_behind(truth):
-            yield self._wishes[wish + 1], (*after, *self._in_sight(after), unseen, left)
-
-    def _is_behind(self, truth: State) -> bool:
-        """Whether a DaemonSet has not followed its resource yet."""
-        outside = self._outsides.values[truth[self._size + 1]]
-        nodes = (self._nodes.values[number] for number in truth[: self._size])
-        return any(outer.behind_of(node.facts, outside) for node in nodes)
-
-    def _outer_moves(self, truth: State) -> Iterator[Move]:
-        """What happens outside of the nodes by itself."""
-        size = self._size
-        outside = self._outsides.values[truth[size + 1]]
-        synced = outer.is_synced(outside)
-        if synced is not None:
-            yield outer.SYNCED, (*truth[: size + 1], self._outsides.of(synced))
-        nodes = [self._nodes.values[number] for number in truth[:size]]
-        for resource in sorted({outer.behind_of(node.facts, outside) for node in nodes} - {""}):
-            new = {node.name: node for node in outer.followed(nodes, resource, outside, self._revisions)}
-            after = (self._nodes.of(new.get(node.name, node)) for node in nodes)
-            yield f"{outer.FOLLOWED} {resource}", (*after, *truth[size:])
-        for node in upgrade_controller.steered(nodes, outside) if upgrade_controller.is_there(outside) else ():
-            place = self._names.index(node.name)
-            line = f"{node.name}: {upgrade_controller.STEERED}, {node.facts.nvidia_state or 'no label'}"
-            yield line, (*truth[:place], self._nodes.of(node), *truth[place + 1 :])
-        for each in outer.pending(outside):
-            driver = nodes[self._names.index(each.node)].facts.driver
-            fate = self._gate_fates.get(each.gate, TELLING)
-            ended = outer.probe_ends(outside, each, driver.version if driver else "", fate)
-            yield f"{outer.PROBED}: {each.gate} on {each.node}", (*truth[: size + 1], self._outsides.of(ended))
-
-    def _sights(self, truth: State, view: State, unseen: int, left: int) -> Iterator[Move]:
-        """More is seen: the next node of a list, or, once it is whole, any object that changed since."""
-        if UNLISTED in view:
-            place = view.index(UNLISTED)
-            after = (*view[:place], truth[place], *view[place + 1 :])
-            yield f"{self._names[place]} is listed", (*truth, *after, unseen, left)
-            return
-        for place, (true, seen) in enumerate(zip(self._in_sight(truth), view, strict=True)):
-            if true != seen:
-                what = [*self._names, "the ledger", "the operator", "the repository", "the gates"][place]
-                after = (*view[:place], true, *view[place + 1 :])
-                yield f"the view of {what} catches up", (*truth, *after, self._without(unseen, place), left)
-
-    def _without(self, unseen: int, place: int) -> int:
-        """What cannot be seen yet, after a look there."""
-        if unseen == self._nothing:
-            return unseen
-        return self._unseen.of(frozenset(each for each in self._unseen.values[unseen] if each[0] != place))
-
-    def is_end(self, state: State) -> bool:
-        """Whether a state in which nothing moves is one to come to rest in."""
-        return self._pass(state[self._size + 2 : -1]).is_at_rest
-
-    def describe(self, state: State) -> str:
-        """Where everybody stands."""
-        nodes = (self._nodes.values[number] for number in state[: self._size])
-        told = [
-            f"{node.name} {node.record.phase if node.record else node.facts.nvidia_state or 'unrecorded'}"
-            for node in nodes
-        ]
-        campaign = self._rollouts.values[state[self._size]][0].campaign
-        return ", ".join([*told, *([f"the campaign {campaign.phase}"] if campaign else [])])
-
-    def _pass(self, sight: State) -> _Pass:
-        known = self._passes.get(sight)
-        if known is None:
-            known = self._passes[sight] = self._new_pass(sight[:-1], self._unseen.values[sight[-1]])
-        return known
-
-    def _new_pass(self, view: State, unseen: Unseen) -> _Pass:
-        listed = (self._nodes.values[number] for number in view[: self._size] if number != UNLISTED)
-        record, wish = self._rollouts.values[view[self._size]]
-        intent = self._intents[wish]
-        seen = Snapshot(
-            nodes={node.name: node for node in listed},
-            rollout=record,
-            freshness=(Freshness(source="nodes", is_synced=UNLISTED not in view, heard_at=0.0),),
-            busy={subject: None for _, subject in unseen},
-        )
-        operator, source, gates = (self._sides.values[number] for number in view[self._size + 1 :])
-        sides = replace(operator, source=source.source, measurements=gates.measurements)
-        seen = outer.seen_with(seen, sides)
-        decision = self._decider(seen, intent, 0.0)
-        breaches = (breach for promise in self._promises for breach in promise(seen, intent, decision))
-        stuck = {held.subject for held in decision.holds if held.code in UNDECIDED}
-        recorded = letting_in.recorded(seen, intent).items()
-        is_delegated = letting_in.is_delegated(seen)
-        # Whom NVIDIA's controller may start, and who is closed out, may wait as long as everybody else.
-        at_work = {name for name, node in recorded if is_under_way(node.record)}
-        is_at_rest = (at_work if is_delegated else capacity.under_way(record.admitted, seen.nodes)) <= stuck
-        if intent.campaign is None:
-            is_at_rest = is_at_rest and all(held.code in RESTING for held in decision.holds)
-        else:
-            is_at_rest = is_at_rest and campaigning.is_at_rest(record.campaign, decision.holds, intent.rollout)
-        return _Pass(
-            acts=tuple((told(action), self._place(action), self._acts.of(action)) for action in decision.actions),
-            breach=next((str(breach) for breach in breaches), None),
-            is_at_rest=is_at_rest,
+    def stopped(self, at: tuple[int, str]) -> Exploration:
+        """What was found, where a promise was broken."""
+        number, broken = at
+        story = _story(number, self._parents)
+        return Exploration(
+            state_count=number + 1,
+            edge_count=self._edge_count,
+            counterexample=Counterexample(broken=broken, story=story),
         )
 
-    def _place(self, action: Action) -> int:
-        if isinstance(action, WriteLedger | Keeping):
-            return self._size
-        return self._size + 1 if isinstance(action, OuterAct) else self._names.index(action.node)
-
-    def _answer(self, place: int, number: int, act: int) -> int:
-        """The number after an act; the same when it is refused or changes nothing."""
-        known = self._answers.get((place, number, act))
-        if known is None:
-            known = self._answers[place, number, act] = self._new_answer(place, number, self._acts.values[act])
-        return known
-
-    def _new_answer(self, place: int, number: int, action: Action) -> int:
-        if isinstance(action, WriteLedger):
-            before, wish = self._rollouts.values[number]
-            after = campaigning.plain(action.record)
-            is_same = (after.admitted, after.campaign) == (before.admitted, before.campaign)
-            # A summary for people is no part of this model.
-            if action.record.resource_version != before.resource_version or is_same:
-                return number
-            version = str(int(before.resource_version) + 1)
-            return self._rollouts.of((replace(after, resource_version=version), wish))
-        if isinstance(action, OuterAct):
-            changed = self._outer_answerer(self._outsides.values[number], action)
-            return number if isinstance(changed, Refused) else self._outsides.of(changed)
-        if isinstance(action, Keeping):
-            return number  # rollouts of this model are guarded when they begin, and nobody deletes them
-        node = self._nodes.values[number]
-        if isinstance(action, MarkNode):
-            answer = outer.mark(node, action)
-        else:
-            answer = self._answerer(node, action, self._fates[place])
-            if isinstance(action, WriteNodeRecord) and isinstance(answer, NodeSeen) and not self._has_operator:
-                answer = mirrored(answer)
-        return number if isinstance(answer, Refused) else self._nodes.of(answer)
-
-    def _react(self, place: int, number: int) -> tuple[tuple[str, int], ...]:
-        known = self._reactions.get((place, number))
-        if known is None:
-            known = self._reactions[place, number] = tuple(self._new_reactions(place, number))
-        return known
-
-    def _new_reactions(self, place: int, number: int) -> Iterator[tuple[str, int]]:
-        node = self._nodes.values[number]
-        # Generations of pods serve as the time: they order what has to be ordered, and stay finite.
-        at = float(sum(int(pod.uid.rpartition("-")[2]) for pod in (node.facts.driver, node.facts.dra) if pod))
-        for what, reaction in self._world.items():
-            facts = reaction(node.facts, self._fates[place], at)
-            if facts is not None:
-                yield f"{node.name}: {what}", self._nodes.of(replace(node, facts=facts))
-
-    def _why_unsafe(self, truth: State) -> str | None:
-        nodes = tuple(self._nodes.values[number] for number in truth[: self._size])
-        record, wish = self._rollouts.values[truth[self._size]]
-        intent, outside = self._intents[wish], self._outsides.values[truth[self._size + 1]]
-        # Where NVIDIA's controller moves the nodes, it answers for their users.
-        ours = [node for node in nodes if not (self._has_operator and node.facts.nvidia_state)]
-        exposed = next((why for why in map(why_exposed, ours) if why), None)
-        lifted = next((n.name for n in nodes if n.name in self._cordoned and not _is_still_theirs(n)), None)
-        taken = f"{lifted} was cordoned by an admin, and the cordon is gone" if lifted else None
-        split = why_split(nodes, record.admitted, intent)
-        wrong = campaigning.why_wrong(nodes, record, outside, self._outside, intent)
-        return why_overspent(nodes, intent) or exposed or taken or split or wrong
-
-
-def told(action: Action) -> str:
-    """An act as a line of a story."""
-    match action:
-        case WriteLedger(record=record):
-            campaign = record.campaign
-            stage = f"{campaign.phase}, " if campaign is not None else ""
-            names = ", ".join(f"{admission.node} (attempt {admission.attempt})" for admission in record.admitted)
-            return f"the ledger is written: {stage}{names or 'nobody'}"
-        case Cordon(node=node, record=record):
-            return f"{node} is cordoned, and {record.phase} written"
-        case Uncordon(node=node, record=record):
-            return f"{node} is uncordoned, and {record.phase} written"
-        case PauseClients(node=node, labels=labels):
-            return f"{node}: {', '.join(key for key, _ in labels)} is paused"
-        case WriteNodeRecord(node=node, record=record):
-            return f"{node}: {record.phase} is written (attempt {record.attempt})"
-        case EvictPods(node=node, pods=pods):
-            return f"{node}: {len(pods)} pods are asked to leave"
-        case AskCheckpoint(node=node, pods=pods):
-            return f"{node}: {len(pods)} pods are asked to save their work"
-        case RestartPod(node=node, operand=operand, uid=uid):
-            return f"{node}: {operand} pod {uid} is deleted"
-        case RequestMaintenance(node=node):
-            return f"{node}: the maintenance operator is asked for the node"
-        case ReleaseMaintenance(node=node):
-            return f"{node}: the maintenance operator is told that the node is free"
-        case MarkNode(node=node, canary=canary, skip=skip, is_retry=is_retry):
-            wanted = (("canary", canary), ("skip", skip), ("upgrade-required", is_retry or None))
-            marks = [f"{'' if is_set else 'no '}{name}" for name, is_set in wanted if is_set is not None]
-            return f"{node} is marked: {', '.join(marks)}"
-        case Publish(step=step, versions=versions, via=via):
-            texts = ", ".join(f"{resource} {version}" for resource, version in versions)
-            return f"published for the {step} ({via}): {texts}"
-        case RevertCommits(commits=commits):
-            return f"{', '.join(commits)} is reverted"
-        case MarkBad():
-            return "the entry is marked bad"
-        case Promote(tag_base=tag):
-            return f"the entry is promoted, and tagged {tag}"
-        case StartProbe(gate=gate, node=node, round=number, attempt=attempt):
-            return f"gate {gate.name} is asked on {node} (round {number}, try {attempt})"
-        case SetAutoUpgrade(resource=resource, value=value):
-            return f"NVIDIA's controller is switched {'on' if value else 'off'} in {resource}"
-        case MakePool(name=name):
-            return f"the pool {name} is made"
-        case PausePool(name=name, value=value):
-            return f"the pool {name} is {'paused' if value else 'resumed'}"
-        case RemovePool(name=name):
-            return f"the pool {name} is removed"
-        case GuardRollout(rollout=name):
-            return f"{name} gets our finalizer"
-        case ReleaseRollout(rollout=name):
-            return f"{name} loses our finalizer"
-        case _:
-            assert_never(action)
+    def over(self) -> Exploration:
+        """What was found, where every state was met."""
+        lost = self._deadlocks[0] if self._deadlocks else _first_lost(self._ends, self._before)
+        found = None
+        if lost is not None:
+            why = f"no end can be reached: {self._model.describe(self._states[lost])}"
+            found = Counterexample(broken=why, story=_story(lost, self._parents))
+        return Exploration(
+            state_count=len(self._states),
+            edge_count=self._edge_count,
+            end_count=len(self._ends),
+            counterexample=found,
+        )
 
 
 def _story(number: int, parents: list[tuple[int, str]]) -> tuple[str, ...]:

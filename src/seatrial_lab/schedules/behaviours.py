@@ -23,8 +23,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
+from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, GateFate
-from seatrial.sim.reactions import REACTIONS, Fate
+from seatrial.sim.reactions import REACTIONS
 from seatrial.sim.upgrade_controller import STEERED
 from seatrial.sim.world import DELAYS, OUTSIDE_DELAYS, Delay
 

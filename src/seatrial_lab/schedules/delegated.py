@@ -32,11 +32,13 @@ from seatrial.core.node.progress import is_same
 from seatrial.ports import Outcome, Result
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller
+from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.outside import Outside
-from seatrial.sim.reactions import Fate, new_node
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, named
-from seatrial_lab.schedules.schedules import NEW, OLD, SEEN_SECONDS, TRANSIENT, Begin, Ending, Judge, Play
+from seatrial_lab.schedules.drawing import NEW, OLD
+from seatrial_lab.schedules.judging import SEEN_SECONDS, TRANSIENT, Judge
+from seatrial_lab.schedules.schedules import Begin, Ending, Play
 
 NODE_COUNT: Final = 12
 HOUR: Final = 3600.0
@@ -137,9 +139,7 @@ class DelegatedJudge(Judge):
     def _why_not_started(self, node: NodeSeen) -> str | None:
         if node.name not in {admission.node for admission in self.world.rollout.admitted}:
             return f"{node.name} is started, and the ledger does not name it"
-        at_work = [
-            each for each in self.world.nodes.values() if each.facts.nvidia_state in upgrade_controller.UNDER_WAY
-        ]
+        at_work = [each for each in self.world.nodes.values() if each.facts.nvidia_state in upgrade_controller.PLAYED]
         limit = max(intent.limits.parallel_max for intent in self._intents())
         return f"{len(at_work)} nodes under way at a limit of {limit}" if len(at_work) > limit else None
 
@@ -248,7 +248,7 @@ def _unsettled(world: World, decision: Decision) -> Iterator[str]:
     if decision.actions:
         yield f"at rest with acts to do: {decision.actions[0].id}"
     for node in world.nodes.values():
-        if node.facts.nvidia_state in upgrade_controller.UNDER_WAY:
+        if node.facts.nvidia_state in upgrade_controller.PLAYED:
             yield f"{node.name} is {node.facts.nvidia_state} for ever"
     if record.phase not in ENDED:
         reasons = {held.code for held in decision.holds if held.subject == world.intent.rollout} - _TRANSIENT

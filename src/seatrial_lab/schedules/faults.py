@@ -1,8 +1,8 @@
 """The API server between a controller and the world, on a bad day; and what a controller then sees, does and believes.
 
-    World ──▶ View ──▶ Seat ──▶ one life of a controller      each object is seen late, by itself, stream by stream
-      ▲                 │
-      └──── Weather ◀───┘                                     acts are refused, lost, late, or done without an answer
+    World ──▶ WatchCache ──▶ Seat ──▶ one life of a controller   each object is seen late, by itself, stream by stream
+      ▲                       │
+      └─────── Weather ◀──────┘                            acts are refused, lost, late, or done without an answer
 
 A Seat implements the ports around a World. What one object looks like never goes backwards within a life; between two
 objects, or two streams of one node, any mix of ages can be seen. A list that is read anew shows only what has been read
@@ -123,7 +123,7 @@ class Listing:
         return cls(nodes=dict(world.nodes), rollout=world.rollout, wanted=wanted, outside=world.outside)
 
 
-class View:
+class WatchCache:
     """What one controller sees, stream by stream."""
 
     def __init__(self, listing: Listing) -> None:
@@ -255,7 +255,7 @@ Landing = Callable[[Action, NodeSeen | None, Outcome], None]
 class Seat:
     """One life of a controller: its view, its clock, its acts under way. Implements the ports."""
 
-    def __init__(self, world: World, weather: Weather, view: View, *, name: str, on_landing: Landing) -> None:
+    def __init__(self, world: World, weather: Weather, view: WatchCache, *, name: str, on_landing: Landing) -> None:
         self.name = name
         self.view = view
         self.is_dead = False

@@ -18,7 +18,7 @@ from typing import Self
 from seatrial.adapters.kube.api import watch
 from seatrial.adapters.kube.api.client import Client, EventKind, Listing, ObjectT, WatchEvent
 from seatrial.adapters.kube.api.config import load_config
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial_lab.testbed.nodes import manifests
 from seatrial_lab.testbed.plane import control_plane
 
@@ -152,8 +152,8 @@ class History:
         fleet = f"{manifests.FLEET_LABEL}={self._prefix}"
         async with Client(config, user_agent=USER_AGENT) as client:
             tasks = [
-                asyncio.create_task(self._follow(client, keys.NODES, models.Node, self._node, fleet)),
-                asyncio.create_task(self._follow(client, keys.PODS, models.Pod, self._pod, "")),
+                asyncio.create_task(self._follow(client, keys.NODES, kinds.Node, self._node, fleet)),
+                asyncio.create_task(self._follow(client, keys.PODS, kinds.Pod, self._pod, "")),
                 asyncio.create_task(self._follow(client, keys.ROLLOUTS, models.Rollout, _ledger, "")),
             ]
             await self._stop.wait()
@@ -199,7 +199,7 @@ class History:
             for listener in self._listeners:
                 listener(moment)
 
-    def _node(self, node: models.Node, is_gone: bool) -> NodeMoment | None:
+    def _node(self, node: kinds.Node, is_gone: bool) -> NodeMoment | None:
         if is_gone:
             return None
         return NodeMoment(
@@ -211,7 +211,7 @@ class History:
             is_skipped=node.metadata.labels.get(keys.SKIP_LABEL) == "true",
         )
 
-    def _pod(self, pod: models.Pod, is_gone: bool) -> PodMoment | None:
+    def _pod(self, pod: kinds.Pod, is_gone: bool) -> PodMoment | None:
         if not pod.spec.node_name.startswith(f"{self._prefix}-"):
             return None
         statuses = pod.status.container_statuses

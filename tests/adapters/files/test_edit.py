@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from seatrial.adapters.files import yaml_tree
 from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
 from seatrial.adapters.files.matrix_yaml import read_matrix
-from seatrial.core import foreign
 from seatrial.core.compat.matrix import Component, Matrix, Role, component_of
+from seatrial.core.text import foreign
 from tests.adapters.files.layouts import VERSIONS, Layout, layouts
 
 MATRICES = Path(__file__).parents[2] / "data" / "matrices"

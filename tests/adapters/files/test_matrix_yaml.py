@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from seatrial.adapters.files.matrix_yaml import FINDINGS_MAX, Reading, read_matrix
+from seatrial.adapters.files.matrix_findings import FINDINGS_MAX
+from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
 from seatrial.core.compat.findings import Verdict
 from seatrial.core.compat.matrix import Accept, Component, Hardware, Matrix, Role, Span
 from tests.adapters.files.layouts import Layout, layouts

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial import __version__
+from seatrial import __version__, codec
 from seatrial.adapters.files import snapshot_file
 from seatrial.adapters.files.snapshot_file import Saved, SnapshotInvalid, load_snapshot
 from tests import builders
@@ -24,7 +24,7 @@ def test_a_document_says_what_it_is_who_wrote_it_and_when() -> None:
     data = json.loads(snapshot_file.text_of(SAVED))
     assert {key: data[key] for key in data if key not in ("seen", "intent")} == {
         "kind": "snapshot",
-        "schema": 1,
+        "schema": codec.SCHEMA,
         "version": __version__,
         "taken": "2025-06-15T15:06:40Z",
         "at": 1_750_000_000.25,

@@ -9,7 +9,8 @@ import pytest
 
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import FileUnusable, GitRefused, GitUnavailable, NothingToChange, SetupInvalid, Stale
-from seatrial.adapters.git.repository import Edit, Look, NewTag, OurCommit, OurTag, Repository
+from seatrial.adapters.git.past import OurCommit, OurTag
+from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
 from tests.adapters.git.remotes import MATRIX, ROBOT, Bare, git
 
 

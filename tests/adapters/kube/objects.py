@@ -121,3 +121,36 @@ def a_cluster_policy(name: str = "cluster-policy", *, created: str = AT, state: 
     """A ClusterPolicy."""
     metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "5", "creationTimestamp": created}
     return {"metadata": metadata, "spec": spec, "status": {"state": state}}
+
+
+def a_claimant(claim: str, **fields: Any) -> Object:
+    """A pod that names a claim."""
+    spec = {"resourceClaims": [{"name": "gpu", "resourceClaimName": claim}]}
+    return a_pod(f"pod-{claim}", spec={"nodeName": fields["node"]} | spec, **fields)
+
+
+def a_claim(name: str, *results: Object, version: str = "9") -> Object:
+    """A claim, allocated when there are results."""
+    metadata = {"name": name, "namespace": "jobs", "uid": f"uid-{name}", "resourceVersion": version}
+    return {"metadata": metadata, "status": {"allocation": {"devices": {"results": results}}} if results else {}}
+
+
+def a_slice(node: str, driver_version: str, *, version: str = "9") -> Object:
+    """What a DRA plugin publishes about its node."""
+    metadata = {"name": f"slice-{node}", "uid": f"uid-slice-{node}", "resourceVersion": version}
+    devices = [{"name": "gpu-0", "attributes": {"driverVersion": {"version": driver_version}}}]
+    return {"metadata": metadata, "spec": {"driver": "gpu.nvidia.com", "nodeName": node, "devices": devices}}
+
+
+def a_maintenance(name: str, *, requestor: str = "network", version: str = "9") -> Object:
+    """A maintenance of n2."""
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": version}
+    return {"metadata": metadata, "spec": {"nodeName": "n2", "requestorID": requestor}}
+
+
+def a_warning(pod: str, reason: str, message: str, *, version: str = "9") -> Object:
+    """An event about a pod of the operator."""
+    name = f"{pod}.{message}"
+    metadata = {"name": name, "namespace": NAMESPACE, "uid": f"uid-{name}", "resourceVersion": version}
+    about = {"kind": "Pod", "name": pod, "namespace": NAMESPACE, "uid": f"uid-{pod}"}
+    return {"metadata": metadata, "involvedObject": about, "type": "Warning", "reason": reason, "message": message}

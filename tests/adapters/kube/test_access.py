@@ -14,6 +14,7 @@ from seatrial.adapters.kube.reading import access
 from seatrial.core.model.campaign import Campaign, Mode, Via
 from seatrial.core.model.gates import Gate
 from seatrial.core.model.snapshot import Carrier, OperatorFacts
+from seatrial.core.movers.mover import mover_of
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.adapters.kube import standin
@@ -30,7 +31,7 @@ WRITING = {"patch clusterpolicies.nvidia.com"}
 
 
 def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> set[str]:
-    needed = access.rights_of(campaign, mode, operator, home="seatrial", namespace="gpu-operator")
+    needed = access.rights_of(campaign, mover_of(mode), operator, home="seatrial", namespace="gpu-operator")
     return {str(right) for right in needed}
 
 
@@ -97,7 +98,7 @@ async def test_what_was_not_answered_is_not_known(server: standin.StandIn, to_se
 async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
     controller_process.install(plane)
     campaign = Campaign(gates=(Gate(name="nccl", image="nccl:1"),), pool="gpu-canary", still=("worker",))
-    needed = access.rights_of(campaign, Mode.DIRECT, POOLS, home="seatrial", namespace="gpu-operator")
+    needed = access.rights_of(campaign, mover_of(Mode.DIRECT), POOLS, home="seatrial", namespace="gpu-operator")
     denied = {}
     for has_campaigns in (False, True):
         account = controller_process.identity(plane, f"asks-{has_campaigns}".lower(), has_campaigns=has_campaigns)

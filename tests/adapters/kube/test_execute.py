@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import keys, models, records, rollout_records
-from seatrial.adapters.kube.writing.execute import KubeExecutor
+from seatrial.adapters.kube.shapes import keys, kinds, models, records, rollout_records
+from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.core.actions import (
-    Action,
     AskCheckpoint,
     Cordon,
     EvictPods,
@@ -31,7 +30,7 @@ from seatrial.core.actions import WriteRolloutRecord as WriteLedger
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
 from seatrial.core.model.selectors import Selector, drain_selector
 from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, Pod, RolloutRecord, Summary
-from seatrial.ports import Outcome, Result
+from seatrial.ports import ClusterAct, Outcome, Result
 from tests.adapters.kube import objects, standin
 
 RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, attempt=1, entered_at=1000.0, is_cordon_ours=True)
@@ -80,12 +79,11 @@ class Reader:
     """Remembers what it was told."""
 
     has_operator: bool = False
-    nodes: list[models.Node] = field(default_factory=list)
+    nodes: list[kinds.Node] = field(default_factory=list)
     rollouts: list[models.Rollout] = field(default_factory=list)
     records: dict[str, str] = field(default_factory=dict)
-    poke_count: int = 0
 
-    def wrote_node(self, node: models.Node) -> None:
+    def wrote_node(self, node: kinds.Node) -> None:
         self.nodes.append(node)
 
     def wrote_rollout(self, rollout: models.Rollout) -> None:
@@ -96,9 +94,6 @@ class Reader:
 
     def stored_record(self, node: str) -> str:
         return self.records.get(node, "")
-
-    def poke(self) -> None:
-        self.poke_count += 1
 
     def is_operator_present(self) -> bool:
         return self.has_operator
@@ -117,19 +112,6 @@ def asking(*numbers: int, webhook: str = "") -> AskCheckpoint:
     return AskCheckpoint(node="n1", attempt=1, pods=pods, token="spring.n1.1", webhook=webhook)
 
 
-@dataclass(slots=True)
-class Webhook:
-    """Answers every question alike, and remembers it."""
-
-    status: int = 200
-    text: str = ""
-    asked: list[tuple[str, Any]] = field(default_factory=list)
-
-    async def post(self, url: str, body: bytes) -> tuple[int, str]:
-        self.asked.append((url, json.loads(body)))
-        return self.status, self.text
-
-
 def blocked_by_budget() -> standin.Reply:
     """The API server's answer to an eviction that a PodDisruptionBudget forbids."""
     words = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -137,21 +119,10 @@ def blocked_by_budget() -> standin.Reply:
     return standin.refuses(429, "TooManyRequests", words, causes=causes)
 
 
-async def try_out(client: Client, action: Action, reader: Reader | None = None, **options: Any) -> Outcome:
+async def try_out(client: Client, action: ClusterAct, reader: Reader | None = None, **options: Any) -> Outcome:
     """Do one act and wait for its answer."""
-    settings: dict[str, Any] = {
-        "is_leader": lambda: True,
-        "on_outcome": lambda *_: None,
-        "post": Webhook(text="nobody is to be asked").post,
-    } | options
-    executor = KubeExecutor(client, reader or Reader(), **settings)
-    executor.submit(action)
-    assert executor.in_flight() == {action.subject}
-    await executor.drain(5)
-    assert executor.in_flight() == frozenset()
-    (outcome,) = executor.collect()
-    assert executor.collect() == ()
-    return outcome
+    cluster = KubeCluster(client, reader or Reader(), **{"is_leader": lambda: True, **options})
+    return await cluster.do(action)
 
 
 @dataclass(slots=True)
@@ -205,13 +176,12 @@ async def test_people_are_told_what_stays_before_the_rollout_goes(server: standi
 async def test_a_rollout_is_not_let_go_by_who_stopped_leading_while_people_were_told(
     server: standin.StandIn, to_server: Client
 ) -> None:
-    answers = iter([True, False])
     action = ReleaseRollout(rollout="spring", expect="40")
 
     async def farewell(_: ReleaseRollout) -> None:
         pass
 
-    outcome = await try_out(to_server, action, Keeper(), farewell=farewell, is_leader=lambda: next(answers))
+    outcome = await try_out(to_server, action, Keeper(), farewell=farewell, is_leader=lambda: False)
     assert (outcome.result, server.seen) == (Result.STALE, [])
 
 
@@ -225,12 +195,9 @@ async def test_a_record_is_one_patch_of_the_node(
 ) -> None:
     server.will(standin.gives(objects.a_node("n1", version="8")))
     action = kind(node="n1", record=RECORD, expect="7")
-    told: list[tuple[Action, Outcome, str]] = []
     reader = Reader(has_operator=has_operator)
 
-    outcome = await try_out(
-        to_server, action, reader, on_outcome=lambda act, how, node: told.append((act, how, node.metadata.uid))
-    )
+    outcome = await try_out(to_server, action, reader)
 
     assert outcome == Outcome(action=action, result=Result.DONE)
     (request,) = server.seen
@@ -240,8 +207,7 @@ async def test_a_record_is_one_patch_of_the_node(
     assert json.loads(request.body) == records.node_patch(action, mirror=not has_operator)
     assert json.loads(request.body)["metadata"]["resourceVersion"] == "7"
     assert [node.metadata.resource_version for node in reader.nodes] == ["8"]
-    assert told == [(action, outcome, "uid-n1")]
-    assert reader.poke_count == 1
+    assert outcome.uid == "uid-n1"
 
 
 @pytest.mark.parametrize("operand", Operand)
@@ -309,47 +275,13 @@ async def test_each_pod_is_asked_to_save_its_work_if_it_is_the_one_we_looked_at(
 
 async def test_a_webhooks_yes_is_written_on_the_pods(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.gives({}))
-    webhook, action = Webhook(), asking(0, webhook=WEBHOOK)
-    assert await try_out(to_server, action, post=webhook.post) == Outcome(action=action, result=Result.DONE)
-    pods = [{"namespace": "jobs", "name": "train-0", "uid": "uid-0"}]
-    assert webhook.asked == [(WEBHOOK, {"node": "n1", "token": "spring.n1.1", "pods": pods})]
+    action = asking(0, webhook=WEBHOOK)
+    assert await try_out(to_server, action) == Outcome(action=action, result=Result.DONE)
     (request,) = server.seen
     assert (request.verb, request.path) == ("PATCH", "/api/v1/namespaces/jobs/pods/train-0")
     assert json.loads(request.body) == {
         "metadata": {"uid": "uid-0", "annotations": {"seatrial.dev/checkpoint-saved": "spring.n1.1"}}
     }
-
-
-@pytest.mark.parametrize(
-    ("webhook", "why"),
-    [
-        (Webhook(status=202), "the webhook says the work is still being saved"),
-        (Webhook(status=404), "the webhook says 404"),
-        (Webhook(status=500, text="disk full"), "the webhook says 500 disk full"),
-        (Webhook(status=302, text="elsewhere"), "the webhook says 302 elsewhere"),
-        (Webhook(status=0, text="the webhook was not reached"), "the webhook was not reached"),
-    ],
-)
-async def test_any_other_answer_of_a_webhook_blocks_every_pod_in_its_words(
-    server: standin.StandIn, to_server: Client, webhook: Webhook, why: str
-) -> None:
-    server.will(standin.gives({}))
-    action = asking(0, 1, webhook=WEBHOOK)
-    assert await try_out(to_server, action, post=webhook.post) == Outcome(
-        action=action, result=Result.BLOCKED, detail=why, blocked=(("uid-0", why), ("uid-1", why))
-    )
-    assert len(webhook.asked) == 1
-    assert server.seen == []
-
-
-async def test_who_lost_the_lead_while_a_webhook_answered_writes_nothing(
-    server: standin.StandIn, to_server: Client
-) -> None:
-    server.will(standin.gives({}))
-    webhook, action = Webhook(), asking(0, webhook=WEBHOOK)
-    outcome = await try_out(to_server, action, post=webhook.post, is_leader=lambda: not webhook.asked)
-    assert outcome == Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
-    assert server.seen == []
 
 
 async def test_a_maintenance_of_our_own_says_what_our_policy_says(server: standin.StandIn, to_server: Client) -> None:
@@ -427,21 +359,13 @@ async def test_of_somebody_elses_maintenance_only_our_name_goes(server: standin.
     ]
 
 
-@pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0), asking(0), REQUEST, RELEASE])
-async def test_who_does_not_lead_sends_nothing(server: standin.StandIn, to_server: Client, action: Action) -> None:
-    server.will(standin.gives({}))
-    outcome = await try_out(to_server, action, is_leader=lambda: False)
-    assert outcome == Outcome(action=action, result=Result.STALE, detail="another controller leads by now")
-    assert server.seen == []
-
-
 # ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, JOIN, RELEASE, LEAVE])
 @pytest.mark.parametrize(("code", "reason"), [(409, "Conflict"), (404, "NotFound")])
 async def test_a_world_that_moved_on_makes_an_act_stale(
-    server: standin.StandIn, to_server: Client, action: Action, code: int, reason: str
+    server: standin.StandIn, to_server: Client, action: ClusterAct, code: int, reason: str
 ) -> None:
     server.will(standin.refuses(code, reason, "it is another one by now"))
     outcome = await try_out(to_server, action)
@@ -461,7 +385,7 @@ async def test_a_maintenance_somebody_made_meanwhile_makes_our_request_stale(
 @pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0), asking(0), REQUEST, JOIN, RELEASE, LEAVE])
 @pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (429, "TooManyRequests"), (500, ""), (503, "")])
 async def test_a_refusal_is_reported_with_its_words_and_not_tried_again(
-    server: standin.StandIn, to_server: Client, action: Action, code: int, reason: str
+    server: standin.StandIn, to_server: Client, action: ClusterAct, code: int, reason: str
 ) -> None:
     server.will(standin.refuses(code, reason, "not now"))
     outcome = await try_out(to_server, action)
@@ -472,7 +396,7 @@ async def test_a_refusal_is_reported_with_its_words_and_not_tried_again(
 
 
 @pytest.mark.parametrize("action", [CORDON, RESTART, LEDGER, evicting(0), asking(0), REQUEST])
-async def test_an_answer_that_does_not_come_in_time_is_a_failure(server: standin.StandIn, action: Action) -> None:
+async def test_an_answer_that_does_not_come_in_time_is_a_failure(server: standin.StandIn, action: ClusterAct) -> None:
     server.will(standin.waits(server))
     async with Client(server.config(), user_agent="seatrial/test", request_timeout_seconds=0.2) as impatient:
         outcome = await try_out(impatient, action)
@@ -525,16 +449,6 @@ async def test_a_question_the_server_calls_invalid_for_another_reason_is_a_failu
     assert (await try_out(to_server, asking(0))).result is Result.FAILED
 
 
-async def test_whoever_waits_for_an_outcome_is_told_of_every_kind(server: standin.StandIn, to_server: Client) -> None:
-    told: list[tuple[Result, models.Node | None]] = []
-    for code in (403, 409):
-        server.will(standin.refuses(code))
-        await try_out(to_server, CORDON, on_outcome=lambda _, how, node: told.append((how.result, node)))
-    server.will(blocked_by_budget())
-    await try_out(to_server, evicting(0), on_outcome=lambda _, how, node: told.append((how.result, node)))
-    assert told == [(Result.FAILED, None), (Result.STALE, None), (Result.BLOCKED, None)]
-
-
 async def test_each_pod_of_a_node_gets_its_own_answer(server: standin.StandIn, to_server: Client) -> None:
     async def answer(request: Any) -> Any:
         reply = blocked_by_budget() if "train-1" in request.path else standin.gives({}, code=201)
@@ -554,35 +468,3 @@ async def test_a_failure_among_evictions_hides_no_budget(server: standin.StandIn
     outcome = await try_out(to_server, evicting(0, 1))
     assert (outcome.result, outcome.blocked) == (Result.FAILED, (("uid-1", BUDGET),))
     assert "etcd is slow" in outcome.detail
-
-
-# ── in the background ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_acts_are_answered_in_the_order_they_end_and_collected_once(
-    server: standin.StandIn, to_server: Client
-) -> None:
-    server.will(standin.gives(objects.a_node("n1", version="8")))
-    executor = KubeExecutor(
-        to_server, Reader(), is_leader=lambda: True, on_outcome=lambda *_: None, post=Webhook().post
-    )
-    for number in range(120):  # more than are sent at once
-        executor.submit(WriteNodeRecord(node=f"n{number}", record=RECORD, expect="7"))
-    assert len(executor.in_flight()) == 120
-    await executor.drain(10)
-    assert {outcome.action.subject for outcome in executor.collect()} == {f"n{number}" for number in range(120)}
-
-
-async def test_a_bug_of_ours_is_raised_where_outcomes_are_collected(server: standin.StandIn, to_server: Client) -> None:
-    server.will(standin.gives(objects.a_node("n1", version="8")))
-    executor = KubeExecutor(
-        to_server,
-        Reader(),
-        is_leader=lambda: True,
-        on_outcome=lambda *_: 1 / 0,  # type: ignore[arg-type]
-        post=Webhook().post,
-    )
-    executor.submit(CORDON)
-    await executor.drain(5)
-    with pytest.raises(ZeroDivisionError):
-        executor.collect()

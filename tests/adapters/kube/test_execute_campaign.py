@@ -14,26 +14,23 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import operator_items, probes
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.adapters.kube.writing.execute import KubeExecutor, Outer, Outside
+from seatrial.adapters.kube.writing.execute import KubeCluster
+from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions import (
-    Action,
     MakePool,
-    MarkBad,
     MarkNode,
     PausePool,
-    Promote,
     Publish,
     RemovePool,
-    RevertCommits,
     SetAutoUpgrade,
     StartProbe,
 )
 from seatrial.core.model.campaign import PublishStep, Switch, Via
-from seatrial.core.model.gates import Gate, Measurement, Verdict
-from seatrial.core.movers import driver_manager, prepulling
-from seatrial.ports import Outcome, Result
+from seatrial.core.model.gates import PREPULL, Gate, Measurement, Verdict
+from seatrial.core.movers import driver_manager
+from seatrial.ports import ClusterAct, Outcome, Result
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed import errors as testbed_errors
 from seatrial_lab.testbed.neighbours import operator_drivers
@@ -72,7 +69,7 @@ class Reader:
     def __init__(self, uid: str = "") -> None:
         self._uid = uid
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 
@@ -83,8 +80,6 @@ class Reader:
 
     def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
         return ""
-
-    def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool:
         return True
@@ -155,23 +150,10 @@ def a_driver() -> dict[str, Any]:
     return {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "metadata": {"name": DRIVER}, "spec": spec}
 
 
-async def try_out(client: Client, action: Action, *, uid: str = "", outer: Outer | None = None) -> Outcome:
-    async def post(url: str, body: bytes) -> tuple[int, str]:
-        return 0, "nobody is to be asked"
-
-    executor = KubeExecutor(
-        client,
-        Reader(uid),
-        is_leader=lambda: True,
-        on_outcome=lambda *_: None,
-        post=post,
-        outer=outer,
-        home=NAMESPACE,
-    )
-    executor.submit(action)
-    await executor.drain(20)
-    (outcome,) = executor.collect()
-    return outcome
+async def try_out(client: Client, action: ClusterAct | StartProbe, *, uid: str = "") -> Outcome:
+    if isinstance(action, StartProbe):
+        return await JobMeasurer(client, Reader(uid), home=NAMESPACE).measure(action)
+    return await KubeCluster(client, Reader(uid), is_leader=lambda: True).do(action)
 
 
 # ── marks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -242,8 +224,8 @@ async def test_a_driver_manager_is_told_by_name_with_the_version_and_all_else_st
     assert await try_out(client, act) == Outcome(action=act, result=Result.DONE)
 
     async def seen() -> list[tuple[tuple[str, str], ...]]:
-        found = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", models.ClusterPolicy)
-        other = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", models.NvidiaDriver)
+        found = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", operator_models.ClusterPolicy)
+        other = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", operator_models.NvidiaDriver)
         facts = operator_items.operator_facts([found], [other], has_owned_nodes=False, on_fault=pytest.fail)
         return [carrier.switches for carrier in facts.carriers]
 
@@ -270,8 +252,8 @@ async def test_who_wrote_the_version_last_is_seen_and_a_manager_of_other_fields_
     owners: ControlPlane, client: Client
 ) -> None:
     async def writer() -> list[str]:
-        policy = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", models.ClusterPolicy)
-        driver = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", models.NvidiaDriver)
+        policy = await client.get(f"{keys.CLUSTER_POLICIES}/{POLICY}", operator_models.ClusterPolicy)
+        driver = await client.get(f"{keys.NVIDIA_DRIVERS}/{DRIVER}", operator_models.NvidiaDriver)
         facts = operator_items.operator_facts([policy], [driver], has_owned_nodes=False, on_fault=pytest.fail)
         return [carrier.writer for carrier in facts.carriers]
 
@@ -356,30 +338,6 @@ async def test_an_nvidia_driver_is_switched_where_its_definition_has_a_policy_an
         owners.load_nvidia_crds()
 
 
-# ── outside of the cluster ───────────────────────────────────────────────────────────────────────────────────────────
-
-OUTSIDE = (
-    replace(PUBLISH, via=Via.GIT),
-    RevertCommits(rollout=ROLLOUT, commits=("abc",), why="gate nccl failed"),
-    MarkBad(rollout=ROLLOUT, why="gate nccl failed"),
-    Promote(rollout=ROLLOUT, date="2026-01-02", tag_base="v2026-01-stable"),
-)
-
-
-@pytest.mark.parametrize("action", OUTSIDE, ids=lambda action: type(action).__name__)
-async def test_what_is_done_elsewhere_is_handed_on_and_without_an_elsewhere_fails(
-    client: Client, action: Outside
-) -> None:
-    outcome = await try_out(client, action)
-    assert outcome.result is Result.FAILED
-    assert outcome.detail.endswith("give the rollout a matrix in Git, or publish directly")
-
-    async def outer(asked: Outside) -> Outcome:
-        return Outcome(action=asked, result=Result.DONE, detail="elsewhere")
-
-    assert await try_out(client, action, outer=outer) == Outcome(action=action, result=Result.DONE, detail="elsewhere")
-
-
 # ── probes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -446,7 +404,7 @@ async def test_a_probe_goes_with_its_rollout(place: ControlPlane, client: Client
 async def measured(client: Client, probe: StartProbe, uid: str) -> Measurement | None:
     """What one look at the Jobs and their pods tells of a probe."""
     jobs = await client.list(keys.jobs_path(NAMESPACE), Job, label_selector=probes.SELECTOR)
-    pods = await client.list(keys.pods_path(NAMESPACE), models.Pod, label_selector=probes.SELECTOR)
+    pods = await client.list(keys.pods_path(NAMESPACE), kinds.Pod, label_selector=probes.SELECTOR)
     name = probes.name_of(probe, uid)
     item = next(item for item in map(probes.probe_item, jobs.items) if item and item.metadata.name == name)
     told = [pod for pod in map(probes.probe_pod_item, pods.items) if pod.job_uid == item.metadata.uid]
@@ -535,7 +493,7 @@ async def test_a_prepull_that_came_to_nothing_is_not_in_the_way_of_the_next_roun
     uid = rollout_uid(place)
     lend_gpus(place)
     monkeypatch.setattr(probes, "START_SECONDS", 1)
-    gate = Gate(name=prepulling.NAME, image="example.invalid/driver:1", command=("true",), gpus=0, timeout_seconds=1.0)
+    gate = Gate(name=PREPULL, image="example.invalid/driver:1", command=("true",), gpus=0, timeout_seconds=1.0)
     first = replace(PROBE, gate=gate, round=0, attempt=3)
     await try_out(client, first, uid=uid)
     assert (await end_of(client, first, uid))[0] is Verdict.UNKNOWN

@@ -10,10 +10,9 @@ import pytest
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import keys, models
-from seatrial.adapters.kube.writing.execute import KubeExecutor
+from seatrial.adapters.kube.shapes import keys, kinds, models
+from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.core.actions import (
-    Action,
     AskCheckpoint,
     PauseClients,
     ReleaseMaintenance,
@@ -25,7 +24,7 @@ from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import JobWait, Policy
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.snapshot import NodePhase, NodeRecord, Pod
-from seatrial.ports import Outcome, Result
+from seatrial.ports import ClusterAct, Outcome, Result
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
@@ -54,7 +53,7 @@ REQUEST = RequestMaintenance(
 class Reader:
     """Needs to know nothing."""
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 
@@ -63,8 +62,6 @@ class Reader:
 
     def stored_record(self, node: str) -> str:  # noqa: ARG002  the port has it
         return ""
-
-    def poke(self) -> None: ...
 
     def is_operator_present(self) -> bool:
         return True
@@ -87,17 +84,9 @@ async def client(place: ControlPlane) -> AsyncIterator[Client]:
         yield opened
 
 
-async def try_out(client: Client, action: Action) -> Outcome:
-    """Do one act; a webhook says yes to everything."""
-
-    async def post(url: str, body: bytes) -> tuple[int, str]:
-        return 200, ""
-
-    executor = KubeExecutor(client, Reader(), is_leader=lambda: True, on_outcome=lambda *_: None, post=post)
-    executor.submit(action)
-    await executor.drain(20)
-    (outcome,) = executor.collect()
-    return outcome
+async def try_out(client: Client, action: ClusterAct) -> Outcome:
+    """Do one act."""
+    return await KubeCluster(client, Reader(), is_leader=lambda: True).do(action)
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────

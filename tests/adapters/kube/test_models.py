@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import kinds, models, operator_models
 
 
 def rollout_spec(**spec: Any) -> models.RolloutSpec:
@@ -70,11 +70,11 @@ def test_of_a_pods_annotations_only_those_we_read_are_kept() -> None:
         "kubernetes.io/config.mirror": "0123",
         "kubectl.kubernetes.io/last-applied-configuration": "x" * 10_000,
     }
-    pod = msgspec.json.decode(json.dumps({"metadata": {"annotations": annotations}}), type=models.Pod)
-    assert pod.metadata.annotations == models.PodAnnotations(checkpoint="true", mirror="0123")
+    pod = msgspec.json.decode(json.dumps({"metadata": {"annotations": annotations}}), type=kinds.Pod)
+    assert pod.metadata.annotations == kinds.PodAnnotations(checkpoint="true", mirror="0123")
     assert len(msgspec.json.encode(pod)) < 1000
 
 
 def test_an_absent_selector_is_not_an_empty_one() -> None:
     for said, selector in (({}, None), ({"nodeSelector": {}}, {}), ({"nodeSelector": {"a": "b"}}, {"a": "b"})):
-        assert msgspec.convert({"spec": said}, models.NvidiaDriver).spec.node_selector == selector
+        assert msgspec.convert({"spec": said}, operator_models.NvidiaDriver).spec.node_selector == selector

@@ -18,62 +18,33 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from seatrial.adapters.kube.adoption import AdoptionObserver
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import access, items, pools, probes, project
+from seatrial.adapters.kube.pacing import PaceObserver
+from seatrial.adapters.kube.reading import access, items, pools, probes, project, table
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.kinds import Node
 from seatrial.core.actions import MakePool, StartProbe
 from seatrial.core.decide import decide
+from seatrial.core.deciding.stops import why_blind
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, SourceFacts
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.snapshot import DriverRevision, MachinePool, NodeFacts, NodePhase, RecordFault, Snapshot
-from seatrial.core.stops import why_blind
 from tests import builders
 from tests.adapters.kube import objects, standin
+from tests.adapters.kube.objects import a_claim, a_claimant, a_maintenance, a_slice, a_warning
 from tests.builders import NOW, an_intent
 
 REVISIONS = keys.revisions_path(objects.NAMESPACE)
 EVENTS = keys.events_path(objects.NAMESPACE)
 FLEET = ("n1", "n2", "n3")
 GPUS = ({"driver": "gpu.nvidia.com", "pool": "n1", "device": "gpu-0"},)
-
-
-def a_claimant(claim: str, **fields: Any) -> dict[str, Any]:
-    """A pod that names a claim."""
-    spec = {"resourceClaims": [{"name": "gpu", "resourceClaimName": claim}]}
-    return objects.a_pod(f"pod-{claim}", spec={"nodeName": fields["node"]} | spec, **fields)
-
-
-def a_claim(name: str, *results: dict[str, Any], version: str = "9") -> dict[str, Any]:
-    """A claim, allocated when there are results."""
-    metadata = {"name": name, "namespace": "jobs", "uid": f"uid-{name}", "resourceVersion": version}
-    return {"metadata": metadata, "status": {"allocation": {"devices": {"results": results}}} if results else {}}
-
-
-def a_slice(node: str, driver_version: str, *, version: str = "9") -> dict[str, Any]:
-    """What a DRA plugin publishes about its node."""
-    metadata = {"name": f"slice-{node}", "uid": f"uid-slice-{node}", "resourceVersion": version}
-    devices = [{"name": "gpu-0", "attributes": {"driverVersion": {"version": driver_version}}}]
-    return {"metadata": metadata, "spec": {"driver": "gpu.nvidia.com", "nodeName": node, "devices": devices}}
-
-
-def a_maintenance(name: str, *, requestor: str = "network", version: str = "9") -> dict[str, Any]:
-    """A maintenance of n2."""
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": version}
-    return {"metadata": metadata, "spec": {"nodeName": "n2", "requestorID": requestor}}
-
-
-def a_warning(pod: str, reason: str, message: str, *, version: str = "9") -> dict[str, Any]:
-    """An event about a pod of the operator."""
-    name = f"{pod}.{message}"
-    metadata = {"name": name, "namespace": objects.NAMESPACE, "uid": f"uid-{name}", "resourceVersion": version}
-    about = {"kind": "Pod", "name": pod, "namespace": objects.NAMESPACE, "uid": f"uid-{pod}"}
-    return {"metadata": metadata, "involvedObject": about, "type": "Warning", "reason": reason, "message": message}
 
 
 def uses(seen: Snapshot) -> dict[str, list[GpuUse | None]]:
@@ -447,7 +418,7 @@ async def test_a_pod_of_the_same_name_takes_the_place_of_the_old_one_on_another_
 
 async def test_our_own_writes_are_seen_before_the_watch_tells_of_them() -> None:
     async with observing(Kinds()) as observer:
-        observer.wrote_node(msgspec.convert(objects.a_node("n1", version="101", unschedulable=True), models.Node))
+        observer.wrote_node(msgspec.convert(objects.a_node("n1", version="101", unschedulable=True), Node))
         status = {"state": "progressing", "admitted": [{"node": "n1", "attempt": 1}]}
         observer.wrote_rollout(msgspec.convert(objects.a_rollout(version="102", status=status), models.Rollout))
         seen = seen_by(observer)
@@ -634,7 +605,7 @@ async def test_what_only_a_campaign_needs_is_not_asked_for_without_one() -> None
     kinds.lists |= {JOBS: [], PROBE_PODS: [], keys.MACHINE_POOLS: []}
     async with observing(kinds) as observer:
         seen_by(observer)
-        assert observer.campaign_streams[0] not in observer.streams
+        assert observer.streams[table.PROBES] not in observer.streams.opened
     assert not {JOBS, PROBE_PODS, keys.MACHINE_POOLS} & kinds.asked.keys()
 
 
@@ -746,6 +717,32 @@ async def test_the_matrix_and_the_rights_are_part_of_what_is_seen() -> None:
     assert (seen.source, seen.denied) == (facts, ("patch nodes",))
 
 
+# ── those who ask for other rows ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("looks", "asked"),
+    [
+        (PaceObserver, {keys.NODES, keys.PODS, REVISIONS, keys.CLUSTER_POLICIES}),
+        (AdoptionObserver, {keys.NODES, keys.PODS, REVISIONS, keys.CLUSTER_POLICIES, keys.RESOURCE_CLAIMS}),
+    ],
+)
+async def test_who_looks_asks_for_the_rows_it_needs_and_no_other(
+    server: standin.StandIn,
+    to_server: Client,
+    looks: type[PaceObserver] | type[AdoptionObserver],
+    asked: set[str],
+) -> None:
+    """Pacing and an adoption need no GPURollout, nor a right to see one."""
+    kinds = Kinds()
+    kinds.lists |= {keys.CLUSTER_POLICIES: [], keys.RESOURCE_CLAIMS: [], JOBS: [], PROBE_PODS: []}
+    server.will(kinds.answer)
+    async with looks(to_server, namespace=objects.NAMESPACE, on_fault=pytest.fail) as observer:
+        await observer.wait_synced(5)
+        assert list(observer.all_nodes()) == list(FLEET)
+    assert kinds.asked.keys() == asked
+
+
 # ── kinds that are not there, and streams that break ─────────────────────────────────────────────────────────────────
 
 
@@ -831,7 +828,7 @@ async def test_a_kind_that_is_never_listed_is_named_when_time_is_up(server: stan
 async def test_a_stream_that_died_is_not_passed_over_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = Kinds()
     async with observing(kinds) as observer:
-        monkeypatch.setattr(observer.nodes, "_slim", lambda _: 1 / 0)
+        monkeypatch.setattr(observer.streams[table.NODES], "_slim", lambda _: 1 / 0)
         kinds.tell("MODIFIED", keys.NODES, objects.a_node("n1", version="101"))
         with pytest.raises(ZeroDivisionError):
             await until(observer, lambda _: False)
@@ -842,7 +839,7 @@ async def test_a_stream_that_dies_on_its_first_list_is_not_waited_for(
 ) -> None:
     server.will(Kinds().answer)
     observer = KubeObserver(to_server, namespace=objects.NAMESPACE, on_fault=print)
-    monkeypatch.setattr(observer.nodes, "_slim", lambda _: 1 / 0)
+    monkeypatch.setattr(observer.streams[table.NODES], "_slim", lambda _: 1 / 0)
     async with observer:
         with pytest.raises(ZeroDivisionError):
             await observer.wait_synced(5)

@@ -17,7 +17,8 @@ from seatrial.core.model.troubles import Symptom
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.nodes import consumers
-from seatrial_lab.testbed.nodes.fleet import Fleet, FleetSpec, make_fleet
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane import control_plane
 
 pytestmark = pytest.mark.cluster
@@ -66,7 +67,7 @@ async def test_a_healthy_node_shows_its_driver_its_offer_and_its_dra_plugin(flee
     node = fleet.nodes[0]
     async with observing(fleet) as observer:
         facts = await until(observer, node, lambda facts: bool(facts.published))
-        assert all(stream.is_current for stream in observer.decisive_streams)
+        assert all(stream.is_current for stream in observer.streams.decisive)
     assert facts.driver is not None
     assert facts.wanted is not None
     assert (facts.driver.is_ready, facts.driver.symptoms, facts.is_in_sync) == (True, (), True)

@@ -13,9 +13,9 @@ from seatrial.adapters.kube import pacing
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.shapes import keys, models
-from seatrial.core.pace.waking import Lower, Raise, Reset
-from seatrial.core.pace.ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
+from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.core.movers.pace.values import Lower, Raise, Reset
+from seatrial.core.movers.pace.ways import STATE_LABEL, WAKE_LABEL, WAKE_VALUE
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 pytestmark = pytest.mark.cluster
@@ -57,7 +57,7 @@ def version(world: ControlPlane, node: str) -> str:
     return str(world.get("node", node)["metadata"]["resourceVersion"])
 
 
-async def raise_label(world: ControlPlane, client: Client) -> models.Node:
+async def raise_label(world: ControlPlane, client: Client) -> kinds.Node:
     """Put our label on, on the node as it is: who watches young nodes taints them at a moment of its own."""
     for _ in range(10):
         with suppress(errors.Conflict):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube.reading import probes
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions import StartProbe
 from seatrial.core.model.gates import Gate, Measurement, Verdict
@@ -36,7 +36,7 @@ def a_pod(*, phase: str = "Failed", reason: str = "", state: Any = None, **metad
         "metadata": {"name": "p", "uid": "uid-pod", "ownerReferences": [owner], **metadata},
         "status": {"phase": phase, "reason": reason, "containerStatuses": [{"name": "probe", "state": state or {}}]},
     }
-    return probes.probe_pod_item(msgspec.convert(body, models.Pod))
+    return probes.probe_pod_item(msgspec.convert(body, kinds.Pod))
 
 
 def measured(job: probes.ProbeItem | None, *pods: probes.ProbePodItem) -> tuple[Verdict, str]:

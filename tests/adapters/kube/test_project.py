@@ -6,13 +6,15 @@ Numbers in names are those of the conformance scenarios about the snapshot.
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 import pytest
 
-from seatrial.adapters.kube.reading import items, operator_items, pod_items, project
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.reading import items, operator_items, pod_items, project, table
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
+from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
@@ -40,7 +42,7 @@ WANTED = {"ds-1": DriverRevision(hash="new", version=objects.NEW)}
 
 
 def item_of(pod: dict[str, Any]) -> items.PodItem | None:
-    return pod_items.pod_item(msgspec.convert(pod, models.Pod), objects.NAMESPACE)
+    return pod_items.pod_item(msgspec.convert(pod, kinds.Pod), objects.NAMESPACE)
 
 
 def facts_of(pod: dict[str, Any]) -> items.PodFacts | None:
@@ -61,7 +63,7 @@ def user_of(pod: dict[str, Any]) -> Pod:
 
 
 def node_item(**fields: Any) -> items.NodeItem:
-    return items.node_item(msgspec.convert(objects.a_node(**fields), models.Node))
+    return items.node_item(msgspec.convert(objects.a_node(**fields), kinds.Node))
 
 
 def joined(*pods: dict[str, Any], around: project.Around | None = None, **node: Any) -> NodeFacts:
@@ -75,7 +77,7 @@ def seen_with(*, status: dict[str, Any] | None = None, annotations: dict[str, st
     node = objects.a_node()
     node["status"] |= status or {}
     node["metadata"]["annotations"] = annotations or {}
-    return project.node_facts(items.node_item(msgspec.convert(node, models.Node)), (), project.Around(wanted=WANTED))
+    return project.node_facts(items.node_item(msgspec.convert(node, kinds.Node)), (), project.Around(wanted=WANTED))
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +120,7 @@ def test_a_skip_label_with_our_name_is_ours_and_a_name_without_the_label_is_nobo
     node = objects.a_node(labels={keys.SKIP_LABEL: "true"})
     node["metadata"]["annotations"] = noted
     around = project.Around(wanted={})
-    ours = project.node_facts(items.node_item(msgspec.convert(node, models.Node)), (), around)
+    ours = project.node_facts(items.node_item(msgspec.convert(node, kinds.Node)), (), around)
     assert (ours.is_skipped, ours.skipped_by) == (True, "spring")
     theirs = joined(labels={keys.SKIP_LABEL: "true"})
     assert (theirs.is_skipped, theirs.skipped_by) == (True, "")
@@ -140,7 +142,7 @@ def test_only_true_skips_a_node() -> None:
 )
 def test_a_node_is_ready_only_when_it_says_so(conditions: list[dict[str, str]]) -> None:
     node = objects.a_node() | {"status": {"conditions": conditions}}
-    assert not items.node_item(msgspec.convert(node, models.Node)).is_ready
+    assert not items.node_item(msgspec.convert(node, kinds.Node)).is_ready
 
 
 @pytest.mark.parametrize(("value", "is_active"), [("true", True), ("false", False), ("True", False), ("", False)])
@@ -434,7 +436,7 @@ def test_a_job_that_saves_its_work_when_asked_says_so() -> None:
 def test_forty_thousand_pods_stay_within_tens_of_mebibytes() -> None:
     count = 4_000
     raw = [msgspec.json.encode(objects.a_gpu_pod(f"train-{number}", uid=f"{number:036d}")) for number in range(count)]
-    decoder = msgspec.json.Decoder(models.Pod)
+    decoder = msgspec.json.Decoder(kinds.Pod)
     tracemalloc.start()
     try:
         kept = [pod_items.pod_item(decoder.decode(each), objects.NAMESPACE) for each in raw]
@@ -456,7 +458,7 @@ def a_claim(name: str, *results: dict[str, Any], namespace: str = "jobs", versio
 
 
 def claims_of(*claims: dict[str, Any]) -> project.Around:
-    kept = [items.claim_item(msgspec.convert(each, models.ResourceClaim)) for each in claims]
+    kept = [items.claim_item(msgspec.convert(each, kinds.ResourceClaim)) for each in claims]
     by_name = {(item.metadata.namespace, item.metadata.name): item.claim for item in kept}
     return project.Around(wanted=WANTED, claim=lambda namespace, name: by_name.get((namespace, name)))
 
@@ -473,11 +475,11 @@ def claimant(name: str = "train-0", **fields: Any) -> dict[str, Any]:
 
 
 def test_a_claim_is_read_as_what_was_allocated_for_it() -> None:
-    item = items.claim_item(msgspec.convert(a_claim("train", GPU, GPU, MONITOR), models.ResourceClaim))
+    item = items.claim_item(msgspec.convert(a_claim("train", GPU, GPU, MONITOR), kinds.ResourceClaim))
     assert item.claim == Claim(
         name="train", is_allocated=True, results=(("gpu.nvidia.com", False), ("gpu.nvidia.com", True))
     )
-    unallocated = items.claim_item(msgspec.convert(a_claim("train"), models.ResourceClaim))
+    unallocated = items.claim_item(msgspec.convert(a_claim("train"), kinds.ResourceClaim))
     assert unallocated.claim == Claim(name="train")
 
 
@@ -616,12 +618,18 @@ def a_slice(*versions: str, driver: str = "gpu.nvidia.com", node: str = "n1", **
 
 
 def sliced(thing: dict[str, Any]) -> items.SliceItem | None:
-    return items.slice_item(msgspec.convert(thing, models.ResourceSlice))
+    return items.slice_item(msgspec.convert(thing, kinds.ResourceSlice))
+
+
+def only(row: Row[Any, Any], found: Iterable[Any]) -> Callable[[Row[Any, Any]], list[Any]]:
+    """A node about which one row says something, and no other."""
+    kept = [item for item in found if item is not None]
+    return lambda asked: kept if asked is row else []
 
 
 def test_the_versions_that_slices_publish_are_told_once_each() -> None:
     kept = [sliced(a_slice("580.105.8", "580.105.8")), sliced(a_slice("570.124.6"))]
-    around = project.Around(wanted=WANTED, slices=[item for item in kept if item is not None])
+    around = project.Around(wanted=WANTED, of=only(table.SLICES, kept))
     assert joined(around=around).published == ("570.124.6", "580.105.8")
 
 
@@ -654,10 +662,10 @@ def a_maintenance(
 
 
 def maintained(*things: dict[str, Any], ours: str = "") -> Maintenance | None:
-    read = (items.maintenance_item(msgspec.convert(each, models.NodeMaintenance)) for each in things)
+    read = (items.maintenance_item(msgspec.convert(each, kinds.NodeMaintenance)) for each in things)
     requestor = models.RolloutMaintenance(requestor_id=ours) if ours else None
-    kept = [item for item in read if item is not None]
-    return joined(around=project.Around(wanted=WANTED, maintenances=kept, requestor=requestor)).maintenance
+    around = project.Around(wanted=WANTED, of=only(table.MAINTENANCES, read), requestor=requestor)
+    return joined(around=around).maintenance
 
 
 @pytest.mark.parametrize(("reason", "is_ready"), [("Ready", True), ("Pending", False), ("Draining", False)])
@@ -793,7 +801,7 @@ def an_event(
 
 def warned(*events: dict[str, Any], phase: str = "Pending") -> tuple[Symptom, ...]:
     """What is said about a driver pod in this phase."""
-    read = (items.warning_item(msgspec.convert(each, models.Event)) for each in events)
+    read = (items.warning_item(msgspec.convert(each, kinds.Event)) for each in events)
     kept = [item for item in read if item is not None]
     around = project.Around(wanted=WANTED, warnings=lambda uid: [item for item in kept if item.pod == uid])
     driver = joined(objects.a_driver_pod(phase=phase), around=around).driver
@@ -814,7 +822,7 @@ def test_events_about_a_driver_pod_are_symptoms_while_it_is_not_ready() -> None:
     [{"type": "Normal"}, {"involvedObject": {"kind": "Node", "uid": "u"}}, {"involvedObject": {"kind": "Pod"}}],
 )
 def test_other_events_are_not_kept(fields: dict[str, Any]) -> None:
-    assert items.warning_item(msgspec.convert(an_event("Failed", **fields), models.Event)) is None
+    assert items.warning_item(msgspec.convert(an_event("Failed", **fields), kinds.Event)) is None
 
 
 def test_of_many_events_the_newest_few_count() -> None:
@@ -901,7 +909,7 @@ def test_a_driver_pod_whose_owner_is_unknown_wants_nothing() -> None:
 
 def revisions(*some: dict[str, Any]) -> dict[str, DriverRevision]:
     return project.newest_by_owner(
-        items.revision_item(msgspec.convert(each, models.ControllerRevision)) for each in some
+        items.revision_item(msgspec.convert(each, kinds.ControllerRevision)) for each in some
     )
 
 
@@ -956,10 +964,10 @@ def wanting(selector: dict[str, str], name: str, uid: str) -> dict[str, Any]:
 
 def hash_for_an_orphan(labels: dict[str, str], *some: dict[str, Any]) -> str | None:
     """The revision that is wanted on a node whose driver pod belongs to nobody."""
-    found = [items.revision_item(msgspec.convert(each, models.ControllerRevision)) for each in some]
-    node = items.node_item(msgspec.convert(objects.a_node(labels=labels), models.Node))
+    found = [items.revision_item(msgspec.convert(each, kinds.ControllerRevision)) for each in some]
+    node = items.node_item(msgspec.convert(objects.a_node(labels=labels), kinds.Node))
     orphan = objects.a_driver_pod(owner=None)
-    pod = pod_items.pod_item(msgspec.convert(orphan, models.Pod), objects.NAMESPACE)
+    pod = pod_items.pod_item(msgspec.convert(orphan, kinds.Pod), objects.NAMESPACE)
     assert pod is not None
     around = project.Around(wanted=project.newest_by_owner(found), seekers=project.seekers_of(found))
     wanted = project.node_facts(node, [pod], around).wanted
@@ -991,8 +999,8 @@ def operator(
 ) -> OperatorFacts:
     told: list[str] = []
     facts = operator_items.operator_facts(
-        [msgspec.convert(each, models.ClusterPolicy) for each in policies],
-        [msgspec.convert(each, models.NvidiaDriver) for each in drivers or []],
+        [msgspec.convert(each, operator_models.ClusterPolicy) for each in policies],
+        [msgspec.convert(each, operator_models.NvidiaDriver) for each in drivers or []],
         has_owned_nodes=has_owned_nodes,
         on_fault=told.append,
     )
@@ -1188,8 +1196,8 @@ def test_a_limit_of_the_operator_that_cannot_be_read_is_told_and_not_said() -> N
 
 def claims(policies: list[dict[str, Any]], drivers: list[dict[str, Any]]) -> tuple[DriverClaim, ...] | None:
     return operator_items.driver_claims(
-        [msgspec.convert(each, models.ClusterPolicy) for each in policies],
-        [msgspec.convert(each, models.NvidiaDriver) for each in drivers],
+        [msgspec.convert(each, operator_models.ClusterPolicy) for each in policies],
+        [msgspec.convert(each, operator_models.NvidiaDriver) for each in drivers],
     )
 
 

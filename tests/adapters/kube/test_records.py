@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.adapters.kube.shapes import keys, records
-from seatrial.core import foreign
 from seatrial.core.actions import Cordon, PauseClients, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.text import foreign
 
 FACTS = NodeFacts(name="gpu-01", resource_version="7")
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"

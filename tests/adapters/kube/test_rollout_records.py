@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
+from string import Formatter
 from typing import Any
 
 import msgspec
@@ -13,11 +15,14 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.adapters.kube.shapes.records import text_of
-from seatrial.core import foreign
+from seatrial.core.deciding.summary import waiting_of
+from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told
+from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.text import foreign
+from seatrial.core.words import explain
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250Z"
 LATER, LATER_TEXT = AT + 60, "2026-01-02T03:05:05.250Z"
@@ -91,8 +96,11 @@ CAMPAIGNS = st.builds(
 
 
 TOLD = (
-    Told(code="baking", why="the canary bakes", next_step="Wait.", until=AT + 60),
+    Told(code="baking", why="the canary bakes", next_step="Wait.", since=AT - 60, until=AT + 60),
     Told(code="paused", why="it is paused", next_step="Resume it."),
+)
+WAITING = (
+    Waiting(code="skipped", why="it is marked", next_step="Unmark it.", since=AT, nodes=("gpu-01", "gpu-02"), count=9),
 )
 
 
@@ -133,7 +141,9 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         name="spring",
         resource_version="40",
         admitted=(Admission(node="gpu-01", attempt=1), Admission(node="gpu-02", attempt=3)),
-        summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),), told=TOLD),
+        summary=Summary(
+            state="progressing", counts=(("upgrade-done", 2),), holds=(("skipped", 1),), told=TOLD, waiting=WAITING
+        ),
         summarised_at=AT,
         lost_gpu_seconds=28800.125,
         rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
@@ -150,8 +160,24 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             "counts": {"upgrade-done": 2},
             "holds": {"skipped": 1},
             "waits": [
-                {"code": "baking", "why": "the canary bakes", "next": "Wait.", "until": text_of(AT + 60)},
+                {
+                    "code": "baking",
+                    "why": "the canary bakes",
+                    "next": "Wait.",
+                    "since": text_of(AT - 60),
+                    "until": text_of(AT + 60),
+                },
                 {"code": "paused", "why": "it is paused", "next": "Resume it."},
+            ],
+            "nodesWaiting": [
+                {
+                    "code": "skipped",
+                    "why": "it is marked",
+                    "next": "Unmark it.",
+                    "since": AT_TEXT,
+                    "nodes": ["gpu-01", "gpu-02"],
+                    "count": 9,
+                }
             ],
             "summarisedAt": AT_TEXT,
             "lostGpuSeconds": 28800.125,
@@ -379,3 +405,50 @@ def test_a_condition_keeps_the_time_of_its_last_change() -> None:
 def test_a_condition_says_which_spec_it_is_about() -> None:
     assert {each["observedGeneration"] for each in status_of(BAKING, a_rollout())["conditions"]} == {3}
     assert all("observedGeneration" not in each for each in status_of(BAKING)["conditions"])
+
+
+REASONS = (
+    HoldCode.SKIPPED,
+    HoldCode.NODE_NOT_READY,
+    HoldCode.UNAVAILABLE_LIMIT,
+    HoldCode.NOT_ITS_TURN,
+    HoldCode.DRIVER_POD_MISSING,
+    HoldCode.FAILED,
+    HoldCode.JOBS_RUNNING,
+    HoldCode.EVICTION_BLOCKED,
+    HoldCode.DRIVER_STARTING,
+    HoldCode.WRITE_REFUSED,
+)
+
+
+def test_ten_thousand_nodes_that_wait_for_ten_reasons_take_less_than_ten_kilobytes() -> None:
+    texts = [text for code in REASONS for text in dataclasses.astuple(explain.EXPLANATIONS[code])]
+    names = {name for text in texts for _, name, _, _ in Formatter().parse(text) if name} - {"subject"}
+    params = dict.fromkeys(names, "some-namespace/some-pod-of-a-job") | {"diagnosis": "", "why": "driver-timeout"}
+    holds = [
+        hold(f"gpu-node-{number:05}.rack-12.example.com", REASONS[number % 10], params, since=AT, until=AT + 600)
+        for number in range(10_000)
+    ]
+    waiting = waiting_of(holds)
+    assert [(each.count, len(each.nodes)) for each in waiting] == [(1_000, 5)] * 10
+    record = RolloutRecord(name="spring", summary=Summary(state="waiting", waiting=waiting))
+    status = status_of(record)
+    assert len(json.dumps(status["nodesWaiting"])) < 10_000
+    assert rollout_records.read_rollout(a_rollout(status=status)).summary == record.summary
+
+
+def test_words_of_others_make_no_status_of_megabytes() -> None:
+    refused = hold("n1", HoldCode.WRITE_REFUSED, why="no! " * 100_000)
+    assert (
+        len(
+            json.dumps(
+                status_of(RolloutRecord(name="s", summary=Summary(state="waiting", waiting=waiting_of([refused]))))
+            )
+        )
+        < 5_000
+    )
+
+
+def test_a_status_from_before_nodes_were_told_of_is_read() -> None:
+    read = rollout_records.read_rollout(a_rollout(status={"state": "waiting", "holds": {"skipped": 3}, "waits": []}))
+    assert read.summary == Summary(state="waiting", holds=(("skipped", 3),))

@@ -20,12 +20,13 @@ from typing import Final
 
 from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
-from seatrial.adapters.files.matrix_yaml import Located, locate, read_matrix
-from seatrial.core import foreign
+from seatrial.adapters.files.matrix_place import Located, locate
+from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.core.compat import moves
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Entry, Matrix, Role, Span, component_of, role_of
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text import foreign
 
 AMBIGUOUS: Final = frozenset({"duplicate-key"})
 """Findings with which nobody can say which of two lines an edit should change."""

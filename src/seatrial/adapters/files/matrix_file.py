@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from seatrial.adapters.files import matrix_keys
-from seatrial.adapters.files.matrix_yaml import LENGTH_MAX, Reading, read_matrix
+from seatrial.adapters.files.matrix_place import LENGTH_MAX
+from seatrial.adapters.files.matrix_yaml import Reading, read_matrix
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
 from seatrial.core.errors import SeatrialError

@@ -25,6 +25,7 @@ from urllib.parse import unquote
 
 from seatrial.adapters.git import credentials
 from seatrial.adapters.git.errors import Barred, SetupInvalid
+from seatrial.core.text.names import a_few
 
 PORTS: Final = {"https": 443, "http": 80, "ssh": 22, "file": 0}
 """The schemes we know, and the port of each that goes without saying."""
@@ -150,8 +151,7 @@ class Permits:
         if not self.all:
             return "any address, since none was named when the controller was started"
         names = sorted(permit.prefix for permit in self.all)
-        more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-        return f"any address that was named when the controller was started ({', '.join(names[:NAMED_MAX])}{more})"
+        return f"any address that was named when the controller was started ({a_few(names, NAMED_MAX)})"
 
 
 NOBODY: Final = Permits()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.git.errors import GitError, GitRefused, GitUnavailable, SetupInvalid
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 REASON_MAX: Final = 800
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from seatrial.adapters.git.errors import SetupInvalid
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 WIDTH: Final = 72
 ROLLOUT: Final = "Seatrial-Rollout"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from seatrial.adapters.git import messages
 from seatrial.adapters.git.clone import OURS
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

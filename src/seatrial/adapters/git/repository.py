@@ -30,9 +30,8 @@ from seatrial.adapters.git.errors import (
     SetupInvalid,
     Stale,
 )
+from seatrial.adapters.git.past import OurCommit, OurTag, Past, short
 from seatrial.adapters.git.proposals import Proposal
-from seatrial.core import foreign
-from seatrial.core.model.instants import Instant
 
 Edit: TypeAlias = Callable[[str | None], str]
 """The file's text at the remote's head in, its new text out; None where the file is to be made."""
@@ -47,24 +46,6 @@ class Author:
 
     name: str
     email: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OurCommit:
-    """A commit of a rollout on the remote's branch."""
-
-    step: str
-    sha: str
-    at: Instant
-    """When it was made, by the clock of whoever made it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OurTag:
-    """A tag of a rollout, and the commit that it names."""
-
-    name: str
-    sha: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +78,7 @@ class Repository:
     ) -> None:
         self._remote = remote
         self._clone = Clone(remote, folder, remote_seconds=remote_seconds)
+        self._past = Past(self._clone, remote)
         self._author = author
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,19 +97,19 @@ class Repository:
         return self._clone.within(lambda: self._text_at(commit, path), is_fetching=False)
 
     def _look(self, rollout: str, pinned: str) -> Look:
-        head = self._head()
+        head = self._past.head()
         return Look(
             head=head,
-            commits=self._commits(rollout, head),
-            tags=self._tags(rollout),
-            is_pinned_kept=self._is_part_of(pinned, head) if pinned else None,
-            proposals=self._waiting(rollout, head),
+            commits=self._past.commits(rollout, head),
+            tags=self._past.tags(rollout),
+            is_pinned_kept=self._past.is_part_of(pinned, head) if pinned else None,
+            proposals=self._past.waiting(rollout, head),
         )
 
     def _text_at(self, commit: str, path: str) -> str | None:
-        if not self._is_known(commit):
+        if not self._past.is_known(commit):
             self._clone.fetch()
-        if not self._is_known(commit):
+        if not self._past.is_known(commit):
             raise GitUnavailable(
                 f"{self._clone.shown_url} has no commit {commit} on {self._remote.branch}. "
                 "It was taken back, or was never pushed: look again."
@@ -200,8 +182,8 @@ class Repository:
         )
 
     def _once(self, rollout: str, step: str, make: Callable[[str], str], tag: NewTag | None = None) -> str:
-        head = self._head()
-        found = self._find(rollout, step, head)
+        head = self._past.head()
+        found = self._past.find(rollout, step, head)
         if found is not None:
             if tag is not None:
                 self._tagged(rollout, tag.base, found, tag.message)
@@ -209,7 +191,7 @@ class Repository:
         try:
             made = make(head)
             pushed = {f"refs/heads/{self._remote.branch}": (made, head)}
-            if tag is not None and not self._tags(rollout):
+            if tag is not None and not self._past.tags(rollout):
                 pushed |= self._new_tag(rollout, tag.base, made, tag.message)
             self._push(pushed, head)
         finally:
@@ -217,10 +199,10 @@ class Repository:
         return made
 
     def _tagged(self, rollout: str, base: str, commit: str, message: str) -> str:
-        for each in self._tags(rollout):
+        for each in self._past.tags(rollout):
             return each.name
-        head = self._head()
-        if not self._is_part_of(commit, head):
+        head = self._past.head()
+        if not self._past.is_part_of(commit, head):
             raise SetupInvalid(
                 f"{commit} is not part of {self._remote.branch} of {self._clone.shown_url}, so it gets no tag. "
                 "Look again."
@@ -233,24 +215,24 @@ class Repository:
         return next(iter(new)).removeprefix("refs/tags/")
 
     def _proposed(self, rollout: str, step: str, make: Callable[[str], str]) -> Proposal:
-        head = self._head()
+        head = self._past.head()
         branch = proposals.branch_of(rollout, step)
-        found = self._find(rollout, step, head)
+        found = self._past.find(rollout, step, head)
         if found is not None:
-            return self._proposal(branch, found, is_merged=True)
-        theirs = self._resolve(f"refs/remotes/origin/{branch}")
-        if theirs and not self._is_brought_in(theirs, head):
-            found = self._find(rollout, step, f"{head}..{theirs}")
+            return self._past.proposal(branch, found, is_merged=True)
+        theirs = self._past.resolve(f"refs/remotes/origin/{branch}")
+        if theirs and not self._past.is_brought_in(theirs, head):
+            found = self._past.find(rollout, step, f"{head}..{theirs}")
             if found is None:
                 raise GitRefused(
                     f"The branch {branch} of {self._clone.shown_url} is somebody else's: no commit of this step is on "
                     f"it. Delete it, and ask again: git push origin --delete {branch}"
                 )
-            return self._proposal(branch, found)
+            return self._past.proposal(branch, found)
         try:
             made = make(head)
             self._push({f"refs/heads/{branch}": (made, theirs)}, head)
-            return self._proposal(branch, made)
+            return self._past.proposal(branch, made)
         finally:
             self._clean(head)
 
@@ -277,7 +259,7 @@ class Repository:
         self._clone.git("checkout-index", "--force", "--quiet", "--", path)  # hooks look at the files
 
     def _undone(self, head: str, rollout: str, step: str, commits: Sequence[str], subject: str, body: str) -> str:
-        ordered = self._newest_first(head, commits)
+        ordered = self._past.newest_first(head, commits)
         subjects = [self._clone.git("show", "--no-patch", "--format=%s", sha).line for sha in ordered]
         message = messages.compose(
             subject or messages.revert_subject(subjects),
@@ -292,7 +274,7 @@ class Repository:
             done = self._clone.attempt("revert", "--no-commit", *mainline, sha)
             if not done.is_good:
                 raise self._conflict(done.err, sha, ordered, rollout, step, message)
-        return self._write(message, f"Nothing is left to undo of {_short(ordered)}: it was undone already")
+        return self._write(message, f"Nothing is left to undo of {short(ordered)}: it was undone already")
 
     def _conflict(
         self, err: str, sha: str, ordered: Sequence[str], rollout: str, step: str, message: str
@@ -354,6 +336,12 @@ class Repository:
             )
         return {f"refs/tags/{name}": (self._clone.git("rev-parse", "--verify", f"refs/tags/{name}").line, "")}
 
+    def _signs_tags(self) -> bool:
+        return self._clone.is_set("tag.gpgSign") or self._clone.is_set("tag.forceSignAnnotated")
+
+    def _signature(self, tag: str) -> str:
+        return self._clone.git("for-each-ref", "--format=%(contents:signature)", f"refs/tags/{tag}").line
+
     def _push(self, refs: Mapping[str, tuple[str, str]], head: str) -> None:
         """Push every ref from what we saw (nothing, if empty) to what we made; all of them or none."""
         leases = [f"--force-with-lease={ref}:{old}" for ref, (_, old) in refs.items()]
@@ -364,7 +352,7 @@ class Repository:
             return
         if rejected.is_unclear:
             self._clone.fetch()
-        if rejected.is_moved or self._head() != head:
+        if rejected.is_moved or self._past.head() != head:
             raise Stale(
                 f"Somebody else pushed to {self._clone.shown_url} in between ({rejected.why}). "
                 "Nothing was written; look again."
@@ -395,94 +383,6 @@ class Repository:
             for what, value in (("NAME", self._author.name), ("EMAIL", self._author.email))
         }
 
-    # ── questions to the clone ───────────────────────────────────────────────────────────────────────────────────────
-
-    def _head(self) -> str:
-        return self._clone.git("rev-parse", "--verify", self._clone.tracking).line
-
-    def _resolve(self, ref: str) -> str:
-        """What a ref names; empty when there is none."""
-        return self._clone.attempt("rev-parse", "--verify", "--quiet", ref).line
-
-    def _is_known(self, commit: str) -> bool:
-        return self._clone.attempt("cat-file", "-e", f"{commit}^{{commit}}").is_good
-
-    def _is_part_of(self, commit: str, head: str) -> bool:
-        # A commit that is not even known is no part either: all of the branch's history is here.
-        return self._is_known(commit) and self._clone.attempt("merge-base", "--is-ancestor", commit, head).is_good
-
-    def _commits(self, rollout: str, revisions: str) -> tuple[OurCommit, ...]:
-        listed = self._clone.git(
-            *("log", "-z", "--topo-order", "--reverse", "--encoding=UTF-8", "--format=%H%n%ct%n%B"),
-            *("--fixed-strings", f"--grep={messages.ROLLOUT}: {rollout}", revisions, "--"),
-        )
-        found = []
-        for record in listed.text.split("\0"):
-            sha, _, rest = record.partition("\n")
-            at, _, message = rest.partition("\n")
-            found += [
-                OurCommit(step=step, sha=sha, at=float(at))
-                for whose, step in messages.marks(message)
-                if whose == rollout and step
-            ]
-        return tuple(found)
-
-    def _find(self, rollout: str, step: str, revisions: str) -> str | None:
-        return next((each.sha for each in self._commits(rollout, revisions) if each.step == step), None)
-
-    def _waiting(self, rollout: str, head: str) -> tuple[tuple[str, Proposal], ...]:
-        """What is proposed on branches of this rollout, and not part of the remote's branch yet."""
-        under = f"refs/remotes/origin/{proposals.branch_of(rollout, '')}"
-        waiting = []
-        for ref in self._clone.git("for-each-ref", "--format=%(refname)", under).text.split():
-            step = ref.removeprefix(under)
-            found = self._find(rollout, step, f"{head}..{ref}")
-            if found is None or self._find(rollout, step, head) is not None or self._is_brought_in(ref, head):
-                continue
-            waiting.append((step, self._proposal(proposals.branch_of(rollout, step), found)))
-        return tuple(waiting)
-
-    def _is_brought_in(self, branch: str, head: str) -> bool:
-        """Whether merging would change nothing: merged in a way that left the name of the step behind."""
-        merged = self._clone.attempt("merge-tree", "--write-tree", head, branch)
-        return merged.is_good and merged.line == self._resolve(f"{head}^{{tree}}")
-
-    def _tags(self, rollout: str) -> tuple[OurTag, ...]:
-        listed = self._clone.git(
-            "for-each-ref",
-            "--sort=creatordate",
-            "--format=%00%(refname:strip=2)%00%(*objectname)%00%(contents:body)%00",
-            "refs/tags",
-        )
-        fields = listed.text.split("\0")
-        records = zip(fields[1::4], fields[2::4], fields[3::4], strict=True)
-        return tuple(
-            OurTag(name=foreign.line(name), sha=sha)
-            for name, sha, body in records
-            if sha and any(whose == rollout for whose, _ in messages.marks(body))
-        )
-
-    def _signs_tags(self) -> bool:
-        return self._clone.is_set("tag.gpgSign") or self._clone.is_set("tag.forceSignAnnotated")
-
-    def _signature(self, tag: str) -> str:
-        return self._clone.git("for-each-ref", "--format=%(contents:signature)", f"refs/tags/{tag}").line
-
-    def _newest_first(self, head: str, commits: Sequence[str]) -> list[str]:
-        # By the order of history and not by date: two commits of one second have the same date.
-        wanted = set(commits)
-        ordered = [sha for sha in self._clone.git("rev-list", "--topo-order", head).text.split() if sha in wanted]
-        if missing := [sha for sha in dict.fromkeys(commits) if sha not in set(ordered)]:
-            raise SetupInvalid(
-                f"{_short(missing)} cannot be undone: not part of {self._remote.branch} of {self._clone.shown_url}. "
-                "Its history may have been rewritten; look again."
-            )
-        return ordered
-
-    def _proposal(self, branch: str, commit: str, *, is_merged: bool = False) -> Proposal:
-        message = self._clone.git("show", "--no-patch", "--format=%B", commit).text
-        return proposals.describe(message, branch=branch, base=self._remote.branch, commit=commit, is_merged=is_merged)
-
 
 def _check_sha(commit: str) -> None:
     if not _SHA.fullmatch(commit):
@@ -499,10 +399,6 @@ def _check_commits(commits: Sequence[str]) -> None:
 def _check_step(rollout: str, step: str) -> None:
     messages.check_name("rollout", rollout)
     messages.check_name("step", step)
-
-
-def _short(commits: Sequence[str]) -> str:
-    return ", ".join(sha[:12] for sha in commits)
 
 
 def _all(err: str) -> str:

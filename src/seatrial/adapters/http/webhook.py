@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 TIMEOUT_SECONDS: Final = 10.0
 SENT_BYTES_MAX: Final = 1024 * 1024

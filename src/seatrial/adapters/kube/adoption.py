@@ -16,19 +16,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
-from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.shapes import keys, models, publishing, records
-from seatrial.core import foreign
+from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading.watching import FleetObserver
+from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, records
 from seatrial.core.actions import WriteNodeRecord
-from seatrial.core.adoption.node import Adoption, Trace, Traces, Write
+from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.text import foreign
 
 TRIES: Final = 5
 """How often a node that keeps changing is looked at before we give up on it."""
@@ -55,7 +56,7 @@ class NotAdopted(SeatrialError):  # noqa: N818  the trade's word; the message sa
     """A node could not be taken up as announced."""
 
 
-class _Node(models.Node, frozen=True):
+class _Node(kinds.Node, frozen=True):
     metadata: models.ManagedMeta = models.ManagedMeta()
 
 
@@ -63,17 +64,14 @@ class _Schema(msgspec.Struct, frozen=True):
     schema: int = 0
 
 
-class AdoptionObserver(KubeObserver):
-    """Sees what every rollout rests on, and the traces that only an adoption asks for."""
+class AdoptionObserver(FleetObserver):
+    """Sees all of every node, and the traces that only an adoption asks for."""
 
     def __init__(self, client: Client, *, namespace: str, on_fault: Callable[[str], None]) -> None:
-        super().__init__(client, namespace=namespace, on_fault=on_fault)
+        super().__init__(client, table.FLEET, namespace=namespace, on_fault=on_fault)
+        self._client = client
         self._traces: dict[str, tuple[str, Traces]] = {}
         """By node: the version they were read at, and the traces."""
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        return self
 
     async def read_traces(self) -> None:
         """Read them of every node, at the very version whose facts are seen."""
@@ -100,7 +98,7 @@ class AdoptionObserver(KubeObserver):
 
     def _outdated(self) -> list[str]:
         """Nodes whose facts are younger than their traces."""
-        seen = {item.metadata.name: item.metadata.resource_version for item in self.nodes.store}
+        seen = {item.metadata.name: item.metadata.resource_version for item in self.streams[table.NODES].store}
         return [name for name, version in seen.items() if self._traces.get(name, ("",))[0] != version]
 
 

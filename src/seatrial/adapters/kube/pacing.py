@@ -14,18 +14,20 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Final
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
-from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading.watching import FleetObserver
+from seatrial.adapters.kube.shapes import keys, kinds, models
+from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodePhase
-from seatrial.core.pace import waking as pace
-from seatrial.core.pace import ways as pace_ways
-from seatrial.core.pace.waking import Act, Lower, Memory, Pacing, Raise, Reset, Seen
+from seatrial.core.movers.pace import waking as pace
+from seatrial.core.movers.pace import ways as pace_ways
+from seatrial.core.movers.pace.values import Act, Lower, PaceMemory, Pacing, Raise, Reset, Seen
 
 LOOK_EVERY_SECONDS: Final = 0.05
 """Changes come in swarms, and a look at many nodes costs; together with them is soon enough."""
@@ -46,24 +48,17 @@ class TraceLeft(SeatrialError):  # noqa: N818  the trade's word; the message say
 
 class _Deployment(models.Model, frozen=True):
     metadata: models.ObjectMeta = models.ObjectMeta()
-    spec: models.RevisionSpec = models.RevisionSpec()  # a template, like that of a DaemonSet
+    spec: kinds.RevisionSpec = kinds.RevisionSpec()  # a template, like that of a DaemonSet
 
 
-class PaceObserver(KubeObserver):
-    """Sees the streams that pacing rests on, and no others: it needs no GPURollout, and few rights."""
+class PaceObserver(FleetObserver):
+    """Sees what pacing rests on, and which release the operator is of: it needs no GPURollout, and few rights."""
 
     def __init__(self, client: Client, *, namespace: str, on_fault: Callable[[str], None]) -> None:
-        super().__init__(client, namespace=namespace, on_fault=on_fault)
+        super().__init__(client, table.MOVED, namespace=namespace, on_fault=on_fault)
+        self._client = client
         self._namespace = namespace
         self._deployed: tuple[str, ...] = ()
-
-    async def __aenter__(self) -> Self:
-        await super().__aenter__()
-        return self
-
-    @property
-    def streams(self) -> tuple[Any, ...]:
-        return (self.nodes, self.pods, self.revisions, self.policies, self.drivers)
 
     async def read_release(self) -> None:
         """Read once which release the operator's Deployment names; without the right to, it is not known."""
@@ -74,17 +69,19 @@ class PaceObserver(KubeObserver):
 
     def blind_spots(self) -> tuple[str, ...]:
         """What is not seen at the moment, and why."""
-        return tuple(f"{stream.name}: {stream.state.last_error}" for stream in self.streams if _is_blind(stream))
+        return tuple(
+            f"{stream.row.name}: {stream.state.last_error}" for stream in self.streams.opened if _is_blind(stream)
+        )
 
     def release(self) -> OperatorVersion | None:
         """The operator's release, as far as its Deployment or the ClusterPolicy of its chart tell."""
-        labels = (policy.metadata.labels for policy in self.policies.store)
+        labels = (policy.metadata.labels for policy in self.streams[table.POLICIES].store)
         charted = [found[key] for found in labels for key in _VERSION_LABELS if key in found]
         return pace_ways.release_in((*self._deployed, *charted))
 
     def look(self, release: OperatorVersion | None, *, may_reset: bool) -> Seen:
         """Everything as it is now."""
-        self._changed.clear()
+        self.streams.look()
         nodes = {name: node.facts for name, node in self.all_nodes().items()}
         return Seen(nodes=nodes, operator=self.operator(), release=release or self.release(), may_reset=may_reset)
 
@@ -98,9 +95,9 @@ async def run(
     on_pacing: OnPacing,
     is_over: Callable[[Pacing], bool],
     until: float | None = None,
-) -> Memory:
+) -> PaceMemory:
     """Pace until it is over or the time is up, and leave no label behind, whatever ends it."""
-    memory = Memory()
+    memory = PaceMemory()
     try:
         while True:
             now = time.time()
@@ -120,10 +117,10 @@ async def run(
         await asyncio.shield(sweep(client))
 
 
-async def do(client: Client, act: Act) -> models.Node:
+async def do(client: Client, act: Act) -> kinds.Node:
     """Do it once, and give the node as it was written; refused where the node is no longer as it was seen."""
     kind, body = _patch(act)
-    return await client.patch(f"{keys.NODES}/{act.node}", body, models.Node, kind=kind)
+    return await client.patch(f"{keys.NODES}/{act.node}", body, kinds.Node, kind=kind)
 
 
 async def _attempt(client: Client, observer: PaceObserver, act: Act) -> str:
@@ -158,7 +155,7 @@ async def sweep(client: Client) -> None:
     deadline = time.monotonic() + SWEEP_SECONDS
     while True:
         try:
-            found = await client.list(keys.NODES, models.Node, label_selector=SELECTOR)
+            found = await client.list(keys.NODES, kinds.Node, label_selector=SELECTOR)
             if not found.items:
                 return
             for node in found.items:
@@ -173,7 +170,7 @@ async def sweep(client: Client) -> None:
             await asyncio.sleep(SWEEP_PAUSE_SECONDS)
 
 
-def _is_blind(stream: Any) -> bool:
+def _is_blind(stream: AnyStream) -> bool:
     return stream.state.last_error is not None and not stream.is_absent
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from seatrial.app.matrix.judging import FACTS_BESIDE
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.matrix.check import FACTS_BESIDE
 from seatrial.core.errors import SeatrialError
 
 SHOWN_MAX = 40

@@ -17,16 +17,13 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.core.compat.facts import Facts
+    from seatrial.app.matrix.planning import Planned
     from seatrial.core.compat.findings import Finding
-    from seatrial.core.compat.matrix import Entry, Matrix, Stack
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
     from seatrial.core.node.impact import Impact
 
@@ -36,10 +33,6 @@ _MARKS = {"closed": "one-way", "unknown": "with a way back to rehearse"}
 _LABEL = 14
 _OUT = "●"
 """Marks what happens while the node's GPUs are out of service."""
-
-
-class EntryMissing(SeatrialError):  # noqa: N818  the message says what to do
-    """The matrix has no entry of that name."""
 
 
 EXITS = (ExitCode.FINDINGS, ExitCode.INCONCLUSIVE)
@@ -64,28 +57,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import gc
 
-    from seatrial.adapters.files import knowledge, matrix_file
+    from seatrial.app.matrix import plan_document, planning
     from seatrial.core.compat import plan as plans
-    from seatrial.core.compat.findings import Verdict, worst
 
     gc.disable()  # one answer, then the process ends: looking for garbage would be a tenth of the work
-    reading = matrix_file.load_matrix(matrix_file.find_matrix(args.file, Path.cwd())).reading
-    if reading.matrix is None or worst(reading.findings) is Verdict.FAIL:
-        _complain(reading.findings)
+    on = args.on or datetime.now().astimezone().date()
+    way = planning.PlanOptions(start=args.start, goal=args.goal, on=on, facts=tuple(args.facts))
+    planned = planning.plan_file(args.file, way)
+    if isinstance(planned, planning.Unreadable):
+        _complain(planned.findings)
         return ExitCode.FINDINGS
-    start, goal = ends_of(reading.matrix, args.start, args.goal)
+    goal = planned.goal
     if goal.bad:
         print(f"seatrial: {goal.key or goal.role.value} is marked bad: {goal.bad}", file=sys.stderr)
-    facts = knowledge.load_knowledge(args.facts)
-    on = args.on or datetime.now().astimezone().date()
-    answer = plans.make_plan(start.stack, goal.stack, facts, on, accept=(*start.accept, *goal.accept))
     if args.output == "json":
-        print(json.dumps(as_data(answer, start, goal, on, args.impact), indent=2, ensure_ascii=False))
+        print(json.dumps(plan_document.as_data(planned, has_impact=args.impact), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(_lines(answer, start, goal, facts, on, args.impact)))
-    if isinstance(answer, plans.Refusal):
+        print("\n".join(_lines(planned, args.impact)))
+    if isinstance(planned.answer, plans.Refusal):
         return ExitCode.FINDINGS
-    return ExitCode.INCONCLUSIVE if answer.has_unknowns else ExitCode.OK
+    return ExitCode.INCONCLUSIVE if planned.answer.has_unknowns else ExitCode.OK
 
 
 def _day(text: str) -> date:
@@ -93,26 +84,6 @@ def _day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from None
-
-
-def ends_of(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:
-    """The entry that runs and the one that is wanted, by name or by role."""
-    from seatrial.core.compat.matrix import Role
-
-    wanted = (goal,) if goal is not None else (Role.CANARY.value, Role.PLANNED.value)
-    return _entry(matrix, (start or Role.PRODUCTION.value,)), _entry(matrix, wanted)
-
-
-def _entry(matrix: Matrix, names: Sequence[str]) -> Entry:
-    """The first entry that goes by one of these names: the file's own key, or the role."""
-    for name in names:
-        for role, entry in matrix.entries.items():
-            if name in (entry.key, role.value):
-                return entry
-    there = ", ".join(entry.key or role.value for role, entry in matrix.entries.items()) or "none"
-    raise EntryMissing(
-        f"{matrix.file} has no entry {' or '.join(names)}; it has {there}. Name one with --from or --to."
-    )
 
 
 def _complain(findings: Iterable[Finding]) -> None:
@@ -124,18 +95,17 @@ def _complain(findings: Iterable[Finding]) -> None:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _lines(
-    answer: Plan | Refusal, start: Entry, goal: Entry, facts: Facts, on: date, has_impact: bool
-) -> Iterator[str]:
+def _lines(planned: Planned, has_impact: bool) -> Iterator[str]:
     from seatrial.core.compat import plan as plans
 
+    start, goal, answer = planned.start, planned.goal, planned.answer
     names = f"{start.key or start.role.value} to {goal.key or goal.role.value}"
     if isinstance(answer, plans.Refusal):
         yield from _refusal(answer, names)
     else:
         yield from _plan(answer, names, has_impact)
     yield ""
-    yield from _wrapped(f"Judged as of {on} by the knowledge base of {facts.built_on}.")
+    yield from _wrapped(f"Judged as of {planned.on} by the knowledge base of {planned.facts.built_on}.")
 
 
 def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
@@ -293,116 +263,3 @@ def _wrapped(text: str) -> Iterator[str]:
 
 def _plural(noun: str, things: Sequence[object]) -> str:
     return noun if len(things) == 1 else f"{noun}s"
-
-
-# ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def as_data(answer: Plan | Refusal, start: Entry, goal: Entry, on: date, has_impact: bool) -> dict[str, Any]:
-    """The answer, for scripts."""
-    from seatrial.core.compat import plan as plans
-
-    ends: dict[str, Any] = {
-        "from": start.key or start.role.value,
-        "to": goal.key or goal.role.value,
-        "on": on.isoformat(),
-        "running": _versions(answer.running),
-        "wanted": _versions(answer.wanted),
-        "notes": list(answer.notes),
-    }
-    if isinstance(answer, plans.Refusal):
-        return {**ends, **_refusal_data(answer)}
-    return {**ends, **_plan_data(answer, has_impact)}
-
-
-def _plan_data(plan: Plan, has_impact: bool) -> dict[str, Any]:
-    return {
-        "steps": [
-            {
-                "number": step.number,
-                "group": step.group.value,
-                "changes": _changes_data(step.changes),
-                "stack": _versions(step.stack),
-                "why": [{"reason": why.reason.value, "rule": why.rule, "sentence": why.sentence} for why in step.why],
-                "evicts": step.evicts,
-                "preparations": [
-                    {"code": each.code, "sentence": each.sentence, "fact": each.fact} for each in step.preparations
-                ],
-                "findings": [_finding(finding) for finding in step.findings],
-                "oneWay": step.is_one_way,
-                "rollback": {
-                    "way": step.rollback.way.value,
-                    "toStep": step.rollback.to_step,
-                    "farthestStep": step.rollback.farthest_step,
-                    "sentence": step.rollback.sentence,
-                },
-                **({"impact": _impact_data(step)} if has_impact else {}),
-            }
-            for step in plan.steps
-        ],
-        "findings": [_finding(finding) for finding in plan.findings],
-    }
-
-
-def _impact_data(step: Step) -> dict[str, Any]:
-    from seatrial.core.node.impact import impact_of
-
-    impact = impact_of(step)
-    return {
-        "rows": [
-            {
-                "phase": row.phase,
-                "component": row.component,
-                "action": row.action,
-                "impact": row.impact,
-                "capacityLost": row.is_capacity_lost,
-                "loses": [loss.value for loss in row.loses],
-            }
-            for row in impact.rows
-        ],
-        "loses": [loss.value for loss in impact.loses],
-        "reboot": impact.is_reboot,
-        "oneWay": impact.is_one_way,
-    }
-
-
-def _refusal_data(refusal: Refusal) -> dict[str, Any]:
-    return {
-        "refusal": refusal.code.value,
-        "conflict": list(refusal.conflict),
-        "findings": [_finding(finding) for finding in refusal.findings],
-        "reached": [
-            {"number": each.number, "group": each.group.value, "changes": _changes_data(each.changes)}
-            for each in refusal.reached
-        ],
-        "blocked": [
-            {
-                "group": each.group.value,
-                "changes": _changes_data(each.changes),
-                "findings": [_finding(finding) for finding in each.findings],
-            }
-            for each in refusal.blocked
-        ],
-        "suggestion": refusal.suggestion,
-    }
-
-
-def _versions(stack: Stack) -> dict[str, str]:
-    return {part.value: value.text for part, value in stack.values.items()}
-
-
-def _changes_data(changes: Sequence[Change]) -> list[dict[str, str]]:
-    return [{"component": each.component.value, "before": each.before, "after": each.after} for each in changes]
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "rule": finding.rule,
-        "verdict": finding.verdict.value,
-        "message": finding.message,
-        "next": finding.next_step,
-        "sources": list(finding.sources),
-        "confidence": finding.confidence.value,
-        "accepted": finding.is_accepted,
-        "places": [str(span) for span in finding.spans],
-    }

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 from seatrial import __version__
+from seatrial.app.matrix.judging import CheckReport, Found
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
@@ -25,45 +24,17 @@ _LEVELS: Final = {Verdict.OK: "none", Verdict.WARN: "warning", Verdict.UNKNOWN: 
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A finding and the entry it is about; empty for the file as a whole."""
-
-    entry: str
-    finding: Finding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """Everything a check has to say."""
-
-    file: str
-    on: date
-    built_on: date
-    known_until: date
-    compared_with: str
-    """The revision the changes were judged against; empty where there was none."""
-    found: tuple[Found, ...]
-
-    def count(self, verdict: Verdict, *, is_accepted: bool | None = None) -> int:
-        """How many findings have this verdict."""
-        return sum(
-            each.finding.verdict is verdict and is_accepted in (None, each.finding.is_accepted) for each in self.found
-        )
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """0 when all is ok or accepted, 8 when something fails, 11 when only unknowns or unaccepted warnings remain."""
-        if self.count(Verdict.FAIL):
-            return ExitCode.FINDINGS
-        open_count = sum(self.count(verdict, is_accepted=False) for verdict in (Verdict.WARN, Verdict.UNKNOWN))
-        return ExitCode.INCONCLUSIVE if open_count else ExitCode.OK
+def exit_code(report: CheckReport) -> ExitCode:
+    """0 when all is ok or accepted, 8 when something fails, 11 when only unknowns or unaccepted warnings remain."""
+    if report.is_failing:
+        return ExitCode.FINDINGS
+    return ExitCode.INCONCLUSIVE if report.is_open else ExitCode.OK
 
 
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_table(report: Report, *, is_coloured: bool, shows_all: bool) -> str:
+def as_table(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
     """Like a linter: place, verdict, rule; then what, what to do, and who says so."""
     shown = [each for each in report.found if shows_all or each.finding.verdict is not Verdict.OK]
     blocks = ["\n".join(_block(each, is_coloured)) for each in shown]
@@ -92,7 +63,7 @@ def _wrapped(text: str, mark: str) -> Iterator[str]:
         yield f"    {mark if number == 0 else ' ' * len(mark)}{line}"
 
 
-def _summary(report: Report) -> str:
+def _summary(report: CheckReport) -> str:
     accepted = report.count(Verdict.WARN, is_accepted=True) + report.count(Verdict.UNKNOWN, is_accepted=True)
     parts = [
         f"{report.count(Verdict.FAIL)} fail",
@@ -108,14 +79,14 @@ def _summary(report: Report) -> str:
 # ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: CheckReport) -> dict[str, Any]:
     """Everything, the ok findings included."""
     return {
         "file": report.file,
         "on": report.on.isoformat(),
         "knowledge": {"builtOn": report.built_on.isoformat(), "knownUntil": report.known_until.isoformat()},
         "comparedWith": report.compared_with or None,
-        "exitCode": int(report.exit_code),
+        "exitCode": int(exit_code(report)),
         "summary": {
             **{verdict.value: report.count(verdict, is_accepted=False) for verdict in Verdict},
             "accepted": sum(each.finding.is_accepted for each in report.found),
@@ -142,7 +113,7 @@ def _finding_data(found: Found) -> dict[str, Any]:
 # ── for code scanners ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_sarif(report: Report) -> dict[str, Any]:
+def as_sarif(report: CheckReport) -> dict[str, Any]:
     """One run; ok findings are left out, accepted ones are suppressed results."""
     shown = [each for each in report.found if each.finding.verdict is not Verdict.OK]
     rules = _sarif_rules(shown)
@@ -213,7 +184,7 @@ def _uri(file: str) -> str:
 # ── for test reports ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_junit(report: Report) -> str:
+def as_junit(report: CheckReport) -> str:
     """One suite per entry, one case per finding; accepted ones are skipped, everything else that is not ok fails."""
     from xml.etree import ElementTree
 
@@ -246,7 +217,7 @@ def _counts(name: str, findings: Sequence[Finding]) -> dict[str, str]:
     }
 
 
-def _case(report: Report, suite: str, finding: Finding) -> dict[str, str]:
+def _case(report: CheckReport, suite: str, finding: Finding) -> dict[str, str]:
     place = finding.spans[0] if finding.spans else None
     return {
         "classname": _plain(f"{report.file}.{suite}"),

@@ -14,30 +14,22 @@ import argparse
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
-from seatrial.cli.rollout import pick as rollout_pick
-from seatrial.cli.rollout import spec as rollout_spec
 from seatrial.cli.rollout import words
+from seatrial.cli.rollout.acts import Showing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from seatrial.adapters.kube.adoption import AdoptionObserver, Taken
-    from seatrial.adapters.kube.api.client import Client
-    from seatrial.core.adoption.fleet import Refusal, Rollout
-    from seatrial.core.adoption.node import Adoption, Wish
-    from seatrial.core.model.snapshot import NodeSeen
+    from seatrial.adapters.kube.adoption import Taken
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions
+    from seatrial.core.adoption.fleet import Refusal
 
 EXITS = (ExitCode.HELD,)
-SYNC_SECONDS = 60.0
 NAMED_MAX: Final = 4
 
 
@@ -73,209 +65,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What is announced: every node, every write."""
+def asked(args: argparse.Namespace) -> AdoptOptions:
+    """What was said."""
+    from seatrial.app.rollout.adopting import AdoptOptions
 
-    wish: Wish
-    adoptions: dict[str, Adoption]
-    rollout: str
-    """The GPURollout that takes the nodes up."""
-    body: dict[str, Any] | None
-    """What it is made of; None where it is there already."""
-    resources: tuple[str, ...] = ()
-    """What the version is written into."""
-    unpublished: tuple[str, ...] = ()
-    """Nodes whose DaemonSet carries another version."""
-
-    @property
-    def has_left(self) -> bool:
-        """Whether a node waits for a person."""
-        from seatrial.core.adoption.node import Fate
-
-        return any(each.fate is Fate.LEAVE for each in self.adoptions.values())
+    return AdoptOptions(
+        rollout=args.rollout,
+        to=args.to,
+        back=args.back,
+        selector=tuple(args.selector or ()),
+        release=tuple(args.release),
+        publishes=args.publish is not None,
+        name=args.name,
+        max_unavailable=args.max_unavailable,
+        max_parallel=args.max_parallel,
+        max_failed=args.max_failed,
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    check(args)
-    return asyncio.run(_run(args))
+    from seatrial.app.rollout import adopting
+
+    wanted = asked(args)
+    adopting.check(wanted)
+    showing = Showing(is_dry_run=args.dry_run, says_yes=args.yes, output=args.output)
+    return asyncio.run(_run(cluster_options.cluster_of(args), wanted, showing))
 
 
-def check(args: argparse.Namespace) -> None:
-    """Refuse what cannot be meant, before anything is read."""
-    from seatrial.core.compat.versions import DriverVersion, VersionInvalid
+async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
+    from seatrial.app.rollout import adopting
 
-    for option, said in (("--to", args.to), ("--back", args.back)):
-        try:
-            if said:
-                DriverVersion.parse(said)
-        except VersionInvalid as err:
-            raise rollout_spec.CalledWrongly(f"{option}: {err}") from err
-    if args.rollout and args.selector:
-        raise rollout_spec.CalledWrongly(f"{args.rollout} says which nodes are meant, and --selector too; give one.")
-
-
-async def _run(args: argparse.Namespace) -> int:
-    from seatrial.adapters.kube.adoption import AdoptionObserver
-
-    faults: list[str] = []
-    async with rollout_pick.connect(args) as client:
-        rollouts = await rollout_pick.all_of(client)
-        observing = AdoptionObserver(client, namespace=args.namespace, on_fault=faults.append)
-        async with observing as observer:
-            await observer.wait_synced(SYNC_SECONDS)
-            await observer.read_traces()
-            plan = plan_of(args, observer, rollouts)
-            for fault in faults:
-                print(f"seatrial: {fault}", file=sys.stderr)
-            if not isinstance(plan, Plan):
-                return _refuse(plan, args.output)
-            if args.output == "table":
-                print("\n".join(told(plan)), flush=True)
-            if args.dry_run:
-                return _end(plan, None, args.output)
-            # Beside the loop, which goes on watching: the answer may take its time.
-            if not await asyncio.to_thread(rollout_acts.confirmed, args, "Take them up?"):
-                print("seatrial: nothing was written.", file=sys.stderr)
-                return ExitCode.ERROR
-            return _end(plan, await _write(client, observer, plan), args.output)
-
-
-# ── the plan ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def plan_of(
-    args: argparse.Namespace, observer: AdoptionObserver, rollouts: tuple[rollout_pick.Rollout, ...]
-) -> Plan | Refusal:
-    """What would be done, or why nothing is."""
-    from seatrial.core.adoption import fleet as adopt_plan
-    from seatrial.core.adoption import node as adopt
-
-    selector = _selector(args, rollouts)
-    nodes = _members(observer.all_nodes(), selector)
-    _check_released(args.release, nodes)
-    there, operator = [_rollout(each, nodes) for each in rollouts], observer.operator()
-    target = adopt_plan.why_not(nodes, operator, there) or _target(args, nodes, there)
-    if not isinstance(target, str):
-        return target
-    resources: tuple[str, ...] | Refusal = adopt_plan.why_not_beside(target, nodes, there) or ()
-    if args.publish and not isinstance(resources, adopt_plan.Refusal):
-        resources = adopt_plan.to_publish(nodes, operator, target)
-    if isinstance(resources, adopt_plan.Refusal):
-        return resources
-    name, body = _resource(args, target, selector, there)
-    unpublished = adopt_plan.unpublished(nodes, target)
-    wish = adopt.Wish(
-        target=target,
-        now=round(time.time(), 3),  # to the millisecond, as records keep it
-        is_back=args.back is not None,
-        released=frozenset(args.release),
-        alive=frozenset(each.name for each in there if not each.is_ended),
-        admitted=_admitted(name, rollouts),
-        has_operator=bool(operator.kind),
-        is_published=not unpublished,
-    )
-    return Plan(
-        wish=wish,
-        adoptions={key: adopt.classify(node, observer.traces_of(key), wish) for key, node in nodes.items()},
-        rollout=name,
-        body=body,
-        resources=resources,
-        unpublished=unpublished,
-    )
-
-
-def _selector(args: argparse.Namespace, rollouts: tuple[rollout_pick.Rollout, ...]) -> dict[str, str]:
-    from seatrial.core.model.owners import GPU_PRESENT
-
-    if args.rollout:
-        return dict(rollout_pick.meant(rollouts, args.rollout).spec.get("nodeSelector") or GPU_PRESENT)
-    return dict(args.selector or GPU_PRESENT)
-
-
-def _members(nodes: Mapping[str, NodeSeen], selector: Mapping[str, str]) -> dict[str, NodeSeen]:
-    from seatrial.core.model.intent import is_member
-
-    return {name: node for name, node in sorted(nodes.items()) if is_member(name, node.facts.labels, selector, ())}
-
-
-def _check_released(released: list[str], nodes: Mapping[str, NodeSeen]) -> None:
-    for name in released:
-        if name not in nodes:
-            raise rollout_spec.CalledWrongly(f"--release {name}: it is none of the {len(nodes)} nodes that are meant.")
-
-
-def _rollout(found: rollout_pick.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:
-    from seatrial.adapters.kube.shapes import keys
-    from seatrial.core.adoption import fleet as adopt_plan
-
-    phase = str(found.campaign.get("pausedIn") or found.campaign.get("phase") or "Proposed")
-    return adopt_plan.Rollout(
-        name=found.name,
-        target=found.target,
-        is_campaign=found.is_campaign,
-        is_begun=phase != "Proposed",
-        is_ended=found.is_ended,
-        is_adoption=keys.ADOPTION_LABEL in (found.raw["metadata"].get("labels") or {}),
-        members=frozenset(_members(nodes, found.spec.get("nodeSelector") or {})),
-    )
-
-
-def _target(args: argparse.Namespace, nodes: Mapping[str, NodeSeen], there: list[Rollout]) -> str | Refusal:
-    """The version that is meant; an adoption that was interrupted has said it before."""
-    from seatrial.core.adoption import fleet as adopt_plan
-
-    said = args.to or args.back or adopt_plan.begun_target(there)
-    if said:
-        return str(said)
-    return adopt_plan.carried_target(nodes) if args.back is None else adopt_plan.former_target(nodes)
-
-
-def _resource(
-    args: argparse.Namespace, target: str, selector: dict[str, str], there: list[Rollout]
-) -> tuple[str, dict[str, Any] | None]:
-    """The rollout that takes the nodes up, and what it is made of unless it is there already."""
-    from seatrial.adapters.kube.shapes import keys
-
-    going = [each.name for each in there if each.is_going and each.members]
-    if going:
-        return going[0], None  # of the same nodes to the same version, or we were refused
-    name, taken, number = args.name or f"adopt-{target}", {each.name for each in there}, 1
-    while not args.name and name in taken:
-        number += 1
-        name = f"adopt-{target}-{number}"
-    options = {
-        "maxUnavailable": args.max_unavailable,
-        "maxParallelUpgrades": args.max_parallel,
-        "maxFailed": args.max_failed,
-    }
-    limits = {key: value for key, value in options.items() if value is not None}
-    spec: dict[str, Any] = {"target": {"driver": target}, "nodeSelector": selector}
-    body = rollout_spec.resource_of(name, spec | ({"limits": limits} if limits else {}))
-    way = "to" if args.back is None else "back"
-    return name, body | {"metadata": {**body["metadata"], "labels": {keys.ADOPTION_LABEL: way}}}
-
-
-def _admitted(name: str, rollouts: tuple[rollout_pick.Rollout, ...]) -> dict[str, int]:
-    found = next((each for each in rollouts if each.name == name), None)
-    entries = found.status.get("admitted") or () if found is not None else ()
-    return {str(each["node"]): int(each["attempt"]) for each in entries}
-
-
-# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def _write(client: Client, observer: AdoptionObserver, plan: Plan) -> Taken:
-    """Records first, then the rollout, the version last: whatever ends us, another run comes to the same."""
-    from seatrial.adapters.kube import adoption
-    from seatrial.core.adoption import node as adopt
-
-    taken = await adoption.take_up(client, observer, plan.adoptions, partial(adopt.classify, wish=plan.wish))
-    if plan.body is not None and not taken.changed:
-        await adoption.create_rollout(client, plan.body)
-    if plan.resources and not taken.changed:
-        await adoption.publish(client, plan.resources, plan.wish.target)
-    return taken
+    async with adopting.looking(cluster) as taker:
+        plan = taker.plan(wanted)
+        for fault in taker.faults:
+            print(f"seatrial: {fault}", file=sys.stderr)
+        if not isinstance(plan, adopting.AdoptionPlan):
+            return _refuse(plan, showing.output)
+        if showing.output == "table":
+            print("\n".join(told(plan)), flush=True)
+        if showing.is_dry_run:
+            return _end(plan, None, showing.output)
+        # Beside the loop, which goes on watching: the answer may take its time.
+        if not await asyncio.to_thread(rollout_acts.confirmed, "Take them up?", says_yes=showing.says_yes):
+            print("seatrial: nothing was written.", file=sys.stderr)
+            return ExitCode.ERROR
+        return _end(plan, await taker.take_up(plan), showing.output)
 
 
 # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -288,7 +122,7 @@ def _refuse(refusal: Refusal, output: str) -> int:
     return ExitCode.HELD
 
 
-def told(plan: Plan) -> Iterator[str]:
+def told(plan: AdoptionPlan) -> Iterator[str]:
     """The plan for people: every node, then every write."""
     from seatrial.cli import terminal
     from seatrial.core.adoption import fleet as adopt_plan
@@ -312,12 +146,12 @@ def told(plan: Plan) -> Iterator[str]:
         )
 
 
-def _writes(plan: Plan) -> Iterator[str]:
-    from seatrial.core.adoption import node as adopt
+def _writes(plan: AdoptionPlan) -> Iterator[str]:
+    from seatrial.core.adoption import traces as values
 
     for each in plan.adoptions.values():
         if each.write is not None:
-            yield f"  node {each.node}: {'; '.join(adopt.content(each.write))}"
+            yield f"  node {each.node}: {'; '.join(values.content(each.write))}"
     if plan.body is not None:
         yield f"  GPURollout {plan.rollout}: created; driver {plan.wish.target}, moves nodes only"
     for resource in plan.resources:
@@ -325,11 +159,12 @@ def _writes(plan: Plan) -> Iterator[str]:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    rest = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
+    from seatrial.core.text.names import a_few
+
+    return a_few(names, NAMED_MAX)
 
 
-def _end(plan: Plan, taken: Taken | None, output: str) -> int:
+def _end(plan: AdoptionPlan, taken: Taken | None, output: str) -> int:
     if output == "json":
         print(json.dumps(as_data(plan, taken), indent=2))
     if taken is not None and taken.changed:
@@ -348,9 +183,9 @@ def _end(plan: Plan, taken: Taken | None, output: str) -> int:
     return ExitCode.HELD if plan.has_left else ExitCode.OK
 
 
-def as_data(plan: Plan, taken: Taken | None) -> dict[str, Any]:
+def as_data(plan: AdoptionPlan, taken: Taken | None) -> dict[str, Any]:
     """The same for scripts."""
-    from seatrial.core.adoption import node as adopt
+    from seatrial.core.adoption import traces as values
 
     return {
         "target": plan.wish.target,
@@ -365,7 +200,7 @@ def as_data(plan: Plan, taken: Taken | None) -> dict[str, Any]:
                 "phase": each.phase.value if each.phase is not None else "",
                 "found": each.found,
                 "why": each.why,
-                "writes": list(adopt.content(each.write)) if each.write is not None else [],
+                "writes": list(values.content(each.write)) if each.write is not None else [],
             }
             for each in plan.adoptions.values()
         ],

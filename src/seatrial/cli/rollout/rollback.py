@@ -3,11 +3,12 @@
 Without NAME the rollout under way is meant, or else the one that was done last. What goes back is shown first.
 """
 
-# Tests: tests/cli/test_rollout_acts.py
+# Tests: tests/cli/test_rollout_live.py
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 
 from seatrial.cli.exit_codes import ExitCode
 
@@ -28,8 +29,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from seatrial.app.rollout import picking
+    from seatrial.cli import options as cluster_options
     from seatrial.cli.rollout import acts as rollout_acts
-    from seatrial.cli.rollout import pick as rollout_pick
 
-    meant = rollout_pick.last(rollout_pick.listed(args), args.name)
-    return rollout_acts.undo(args, meant, allows_done=True)
+    cluster = cluster_options.cluster_of(args)
+    meant = picking.last(asyncio.run(picking.listed(cluster)), args.name)
+    return rollout_acts.undo(cluster, meant, args.reason, allows_done=True, says_yes=args.yes)

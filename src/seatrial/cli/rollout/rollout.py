@@ -19,13 +19,15 @@ Without NAME the only rollout that has not ended is meant.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Callable
 
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import options
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import spec as rollout_spec
-from seatrial.cli.rollout.words import span
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
 
@@ -63,12 +65,6 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
-def add_watch(parser: argparse.ArgumentParser) -> None:
-    """How long to look."""
-    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
-    parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")
-
-
 def _add_start(parser: argparse.ArgumentParser) -> None:
     rollout_spec.add_options(parser)
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
@@ -81,14 +77,14 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     add_name(parser)
-    add_watch(parser)
+    cluster_options.add_watch(parser)
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def _add_approve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="which rollout")
-    parser.add_argument("point", choices=rollout_spec.POINTS, metavar="POINT", help=", ".join(rollout_spec.POINTS))
+    parser.add_argument("point", choices=options.POINTS, metavar="POINT", help=", ".join(options.POINTS))
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -124,7 +120,7 @@ def guarded(command: Callable[[argparse.Namespace], int], args: argparse.Namespa
     """Run a command; one that was called wrongly ends with the exit code of that."""
     try:
         return command(args)
-    except rollout_spec.CalledWrongly as err:
+    except CalledWrongly as err:
         print(f"seatrial: {err}", file=sys.stderr)
         return ExitCode.USAGE
 
@@ -160,16 +156,17 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from seatrial.cli.rollout import pick as rollout_pick
-    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.app import looking
+    from seatrial.app import picture as rollout_picture
+    from seatrial.app.rollout import picking
     from seatrial.cli.show import status
     from seatrial.cli.show import watch as rollout_watch
-    from seatrial.cli.show.look import look
 
-    args.rollout = rollout_pick.meant(rollout_pick.listed(args), args.name).name
+    cluster = cluster_options.cluster_of(args)
+    name = picking.meant(asyncio.run(picking.listed(cluster)), args.name).name
     if args.watch:
-        return rollout_watch.watch(args)
-    found = look(args)
+        return rollout_watch.watch(cluster, name, timeout_seconds=args.timeout, output=args.output)
+    found = asyncio.run(looking.look(cluster, name))
     picture = rollout_picture.picture_of(found)
     if picture is None:
         return status.show(found, args.output)  # it moves nodes only

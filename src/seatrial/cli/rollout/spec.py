@@ -1,30 +1,16 @@
-"""The options of `seatrial rollout start`, and the GPURollout they make. What is left out here, the resource defaults.
+"""The options of `seatrial rollout start`, parsed into what the use cases take.
 
-Law of this file: options in, a resource out; nothing is read and nobody is asked. Whether the API server takes it, it
-says itself. Tests: tests/cli/test_rollout_spec.py
+Law of this file: words in, a value out; nothing is read and nobody is asked. Tests: tests/cli/test_rollout_spec.py
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-from datetime import date
-from typing import Any, Final
+from dataclasses import fields
+from typing import Any
 
+from seatrial.app.rollout.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
 from seatrial.cli.rollout import words
-from seatrial.core.errors import SeatrialError
-
-API_VERSION: Final = "seatrial.dev/v1alpha1"
-KIND: Final = "GPURollout"
-POINTS: Final = ("canary", "waves", "promotion", "rollback")
-"""Where a person may have to say yes."""
-MATRIX_FILE: Final = "gpu-version-matrix.yaml"
-
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-
-
-class CalledWrongly(SeatrialError):  # noqa: N818  the message says what to do
-    """Options that cannot be meant together, or a rollout that cannot be told from others: exit code 2."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -72,17 +58,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--notify", metavar="URL", help="tell this webhook")
 
 
-SPEC_OPTIONS: Final = (
-    *("matrix", "git", "branch", "path", "entry", "driver", "to", "plan", "selector"),
-    *("publish", "publish_path", "publish_url", "publish_branch", "pull_requests", "mode"),
-    *("canary", "canary_node", "canary_selector", "canary_pool", "pause_pool"),
-    *("gate", "gates_file", "bake", "bake_every"),
-    *("wave", "growth", "wave_pause", "window", "time_zone", "manual"),
-    *("max_unavailable", "max_parallel", "max_failed", "no_prepull", "notify"),
-)
-"""Everything above that becomes part of the spec."""
-
-
 def points(text: str) -> list[str]:
     """Points at which a person has to say yes."""
     found = words.names(text)
@@ -93,141 +68,21 @@ def points(text: str) -> list[str]:
     return found
 
 
-def given(args: argparse.Namespace) -> list[str]:
-    """Which options that become part of the spec were given, as they are typed."""
-    return [f"--{name.replace('_', '-')}" for name in SPEC_OPTIONS if getattr(args, name) not in (None, False)]
-
-
-def check_options(args: argparse.Namespace) -> None:
-    """Refuse options that cannot be meant together, before anything is read."""
-    typed = given(args)
-    if args.file and typed:
-        raise CalledWrongly(f"-f says it all, so {', '.join(typed)} would say nothing. Write it into {args.file}.")
-    homes = [name for name in ("--matrix", "--git", "--driver") if name in typed]
-    if len(homes) > 1:
-        raise CalledWrongly(f"{' and '.join(homes)} both say what to upgrade to; give one of them.")
-    _check_plan(typed)
-    if not homes and not args.file and not args.plan and not args.to:
-        raise CalledWrongly("it is not said what to upgrade to: give --git URL, --matrix FILE, --driver V or -f FILE.")
-    for option, needs in (("--branch", "--git"), ("--path", "--git"), ("--time-zone", "--window")):
-        if option in typed and needs not in typed:
-            raise CalledWrongly(f"{option} says something about {needs}, which was not given.")
-    if args.driver and args.entry:
-        raise CalledWrongly("--entry names an entry of a matrix, and --driver takes none; give one of them.")
-    if args.wave and len(args.wave) > 1 and (args.growth or not all(share.endswith("%") for share in args.wave)):
-        raise CalledWrongly("several --wave say how much is upgraded after each, such as --wave 5% 25% 100%.")
-    if args.canary_node and args.canary_selector:
-        raise CalledWrongly("--canary-node names who goes first, and --canary-selector would choose; give one of them.")
-    _check_publish(args, typed)
-    if args.name and not (_NAME.fullmatch(args.name) and len(args.name) <= 63):
-        raise CalledWrongly(f"{args.name!r} is no name: small letters, digits, `-` and `.`, 63 at most.")
-
-
-def _check_plan(typed: list[str]) -> None:
-    """Refuse what would say twice, or otherwise, what a plan says."""
-    planned: list[str] = [name for name in ("--plan", "--to") if name in typed]
-    if len(planned) > 1:
-        raise CalledWrongly("--plan has the steps, and --to would plan them; give one of them.")
-    clashing = {"--plan": ("--driver", "--matrix"), "--to": ("--driver", "--entry")}
-    for name in planned:
-        for other in clashing[name]:
-            if other in typed:
-                raise CalledWrongly(
-                    f"{name} says what is upgraded to, and {other} would say it again; give one of them."
-                )
-
-
-def _check_publish(args: argparse.Namespace, typed: list[str]) -> None:
-    about_git: list[str] = [name for name in ("--publish-path", "--publish-url", "--publish-branch") if name in typed]
-    if args.publish == "git" and not args.publish_path:
-        raise CalledWrongly(
-            "--publish git needs --publish-path, the file that Argo CD or Flux brings into the cluster."
-        )
-    if args.publish == "git" and not (args.git or args.publish_url):
-        raise CalledWrongly("--publish git needs a repository: the matrix's (--git) or another (--publish-url).")
-    if args.publish != "git" and (about_git or args.pull_requests):
-        raise CalledWrongly(f"{(about_git or ['--pull-requests'])[0]} is about commits; add --publish git.")
-
-
-def name_of(target: str, on: date, taken: frozenset[str]) -> str:
-    """The name of a rollout that was given none: what it is for, and its day; numbered where that is taken."""
-    plain = f"driver-{target.replace('.', '-')}-{on:%Y%m%d}"
-    number = 1
-    while (name := plain if number == 1 else f"{plain}-{number}") in taken:
-        number += 1
-    return name
-
-
-def resource_of(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """The whole object."""
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec}
-
-
-def spec_of(
-    args: argparse.Namespace,
-    target: str,
-    *,
-    matrix: dict[str, Any] | None = None,
-    gates: list[dict[str, Any]] | None = None,
-    canary_node: str = "",
-) -> dict[str, Any]:
-    """The spec these options make; `canary_node` is the matrix's own choice, which a person's overrules."""
-    spec: dict[str, Any] = {
-        "target": {"driver": target},
-        "mode": args.mode,
-        "matrix": matrix,
-        "publish": _publish(args),
-        "nodeSelector": dict(args.selector) if args.selector else None,
-        "canary": _canary(args, canary_node),
-        "gates": [*(gates or ()), *(args.gate or ())] or None,
-        "bake": _some(durationSeconds=args.bake, everySeconds=args.bake_every),
-        "waves": _waves(args),
-        "windows": _some(timeZone=args.time_zone, open=args.window) if args.window else None,
-        "approvals": {"manual": args.manual} if args.manual else None,
-        "limits": _some(
-            maxUnavailable=args.max_unavailable,
-            maxParallelUpgrades=args.max_parallel,
-            maxFailed=args.max_failed,
-        ),
-        "prepull": False if args.no_prepull else None,
-        "notifications": {"webhook": args.notify} if args.notify else None,
-        "paused": True if args.paused else None,
-    }
-    return {key: value for key, value in spec.items() if value is not None}
-
-
-def _publish(args: argparse.Namespace) -> dict[str, Any] | None:
-    if args.publish is None:
-        return None
-    if args.publish != "git":
-        return {"via": args.publish}
-    where = _some(
-        path=args.publish_path,
-        url=args.publish_url,
-        branch=args.publish_branch,
-        pullRequests=True if args.pull_requests else None,
+def asked(args: argparse.Namespace) -> StartOptions:
+    """Everything that was said."""
+    return StartOptions(
+        goal=Goal(**_said(Goal, args)),
+        publishing=Publishing(**_said(Publishing, args)),
+        care=Care(**_said(Care, args)),
+        file=args.file,
+        name=args.name,
+        paused=args.paused,
+        facts=tuple(args.facts),
+        accept_unknown=args.accept_unknown,
     )
-    return {"via": "git", "git": where}
 
 
-def _canary(args: argparse.Namespace, canary_node: str) -> dict[str, Any]:
-    is_free = args.canary is None and not args.canary_selector
-    nodes = args.canary_node or ([canary_node] if canary_node and is_free else None)
-    selector = dict(args.canary_selector) if args.canary_selector else None
-    count = args.canary or (len(nodes) if nodes else 1)
-    pools = {"machineConfigPool": args.canary_pool, "pausePools": args.pause_pool}
-    return {"count": count, **(_some(nodes=nodes, selector=selector, **pools) or {})}
-
-
-def _waves(args: argparse.Namespace) -> dict[str, Any] | None:
-    if args.wave and len(args.wave) > 1:
-        shares = [int(share.removesuffix("%")) for share in args.wave]
-        return _some(growth="percentages", percentages=shares, pauseSeconds=args.wave_pause)
-    first = args.wave[0] if args.wave else None
-    return _some(growth=args.growth, first=first, pauseSeconds=args.wave_pause)
-
-
-def _some(**fields: Any) -> dict[str, Any] | None:
-    """What was said, or nothing at all."""
-    said = {key: value for key, value in fields.items() if value is not None}
-    return said or None
+def _said(group: type[Goal | Publishing | Care], args: argparse.Namespace) -> dict[str, Any]:
+    """What was said of a group, whose fields have the names of the options; what was not, stays at its default."""
+    found = {each.name: getattr(args, each.name) for each in fields(group)}
+    return {name: tuple(it) if isinstance(it, list) else it for name, it in found.items() if it is not None}

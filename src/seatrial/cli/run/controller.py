@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seatrial.app.connecting import USER_AGENT
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -132,8 +133,8 @@ def run(args: argparse.Namespace) -> int:
 
     log, permits = Log(), _permits(args)
     settings = Settings(
-        config=cluster_options.load(args),
-        user_agent=f"{cluster_options.USER_AGENT} (controller)",
+        config=cluster_options.cluster_of(args).config(),
+        user_agent=f"{USER_AGENT} (controller)",
         namespace=args.namespace,
         rollout=args.rollout,
         lease_namespace=args.lease_namespace,

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 def play(console: Console, folder: Path, *, seed: int, pause_seconds: float) -> None:
     """Play both rollouts to their end, in a repository made in this empty folder."""
-    from seatrial.cli.matrix.check import known
+    from seatrial.app.matrix.judging import known
     from seatrial.cli.run.demo_stage import Workshop
     from seatrial.cli.show import html as rollout_html
 
@@ -157,7 +157,7 @@ def _play(show: Show, world: World, old: str, new: str) -> Chapter:
 def _judged(show: Show, at: Instant) -> Iterator[tuple[str, str]]:
     """What the rules say of the matrix, and the way from what runs to what is wanted."""
     from seatrial.adapters.files.matrix_file import load_matrix
-    from seatrial.cli.matrix.check import report_of
+    from seatrial.app.matrix.judging import report_of
     from seatrial.core.compat import plan as plans
     from seatrial.core.compat.findings import Verdict
     from seatrial.core.compat.matrix import Role
@@ -209,7 +209,7 @@ def _intent(rollout: str, target: str) -> Intent:
 
 def _fleet(at: Instant) -> list[NodeSeen]:
     from seatrial.core.model.snapshot import DriverRevision
-    from seatrial.sim.reactions import new_node
+    from seatrial.sim.nodes import new_node
 
     running = DriverRevision(hash=RUNNING, version=RUNNING)
     return [

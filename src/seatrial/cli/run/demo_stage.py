@@ -20,10 +20,9 @@ from seatrial.adapters.files import matrix_keys, published, switched
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Author, Repository
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.controller.homes import Standing
 from seatrial.core.actions import Action, HomeAct
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.campaign import CampaignRecord, SourceFacts, Switch
+from seatrial.core.model.campaign import SourceFacts, Switch
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers import driver_manager
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
@@ -196,9 +195,8 @@ class Stage:
         return (*outcomes, *self.world.collect())
 
     async def _write(self, act: HomeAct) -> Outcome:
-        record = self.world.rollout.campaign or CampaignRecord()
         try:
-            await self._home.do(act, Standing(intent=self.world.intent, record=record))
+            await self._home.do(act)
         except SeatrialError as err:
             return Outcome(action=act, result=Result.FAILED, detail=str(err))
         await self.look()

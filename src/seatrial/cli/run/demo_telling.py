@@ -20,7 +20,6 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.words import explain
-from seatrial.core.words.commits import message_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,8 +106,7 @@ class Teller:
 
     def on_written(self, at: Instant, act: HomeAct, source: SourceFacts) -> None:
         """A step is in the repository."""
-        record = self._world.rollout.campaign or CampaignRecord()
-        subject = message_of(act, self._world.intent, record).subject or "the commits of this rollout are reverted"
+        subject = act.message.subject or "the commits of this rollout are reverted"
         tag = f" (tag {source.tag})" if isinstance(act, Promote) else ""
         self.line(at, "commit", f"{source.commit_of(act.step)[:7]} {subject}{tag}", "magenta")
 

@@ -12,12 +12,11 @@ A duration is written 180, 3m, 180±60, 120..300, or 180~0.3 (median and spread 
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
@@ -27,15 +26,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from seatrial.core.model.intent import Intent
+    from seatrial.app.forecasting import Fleet, ForecastOptions
     from seatrial.core.model.policy import Share
-    from seatrial.sim.forecast.durations import Behaviours, Duration
-    from seatrial.sim.forecast.engine import Inventory
-    from seatrial.sim.forecast.sweep import Setting
+    from seatrial.sim.forecast.durations import Duration
 
 EXITS: tuple[ExitCode, ...] = ()
-IMAGINED = "999.99.99"
-"""The target where no rollout names one; never shown."""
 TOLD_SECONDS = 10.0
 """How often progress is told where there is no terminal."""
 NODES_MAX = 100_000
@@ -83,17 +78,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import json
 
-    question = _question(args)
-    data = _answer(args, question)
-    if args.html:
-        from seatrial.cli.run import forecast_html
-        from seatrial.core.errors import SeatrialError
+    from seatrial.app import forecasting
 
-        try:
-            args.html.write_text(forecast_html.page(data), encoding="utf-8")
-        except OSError as err:
-            raise SeatrialError(f"The page {args.html} cannot be written: {err.strerror}.") from err
-        print(f"seatrial: wrote {args.html}", file=sys.stderr)
+    asked = _asked(args)
+    forecasting.check(asked)
+    question = forecasting.question_of(asked, _fleet(args, asked))
+    tell = _Teller(len(question.settings), len(question.model.members))
+    data = forecasting.answer(question, tell)
+    tell.end()
+    if args.html:
+        _write_page(args.html, data)
     if args.output == "json":
         print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
@@ -101,230 +95,69 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def _write_page(path: Path, data: dict[str, Any]) -> None:
+    from seatrial.cli.run import forecast_html
+    from seatrial.core.errors import SeatrialError
+
+    try:
+        path.write_text(forecast_html.page(data), encoding="utf-8")
+    except OSError as err:
+        raise SeatrialError(f"The page {path} cannot be written: {err.strerror}.") from err
+    print(f"seatrial: wrote {path}", file=sys.stderr)
+
+
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Question(NamedTuple):
-    """What is to be forecast."""
+def _asked(args: argparse.Namespace) -> ForecastOptions:
+    from seatrial.app.forecasting import ForecastOptions, Times
 
-    source: str
-    inventory: Inventory
-    intent: Intent
-    behaviours: Behaviours
-    learned: tuple[str, ...]
-    settings: tuple[Setting, ...]
-    seed: int
+    times = Times(
+        history=tuple(args.history or ()),
+        reload=args.reload,
+        validation=args.validation,
+        grace=args.grace,
+        jobs=args.jobs,
+        failure_rate=args.failure_rate,
+        blocked=args.blocked,
+        blocked_for=args.blocked_for,
+    )
+    return ForecastOptions(
+        snapshot=args.snapshot,
+        nodes=args.nodes,
+        gpus_per_node=args.gpus_per_node,
+        pods_per_node=args.pods_per_node,
+        times=times,
+        parallel=tuple(args.parallel or ()),
+        unavailable=tuple(args.unavailable or ()),
+        max_failed=args.max_failed,
+        buffer=args.buffer,
+        samples=args.samples,
+        seed=args.seed if args.seed is not None else random.randrange(1_000_000),  # noqa: S311  chosen once, and printed
+    )
 
 
-def _question(args: argparse.Namespace) -> _Question:
-    from dataclasses import replace
-
-    from seatrial.core.model.policy import Share
-    from seatrial.sim.forecast.sweep import Setting
-
-    source, inventory, intent = _fleet(args)
-    if args.max_failed is not None:
-        intent = replace(intent, failed_max=args.max_failed)
-    behaviours, learned = _behaviours(args)
-    unavailable = args.unavailable or [Share.parse(text) for text in ("1%", "5%", "10%", "25%")]
-    parallel = args.parallel or _usual(len(inventory.nodes))
-    seed = args.seed if args.seed is not None else random.randrange(1_000_000)  # noqa: S311  chosen once, and printed
-    settings = tuple(Setting(many, share) for many in parallel for share in unavailable)
-    return _Question(source, inventory, intent, behaviours, learned, settings, seed)
-
-
-def _fleet(args: argparse.Namespace) -> tuple[str, Inventory, Intent]:
+def _fleet(args: argparse.Namespace, asked: ForecastOptions) -> Fleet | None:
+    """The nodes of a file or of the cluster; None where they are invented."""
+    from seatrial.app import forecasting
     from seatrial.core.errors import SeatrialError
-    from seatrial.sim.forecast import engine
 
-    if args.nodes and args.snapshot:
-        raise SeatrialError("--nodes and --snapshot both name a fleet. Give one of them, or neither for the cluster.")
-    if args.nodes:
-        pods = 2 if args.pods_per_node is None else args.pods_per_node
-        inventory = engine.invented(
-            args.nodes,
-            gpus_per_node=args.gpus_per_node or 8,
-            pods_per_node=pods,
-            target=IMAGINED,
-            are_jobs=args.jobs is not None,
-        )
-        return f"{args.nodes} nodes all alike, {pods} GPU pods on each", inventory, _intent(args, None)
-    if args.pods_per_node is not None:
-        raise SeatrialError("--pods-per-node needs --nodes: the pods of a real fleet are counted.")
-    if args.snapshot:
-        from seatrial.adapters.files.snapshot_file import load_snapshot
+    if asked.nodes:
+        return None
+    if asked.snapshot:
+        return forecasting.saved(asked.snapshot)
+    from seatrial.cli.show.look import look
 
-        saved = load_snapshot(args.snapshot)
-        seen, found, source = saved.seen, saved.intent, str(args.snapshot)
-    else:
-        from seatrial.cli.show.look import look
-        from seatrial.core.model.snapshot import RolloutRecord, Snapshot
-
-        looked = look(args)
-        if looked.faults:
-            raise SeatrialError(" ".join(looked.faults))
-        empty = Snapshot(nodes=looked.nodes, rollout=RolloutRecord(name=""), operator=looked.operator)
-        seen, found = (looked.sight.seen, looked.sight.intent) if looked.sight else (empty, None)
-        source = f"rollout {found.rollout} of the cluster" if found else "the cluster, which has no rollout"
-    intent = _intent(args, found, seen.operator)
-    return source, engine.inventory_of(seen, intent, gpus_per_node=args.gpus_per_node), intent
+    found = look(args)
+    if found.faults:
+        raise SeatrialError(" ".join(found.faults))
+    if found.sight is None:
+        return forecasting.without_rollout(found.nodes, found.operator)
+    seen, intent = found.sight.seen, found.sight.intent
+    return forecasting.Fleet(source=f"rollout {intent.rollout} of the cluster", seen=seen, intent=intent)
 
 
-def _intent(args: argparse.Namespace, found: Intent | None, operator: Any = None) -> Intent:
-    from dataclasses import replace
-
-    from seatrial.core.compat.versions import DriverVersion
-    from seatrial.core.model.intent import Intent, policies
-    from seatrial.core.model.policy import JobWait, Policy, PolicyWish
-    from seatrial.core.model.selectors import Selector
-    from seatrial.sim.reactions import JOB_LABEL
-
-    if found is not None:
-        return replace(found, is_paused=False)
-    policy, pools = policies(PolicyWish(), operator) if operator is not None else (Policy(), {})
-    if args.jobs is not None:
-        policy = replace(policy, jobs=JobWait(selector=Selector.parse(JOB_LABEL)))
-    return Intent(rollout="forecast", target=DriverVersion.parse(IMAGINED), policy=policy, pools=pools)
-
-
-def _behaviours(args: argparse.Namespace) -> tuple[Behaviours, tuple[str, ...]]:
-    from dataclasses import replace
-
-    from seatrial.sim.forecast.durations import FROM_RELOAD, FROM_VALIDATION, Behaviours, lumped
-
-    found = Behaviours()
-    learned: tuple[str, ...] = ()
-    if args.history:
-        from seatrial.adapters.journal import reading
-        from seatrial.sim.forecast import history
-
-        files = [file for row in reading.journals([reading.check(path) for path in args.history]) for file in row]
-        lesson = history.learn(entry for file in files for entry in reading.entries(file))
-        found, learned = lesson.applied_to(found), tuple(lesson.told())
-    given = {
-        "--reload": args.reload and lumped(FROM_RELOAD, "driver gets ready", args.reload),
-        "--validation": args.validation and lumped(FROM_VALIDATION, "validator passes", args.validation),
-        "--grace": args.grace and {"pods leave": args.grace},
-        "--jobs": args.jobs and {"job finishes": args.jobs},
-    }
-    for option, durations in given.items():
-        if durations:
-            found = found.with_durations(f"given by {option}", durations)
-    if args.failure_rate is not None:
-        sources = {**found.sources, "failure rate": "given by --failure-rate"}
-        found = replace(found, failure_rate=args.failure_rate, sources=sources)
-    if args.blocked is not None:
-        found = replace(found, budget_rate=args.blocked, sources={**found.sources, "blocked": "given by --blocked"})
-    if args.blocked_for is not None:
-        found = replace(found, budget_wait=args.blocked_for)
-    return found, learned
-
-
-def _usual(node_count: int) -> list[int]:
-    """Settings of parallelism to compare where nobody names any: one, a few, many, and no limit of its own."""
-    return [many for many in (1, 4, 16, 64, 256) if many <= node_count / 2 or many == 1] + [0]
-
-
-# ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _answer(args: argparse.Namespace, asked: _Question) -> dict[str, Any]:
-    """Everything the forecast found, for scripts; what people see is made of this."""
-    from seatrial.sim.forecast import advice
-    from seatrial.sim.forecast.engine import Model
-    from seatrial.sim.forecast.sweep import AT_ONCE, band, sweep
-
-    model = Model(asked.inventory, asked.intent, asked.behaviours)
-    seeds = [asked.seed + number for number in range(args.samples)]
-    settings = (*asked.settings, AT_ONCE)
-    tell = _Teller(len(asked.settings), len(model.members))
-    results = sweep(asked.inventory, asked.intent, asked.behaviours, settings, seeds=seeds, progress=tell)
-    tell.end()
-    at_once = results.pop()
-    advised = advice.advise(results, at_once, args.buffer)
-    shown = advised.setting or AT_ONCE
-    curve = band(model, shown, seeds)
-    gpus = sum(member.gpus for member in model.members)
-    return {
-        "what": "forecast of an upgrade",
-        "source": asked.source,
-        "seed": asked.seed,
-        "samples": args.samples,
-        "fleet": {
-            "nodes": len(model.members),
-            "gpus": gpus,
-            "gpus_at_start": curve.total,
-            "left_out": dict(sorted(model.left_out().items())),
-        },
-        "failed_max": asked.intent.failed_max,
-        "buffer": args.buffer,
-        "assumptions": _assumptions(asked),
-        "settings": [_row(result, result.setting == advised.setting) for result in results],
-        "at_once": _row(at_once, advised.setting is None),
-        "advice": {
-            "is_window": advised.setting is None,
-            "head": advised.head,
-            "figures": advised.figures,
-            "besides": advised.besides,
-            "not_included": advice.NOT_INCLUDED,
-        },
-        "curve": {
-            "parallel": shown.parallel_max,
-            "unavailable": str(shown.unavailable_max),
-            "total": curve.total,
-            "seconds": [round(each, 1) for each in curve.seconds],
-            "p10": curve.low,
-            "p50": curve.middle,
-            "p90": curve.high,
-        },
-    }
-
-
-def _row(result: Any, is_recommended: bool) -> dict[str, Any]:
-    return {
-        "parallel": result.setting.parallel_max,
-        "unavailable": str(result.setting.unavailable_max),
-        "seconds_p50": _finite(result.seconds(0.5)),
-        "seconds_p90": _finite(result.seconds(0.9)),
-        "gpu_hours_lost_p50": round(result.gpu_hours_lost(0.5), 2),
-        "gpu_hours_lost_p90": round(result.gpu_hours_lost(0.9), 2),
-        "least_capacity": round(result.least_share, 4),
-        "evictions": int(result.evicted),
-        "stop_chance": round(result.stop_chance, 4),
-        "is_recommended": is_recommended,
-    }
-
-
-def _finite(seconds: float) -> float | None:
-    """None for a rollout that does not come to its end."""
-    return round(seconds, 1) if math.isfinite(seconds) else None
-
-
-def _assumptions(asked: _Question) -> list[dict[str, str]]:
-    found = asked.behaviours
-    policy = asked.intent.policy
-    rows = [
-        ("driver reload", "driver gets ready", _sum(found, "driver pod replaced", "driver gets ready")),
-        ("validation", "validator passes", _sum(found, "validator restarts", "validator passes")),
-        ("pods leave", "pods leave", str(found.durations["pods leave"])),
-    ]
-    if policy.jobs.selector is not None:
-        rows.append(("jobs still run", "job finishes", str(found.durations["job finishes"])))
-    told = [{"what": what, "value": value, "source": found.source_of(name)} for what, name, value in rows]
-    rate_source = found.sources.get("failure rate", "assumed: nobody said otherwise")
-    told.append({"what": "failures", "value": f"{found.failure_rate:.2%} of attempts", "source": rate_source})
-    if found.budget_rate:
-        value = f"{found.budget_rate:.1%} of nodes, for {found.budget_wait}"
-        told.append({"what": "kept by a disruption budget", "value": value, "source": found.sources["blocked"]})
-    return told + [{"what": "history", "value": line, "source": "the journal"} for line in asked.learned]
-
-
-def _sum(found: Behaviours, first: str, second: str) -> str:
-    """Two durations that follow each other; one of them is nothing where only the sum is known."""
-    from seatrial.sim.forecast.durations import NOTHING
-
-    one, two = found.durations[first], found.durations[second]
-    return str(two) if one == NOTHING else f"{one}, then {two}"
+# ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Teller:

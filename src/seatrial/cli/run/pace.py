@@ -27,8 +27,8 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.core.compat.versions import OperatorVersion
     from seatrial.core.model.snapshot import OperatorFacts
-    from seatrial.core.pace.waking import Gain, Memory, Pacing, Wait
-    from seatrial.core.pace.words import Worth
+    from seatrial.core.movers.pace.values import Gain, PaceMemory, Pacing, Wait
+    from seatrial.core.movers.pace.words import Worth
 
 EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
 SYNC_SECONDS = 60.0
@@ -81,7 +81,7 @@ class Told:
     """What the run has come to, for the summary and the exit code."""
 
     pacing: Pacing | None = None
-    memory: Memory | None = None
+    memory: PaceMemory | None = None
     operator: OperatorFacts | None = None
     release: OperatorVersion | None = None
     is_interrupted: bool = False
@@ -105,14 +105,13 @@ def run(args: argparse.Namespace) -> int:
 
 async def _pace(args: argparse.Namespace) -> Told:
     from seatrial.adapters.kube import pacing as pacings
-    from seatrial.adapters.kube.api.client import Client
-    from seatrial.core.pace import waking as pace
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import values as pace_values
+    from seatrial.core.movers.pace import waking as pace
+    from seatrial.core.movers.pace import words as pace_told
 
     told = Told()
-    user_agent = f"{cluster_options.USER_AGENT} (pace)"
     async with (
-        Client(cluster_options.load(args), user_agent=user_agent) as client,
+        cluster_options.cluster_of(args).client("pace") as client,
         pacings.PaceObserver(client, namespace=args.namespace, on_fault=told.fault) as observer,
     ):
         stopping = asyncio.Event()
@@ -124,7 +123,7 @@ async def _pace(args: argparse.Namespace) -> Told:
         _say(pace_told.assumption(told.release))
         if args.dry_run:
             seen = observer.look(told.release, may_reset=args.reset_done_states)
-            told.pacing = pace.decide_pace(seen, pace.Memory(), time.time())
+            told.pacing = pace.decide_pace(seen, pace_values.PaceMemory(), time.time())
             told.memory = told.pacing.memory
             return told
         teller = _Teller(told, blind_spots=observer.blind_spots, clock=time.time)
@@ -171,13 +170,15 @@ class _Teller:
         self._standing: tuple[str, ...] = ()
 
     def tell(self, pacing: Pacing, refusal: str) -> None:
+        from seatrial.core.text.names import a_few
+
         self._told.pacing = pacing
         for gain in pacing.gains:
             _say(_moved(gain))
         if pacing.act is not None and refusal:
             _say(f"{pacing.act.node} was not written to, so that is tried again: {refusal}")
         elif pacing.woken_for:
-            _say(f"woke the controller for {_some(pacing.woken_for)}")
+            _say(f"woke the controller for {a_few(pacing.woken_for, NAMED_MAX)}")
         self._tell_standing(pacing)
         self._tell_tally(pacing)
 
@@ -206,7 +207,7 @@ def tally(waits: tuple[Wait, ...]) -> str:
 
 def why_held(told: Told, pacing: Pacing) -> str:
     """Why nobody is woken; empty when that is not so."""
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
 
     if pacing.hold is None or told.operator is None:
         return ""
@@ -224,17 +225,12 @@ def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def _some(names: tuple[str, ...]) -> str:
-    rest = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
-
-
 # ── the summary ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def exit_code(told: Told) -> ExitCode:
     """How it ended."""
-    from seatrial.core.pace.waking import WaitCode
+    from seatrial.core.movers.pace.values import WaitCode
 
     if told.faults:
         return ExitCode.ERROR
@@ -249,7 +245,7 @@ def exit_code(told: Told) -> ExitCode:
 
 def as_data(told: Told) -> dict[str, Any]:
     """Everything there is to say at the end, for scripts."""
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
 
     found = _worth(told)
     pacing = told.pacing
@@ -279,15 +275,15 @@ def as_data(told: Told) -> dict[str, Any]:
 
 
 def _worth(told: Told) -> Worth:
-    from seatrial.core.pace import waking as pace
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
+    from seatrial.core.movers.pace.values import PaceMemory
 
-    return pace_told.worth(told.memory or pace.Memory())
+    return pace_told.worth(told.memory or PaceMemory())
 
 
 def _print_table(told: Told) -> None:
     from seatrial.cli import terminal
-    from seatrial.core.pace import words as pace_told
+    from seatrial.core.movers.pace import words as pace_told
 
     found, pacing = _worth(told), told.pacing
     for fault in told.faults:

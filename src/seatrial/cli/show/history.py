@@ -12,7 +12,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.cli.rollout.pick import Rollout
+    from seatrial.app.rollout.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
 
@@ -24,14 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
     import json
     import sys
 
+    from seatrial.app.rollout import picking
     from seatrial.cli import terminal
-    from seatrial.cli.rollout import pick as rollout_pick
 
-    every = rollout_pick.listed(args)
-    chosen = (rollout_pick.meant(every, args.name),) if args.name else every
+    every = asyncio.run(picking.listed(cluster_options.cluster_of(args)))
+    chosen = (picking.meant(every, args.name),) if args.name else every
     if args.output == "json":
         print(json.dumps(as_data(chosen), indent=2))
         return ExitCode.OK

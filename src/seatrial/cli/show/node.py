@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.looking import Look
     from seatrial.core.holds import Hold
     from seatrial.core.model.snapshot import NodeSeen
 
@@ -87,12 +88,12 @@ def run(args: argparse.Namespace) -> int:
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_data(found: Look, node: NodeSeen) -> dict[str, Any]:
+def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
     """Everything that is known about one node, for scripts."""
     from seatrial.core.words import explain
 
     facts, record = node.facts, node.record
-    held = next(iter(_holds(found, node.name)), None)
+    held = holds.get(node.name)
     return {
         "name": node.name,
         "state": record.phase.value if record else "",
@@ -116,7 +117,7 @@ def as_data(found: Look, node: NodeSeen) -> dict[str, Any]:
             {"namespace": pod.namespace, "name": pod.name, "holdsBy": str(pod.gpu), "terminating": pod.is_terminating}
             for pod in facts.gpu_pods
         ],
-        "hold": {
+        "hold": {  # worked out here, node by node: the status names the first of each reason only
             "code": held.code.value,
             "why": explain.why(held),
             "next": explain.next_step(held),
@@ -131,25 +132,26 @@ def as_data(found: Look, node: NodeSeen) -> dict[str, Any]:
 def _list(found: Look, args: argparse.Namespace) -> int:
     import json
 
-    nodes = [node for _, node in sorted(found.nodes.items()) if _is_shown(found, node, args)]
+    holds = _holds(found)
+    nodes = [node for _, node in sorted(found.nodes.items()) if _is_shown(found, node, holds, args)]
     if args.output == "json":
-        print(json.dumps([as_data(found, node) for node in nodes], indent=2))
+        print(json.dumps([as_data(node, holds) for node in nodes], indent=2))
     elif args.output == "name":
         print("\n".join(f"node/{node.name}" for node in nodes))
     else:
-        _print_table(found, nodes, is_wide=args.output == "wide")
+        _print_table(found, nodes, holds, is_wide=args.output == "wide")
     return ExitCode.ERROR if found.faults else ExitCode.OK
 
 
-def _is_shown(found: Look, node: NodeSeen, args: argparse.Namespace) -> bool:
+def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Hold], args: argparse.Namespace) -> bool:
     state = node.record.phase.value if node.record else ""
     if args.state and args.state != state:
         return False
     is_gpu_node = node.record is not None or node.facts.driver is not None or _is_member(found, node.name)
-    return bool(_holds(found, node.name)) if args.held else is_gpu_node
+    return node.name in holds if args.held else is_gpu_node
 
 
-def _print_table(found: Look, nodes: list[NodeSeen], *, is_wide: bool) -> None:
+def _print_table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_wide: bool) -> None:
     from seatrial.cli import terminal
     from seatrial.core.words import explain
 
@@ -160,7 +162,7 @@ def _print_table(found: Look, nodes: list[NodeSeen], *, is_wide: bool) -> None:
     table: list[tuple[str, ...]] = [("Node", "State", "For", "Driver", "Wanted", *wide, "Waits for")]
     for node in nodes:
         facts, record = node.facts, node.record
-        held = next(iter(_holds(found, node.name)), None)
+        held = holds.get(node.name)
         more = (str(record.attempt) if record else "–", _cordoned_by(node) or "–", str(len(facts.gpu_pods)))
         row = (
             node.name,
@@ -173,6 +175,8 @@ def _print_table(found: Look, nodes: list[NodeSeen], *, is_wide: bool) -> None:
         )
         table.append(row)
     print(terminal.columns(table))
+    if any(node.name in holds for node in nodes):
+        print("What each waits for is worked out here; `seatrial status` has the controller's word.", file=sys.stderr)
 
 
 def _left(held: Hold, now: float) -> str:
@@ -188,18 +192,18 @@ def _show(found: Look, args: argparse.Namespace) -> int:
 
     node = _find(found, args.node)
     if args.output == "json":
-        print(json.dumps(as_data(found, node), indent=2))
+        print(json.dumps(as_data(node, _holds(found)), indent=2))
     else:
         answer = why.describe(found, node)
         print("\n".join([*_details(answer, node)]))
-    is_held = bool(_holds(found, node.name))
+    is_held = node.name in _holds(found)
     return ExitCode.ERROR if found.faults else ExitCode.HELD if is_held else ExitCode.OK
 
 
 def _details(answer: list[str], node: NodeSeen) -> Iterator[str]:
     """The lines of `why`, with everything else that is known put before the answer."""
     facts, record = node.facts, node.record
-    is_answer = [line.startswith(("Answer", "Next", "Refused")) for line in answer]
+    is_answer = [line.startswith(("Answer", "Next", "Refused", "Said")) for line in answer]
     split = is_answer.index(True) if any(is_answer) else len(answer)
     yield from answer[:split]
     yield from (f"  holds     {pod.full_name} ({pod.gpu})" for pod in facts.gpu_pods)
@@ -249,7 +253,8 @@ def _late(found: Look, node: NodeSeen) -> str:
     """What a skip label means for a node that has begun, or is on its way back."""
     from dataclasses import replace
 
-    from seatrial.core.model.campaign import Mode, RolloutPhase
+    from seatrial.core.model.campaign import RolloutPhase
+    from seatrial.core.movers.mover import mover_of
     from seatrial.core.node.progress import is_out_of_reach
 
     seen = found.sight.seen if found.sight is not None else None
@@ -257,7 +262,7 @@ def _late(found: Look, node: NodeSeen) -> str:
     is_back = campaign is not None and campaign.phase is RolloutPhase.REVERTING
     marked = replace(node, facts=replace(node.facts, is_skipped=True, skipped_by=""))
     if seen is not None and campaign is not None and is_back and _is_member(found, node.name):
-        if is_out_of_reach(marked, "", campaign.mode or Mode.DIRECT):
+        if is_out_of_reach(marked, mover_of(campaign.mode).progress(marked, "")):
             return f"; {seen.rollout.name} goes back without it and says so when it ends, and it stays as it is"
         return f"; it has begun and still finishes, and {seen.rollout.name} waits for that"
     return "; it has begun and still finishes, the next upgrade leaves it out" if _has_begun(node) else ""
@@ -301,22 +306,21 @@ def _change(found: Look, args: argparse.Namespace) -> int:
         if args.dry_run:
             print(f"{change.said} (not written: --dry-run)")
             continue
-        _write(args, node, change)
+        _write(cluster_options.cluster_of(args), node, change)
         print(f"{change.said}.")
     return ExitCode.OK
 
 
-def _write(args: argparse.Namespace, node: NodeSeen, change: Change) -> None:
+def _write(cluster: Cluster, node: NodeSeen, change: Change) -> None:
     import asyncio
 
-    from seatrial.adapters.kube.api.client import Client, PatchKind
+    from seatrial.adapters.kube.api.client import PatchKind
     from seatrial.adapters.kube.shapes import keys
 
     metadata = {"labels": change.labels, "annotations": change.annotations}
 
     async def patch() -> None:
-        agent = f"{cluster_options.USER_AGENT} (cli)"
-        async with Client(cluster_options.load(args), user_agent=agent) as client:
+        async with cluster.client() as client:
             await client.patch(f"{keys.NODES}/{node.name}", {"metadata": metadata}, kind=PatchKind.MERGE)
 
     asyncio.run(patch())
@@ -334,8 +338,12 @@ def _find(found: Look, name: str) -> NodeSeen:
     raise NodeRefused(f"there is no node {name}. {hint}")
 
 
-def _holds(found: Look, name: str) -> list[Hold]:
-    return [held for held in found.decision.holds if held.subject == name] if found.decision else []
+def _holds(found: Look) -> dict[str, Hold]:
+    """What each node waits for, worked out here: a status is too small to say so of every one."""
+    from seatrial.app import waits
+
+    decided = waits.worked_out(found.sight, found.at).holds if found.sight is not None else ()
+    return {held.subject: held for held in reversed(decided)}
 
 
 def _is_member(found: Look, name: str) -> bool:

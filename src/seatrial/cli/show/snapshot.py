@@ -17,7 +17,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.snapshot_file import Saved
-    from seatrial.cli.show.look import Look
+    from seatrial.app.looking import Look
 
 EXITS = ()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import options as cluster_options
@@ -19,19 +19,17 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from seatrial.cli.show.look import Look
-    from seatrial.core.holds import Hold
+    from seatrial.app.looking import Look
     from seatrial.core.model.policy import Limits
+    from seatrial.core.model.snapshot import Waiting
 
 EXITS = (ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
 NAMED_MAX = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from seatrial.cli.rollout import rollout
-
     cluster_options.add_cluster_arguments(parser)
-    rollout.add_watch(parser)
+    cluster_options.add_watch(parser)
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
 
@@ -41,13 +39,15 @@ def run(args: argparse.Namespace) -> int:
     if args.watch:
         from seatrial.cli.show import watch as rollout_watch
 
-        return rollout_watch.watch(args)
+        cluster = cluster_options.cluster_of(args)
+        return rollout_watch.watch(cluster, args.rollout, timeout_seconds=args.timeout, output=args.output)
     return show(look(args), args.output)
 
 
 def show(found: Look, output: str) -> int:
     """Print one look."""
-    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.app import picture as rollout_picture
+    from seatrial.cli.show import watch as rollout_watch
 
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
@@ -61,14 +61,15 @@ def show(found: Look, output: str) -> int:
     if found.faults:
         return ExitCode.ERROR
     if picture is not None:
-        return picture.exit_code
+        return rollout_watch.exit_code(picture)
     return ExitCode.HELD if _state(found) == "waiting" else ExitCode.OK
 
 
 def as_data(found: Look) -> dict[str, Any]:
     """Everything `status` knows, for scripts."""
-    from seatrial.cli.show import picture as rollout_picture
-    from seatrial.core.words import explain
+    from seatrial.app import picture as rollout_picture
+    from seatrial.app import waits
+    from seatrial.cli.show import watch as rollout_watch
 
     nodes = found.sight.seen.nodes if found.sight else found.nodes
     data: dict[str, Any] = {
@@ -94,49 +95,44 @@ def as_data(found: Look) -> dict[str, Any]:
         ],
         "holds": [],
     }
-    if found.sight is not None and found.decision is not None:
+    waiting = waits.waits_of(found)
+    if found.sight is not None and waiting is not None:
         intent = found.sight.intent
-        data["rollout"] = {"name": intent.rollout, "target": intent.target.text, "state": _state(found)}
+        data["rollout"] = {"name": intent.rollout, "target": intent.target.text, "state": waiting.state}
+        data["said"] = {"by": "here" if waiting.written_at is None else "controller", "at": waiting.written_at}
         data["ledger"] = [admission.node for admission in found.sight.seen.rollout.admitted]
         data["holds"] = [
             {
-                "subject": held.subject,
-                "code": held.code.value,
-                "why": explain.why(held),
-                "next": explain.next_step(held),
-                "until": held.until,
+                "subject": group.nodes[0],
+                "code": str(group.code),
+                "why": group.why,
+                "next": group.next_step,
+                "until": group.until,
+                "count": group.count,
+                "nodes": list(group.nodes),
             }
-            for held in found.decision.waits
+            for group in waits.together(waiting, intent.rollout)
         ]
         picture = rollout_picture.picture_of(found)
         if picture is not None:
-            data["campaign"] = rollout_picture.as_data(picture)
+            data["campaign"] = rollout_watch.as_data(picture)
     return data
 
 
 def _state(found: Look) -> str:
-    from seatrial.core.actions import WriteRolloutRecord
-    from seatrial.core.movers import letting_in
-    from seatrial.core.summary import state_of, summarise
+    from seatrial.app import waits
 
-    if found.sight is None or found.decision is None:
-        return "none"
-    campaign = found.sight.seen.rollout.campaign
-    moves = [action for action in found.decision.actions if not isinstance(action, WriteRolloutRecord)]
-    nodes = letting_in.recorded(found.sight.seen, found.sight.intent)
-    state = summarise(replace(found.sight.seen, nodes=nodes), found.decision.holds, found.decision.stop).state
-    is_moving = bool(moves) or state == "progressing"
-    if campaign is not None:
-        return state_of(campaign, found.decision.stop, is_moving=is_moving)
-    return "progressing" if moves and found.decision.stop is None else state
+    waiting = waits.waits_of(found)
+    return waiting.state if waiting is not None else "none"
 
 
 def _print_table(found: Look) -> None:
     from rich.table import Table
 
+    from seatrial.app import waits
     from seatrial.cli import terminal
     from seatrial.core.budget import capacity, losses
-    from seatrial.core.movers import letting_in
+    from seatrial.core.movers.mover import mover_seen
 
     console = terminal.console()
     operator = found.operator
@@ -144,12 +140,13 @@ def _print_table(found: Look) -> None:
         f"Mode      {operator.mode.value}"
         + (f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen")
     )
-    if found.sight is None or found.decision is None:
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None:
         _print_without_rollout(found, console)
         return
     seen, intent = found.sight.seen, found.sight.intent
     _print_campaign(found)
-    console.print(f"Rollout   {intent.rollout} to {intent.goal}: {_state(found)}", style="bold")
+    console.print(f"Rollout   {intent.rollout} to {intent.goal}: {waiting.state}", style="bold")
     failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
     console.print(f"Limits    {_limits(intent.limits)}, {failures}")
     for name, policy in sorted(intent.pools.items()):
@@ -157,8 +154,9 @@ def _print_table(found: Look) -> None:
     for domain in intent.domains:
         share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
         console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
-    under_way = capacity.under_way(seen.rollout.admitted, letting_in.recorded(seen, intent))
-    console.print(f"Under way {_some(sorted(under_way)) or 'nobody'}")
+    under_way = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
+    console.print(f"Under way {_some(sorted(under_way), len(under_way)) or 'nobody'}")
+    console.print(f"As of     {waits.as_of(found, waiting)}")
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:
         console.print(f"Cost      {lost:,.1f} GPU-hours so far")
@@ -167,12 +165,12 @@ def _print_table(found: Look) -> None:
     for phase, count in sorted(counts.items()):
         table.add_row(phase, str(count))
     console.print(table)
-    _print_holds(found.decision.waits, console)
+    _print_waiting(waits.together(waiting, intent.rollout), console)
 
 
 def _print_campaign(found: Look) -> None:
     """Where the campaign stands, before what is told of every rollout."""
-    from seatrial.cli.show import picture as rollout_picture
+    from seatrial.app import picture as rollout_picture
     from seatrial.cli.show import tree as rollout_tree
     from seatrial.cli.show import watch as rollout_watch
 
@@ -196,22 +194,18 @@ def _print_without_rollout(found: Look, console: Console) -> None:
     console.print("Drivers   " + (", ".join(texts) or "no nodes seen"))
 
 
-def _print_holds(holds: tuple[Hold, ...], console: Console) -> None:
-    from seatrial.core.words import explain
-
-    if not holds:
+def _print_waiting(groups: tuple[Waiting, ...], console: Console) -> None:
+    if not groups:
         console.print("Nobody waits.")
         return
-    by_code: dict[str, list[Hold]] = {}
-    for held in holds:
-        by_code.setdefault(held.code.value, []).append(held)
     console.print("\nWaiting:")
-    for code, group in sorted(by_code.items()):
-        console.print(f"  {code} ({_some([held.subject for held in group])})", style="bold")
-        console.print(f"    {explain.why(group[0])}.")
-        console.print(f"    {explain.next_step(group[0])}")
+    for group in groups:
+        console.print(f"  {group.code} ({_some(group.nodes, group.count)})", style="bold")
+        console.print(f"    {group.why}.")
+        console.print(f"    {group.next_step}")
 
 
-def _some(names: list[str]) -> str:
-    rest = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {rest} more" if rest > 0 else "")
+def _some(names: Sequence[str], count: int) -> str:
+    from seatrial.core.text.names import a_few
+
+    return a_few(names, NAMED_MAX, count=count)

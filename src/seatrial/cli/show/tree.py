@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.cli.show.picture import NodeLine, Picture
+from seatrial.app.picture import NodeLine, Picture
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
-from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates import Verdict
-from seatrial.core.node.progress import Standing
+from seatrial.core.model.snapshot import Told
+from seatrial.core.node.progress import Progress
 from seatrial.core.words import explain
 
 BAR: Final = 24
@@ -33,11 +33,11 @@ LABEL: Final = 7
 
 _BACK: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 _STANDINGS: Final = (
-    (Standing.DONE, "done"),
-    (Standing.MOVING, "moving"),
-    (Standing.AWAY, "to come"),
-    (Standing.FAILED, "failed"),
-    (Standing.SKIPPED, "left out"),
+    (Progress.DONE, "done"),
+    (Progress.MOVING, "moving"),
+    (Progress.AWAY, "to come"),
+    (Progress.FAILED, "failed"),
+    (Progress.SKIPPED, "left out"),
 )
 
 
@@ -80,11 +80,11 @@ _VERDICTS: Final = {
     Verdict.UNKNOWN: ("unknown", "held"),
 }
 _NODES: Final = {
-    Standing.DONE: ("done", "good"),
-    Standing.FAILED: ("failed", "bad"),
-    Standing.MOVING: ("now", "now"),
-    Standing.AWAY: ("pending", "faint"),
-    Standing.SKIPPED: ("pending", "faint"),
+    Progress.DONE: ("done", "good"),
+    Progress.FAILED: ("failed", "bad"),
+    Progress.MOVING: ("now", "now"),
+    Progress.AWAY: ("pending", "faint"),
+    Progress.SKIPPED: ("pending", "faint"),
 }
 
 
@@ -238,7 +238,7 @@ def _waves(picture: Picture, ink: Ink) -> Iterator[str]:
 def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
     total = picture.total
     counts = [(word, picture.count(standing)) for standing, word in _STANDINGS if picture.count(standing)]
-    done, moving = picture.count(Standing.DONE), picture.count(Standing.MOVING)
+    done, moving = picture.count(Progress.DONE), picture.count(Progress.MOVING)
     full = done * BAR // total if total else 0
     half = min(BAR - full, -(-moving * BAR // total)) if total else 0
     bar = (
@@ -257,24 +257,23 @@ def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
 
 
 def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
-    for each in picture.told:
-        yield ink.paint(each.code, "held")
-        yield f"{each.why}. {each.next_step}"
-    for held in picture.holds:
-        yield from _hold(held, picture, ink)
-    if not picture.told and not picture.holds and not picture.is_ended:
+    for told in picture.told:
+        yield from _told(told, picture, ink)
+    if not picture.told and not picture.is_ended:
         yield "for nothing: it is moving"
+    if not picture.is_ended:
+        yield f"as of {picture.as_of}"  # plain, so that it is wrapped and not cut
 
 
-def _hold(held: Hold, picture: Picture, ink: Ink) -> Iterator[str]:
+def _told(told: Told, picture: Picture, ink: Ink) -> Iterator[str]:
     times = []
-    if held.since is not None and picture.at - held.since >= 1:
-        times.append(f"for {explain.span(picture.at - held.since)}")
-    if held.until is not None and held.until > picture.at:
-        times.append(f"at most {explain.span(held.until - picture.at)} more")
-    yield ink.paint(held.code.value, "held") + (f" ({', '.join(times)})" if times else "")
-    yield f"{explain.why(held)}."
-    yield f"{ink.sign('to')} {explain.next_step(held)}"
+    if told.since is not None and picture.at - told.since >= 1:
+        times.append(f"for {explain.span(picture.at - told.since)}")
+    if told.until is not None and told.until > picture.at:
+        times.append(f"at most {explain.span(told.until - picture.at)} more")
+    yield ink.paint(str(told.code), "held") + (f" ({', '.join(times)})" if times else "")
+    yield f"{told.why}."
+    yield f"{ink.sign('to')} {told.next_step}"
 
 
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -294,7 +293,7 @@ def _since(line: NodeLine, picture: Picture) -> str:
 
 
 def _why(line: NodeLine) -> str:
-    return f": {explain.why(line.hold)}" if line.hold is not None else ""
+    return f": {line.told.why or line.told.code}" if line.told is not None else ""
 
 
 def _more(count: int) -> Iterator[str]:

@@ -5,22 +5,22 @@ Tests: tests/cli/test_rollout_watch.py, tests/cli/test_rollout_live.py
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from seatrial.app import picture as rollout_picture
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.show import picture as rollout_picture
 from seatrial.cli.show import tree as rollout_tree
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
-    from seatrial.cli.show.picture import Picture
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.looking import Look
+    from seatrial.app.picture import Picture
     from seatrial.cli.show.tree import Ink
 
 TICK_SECONDS: Final = 1.0
@@ -36,29 +36,41 @@ def ink_of(stream: TextIO) -> Ink:
     return rollout_tree.Ink(is_plain=encoding != "utf8", has_colour=is_terminal and not os.environ.get("NO_COLOR"))
 
 
+def exit_code(picture: Picture) -> ExitCode:
+    """0 while it moves or is done, 10 when a gate failed, 12 when it waits for somebody."""
+    if picture.failures:
+        return ExitCode.GATE_FAILED
+    return ExitCode.HELD if picture.is_held else ExitCode.OK
+
+
+def as_data(picture: Picture) -> dict[str, Any]:
+    """Everything a picture shows, and the exit code that goes with it."""
+    return rollout_picture.as_data(picture) | {"exitCode": int(exit_code(picture))}
+
+
 def show(picture: Picture, *, output: str) -> int:
     """Print a campaign once."""
     if output == "json":
-        print(json.dumps(rollout_picture.as_data(picture), indent=2))
+        print(json.dumps(as_data(picture), indent=2))
     else:
         print("\n".join(rollout_tree.tree(picture, ink_of(sys.stdout))))
-    return picture.exit_code
+    return exit_code(picture)
 
 
-def watch(args: argparse.Namespace) -> int:
+def watch(cluster: Cluster, rollout: str, *, timeout_seconds: int, output: str) -> int:
     """Show a campaign until it ends, or the time given is up; Ctrl-C ends it at any time."""
     try:
-        return asyncio.run(_watch(args))
+        return asyncio.run(_watch(cluster, rollout, timeout_seconds, output))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 
 
-async def _watch(args: argparse.Namespace) -> int:
-    from seatrial.cli.show.look import looking
+async def _watch(cluster: Cluster, rollout: str, timeout_seconds: int, output: str) -> int:
+    from seatrial.app.looking import looking
 
-    deadline = time.monotonic() + args.timeout if args.timeout else None
-    screen = _screen(args)
-    async with looking(args) as looker:
+    deadline = time.monotonic() + timeout_seconds if timeout_seconds else None
+    screen = _screen(output)
+    async with looking(cluster, rollout) as looker:
         while True:
             found = looker.look()
             for fault in found.faults:
@@ -68,9 +80,9 @@ async def _watch(args: argparse.Namespace) -> int:
                 return _nothing(found)
             screen(picture)
             if picture.is_ended:
-                return picture.exit_code
+                return exit_code(picture)
             if deadline is not None and time.monotonic() >= deadline:
-                print(f"seatrial: it has not ended within {args.timeout} s; it goes on without us.", file=sys.stderr)
+                print(f"seatrial: it has not ended within {timeout_seconds} s; it goes on without us.", file=sys.stderr)
                 return ExitCode.TIMEOUT
             await asyncio.sleep(CALM_SECONDS)
             await looker.wait(TICK_SECONDS)
@@ -86,8 +98,8 @@ def _nothing(found: Look) -> int:
     return ExitCode.ERROR
 
 
-def _screen(args: argparse.Namespace) -> Callable[[Picture], None]:
-    if args.output == "json":
+def _screen(output: str) -> Callable[[Picture], None]:
+    if output == "json":
         return Blocks(sys.stdout, as_json=True).take
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         return InPlace(sys.stdout).take
@@ -137,7 +149,7 @@ class Blocks:
             return
         if self._as_json:
             # One object a line, so that a script can read them as they come.
-            text = json.dumps(rollout_picture.as_data(picture))
+            text = json.dumps(as_data(picture))
         else:
             blank = "\n" if self._last is not None else ""
             text = blank + "\n".join(rollout_tree.tree(picture, ink_of(self._stream)))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,11 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.cli.show.look import Look
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.looking import Look
+    from seatrial.core.actions import Action
     from seatrial.core.model.snapshot import NodeSeen
+    from seatrial.ports import Sight
 
 
 EXITS: tuple[ExitCode, ...] = ()
@@ -32,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"seatrial: {fault}", file=sys.stderr)
     node = found.nodes.get(args.node)
     if node is None and any(each.name == args.node for each in found.rollouts):
-        return _rollout(args)
+        return _rollout(cluster_options.cluster_of(args), args.node)
     if node is None:
         near = [name for name in sorted(found.nodes) if args.node in name][:3]
         hint = f" Did you mean {', '.join(near)}?" if near else " `kubectl get nodes` lists them."
@@ -42,41 +46,43 @@ def run(args: argparse.Namespace) -> int:
     return ExitCode.ERROR if found.faults else ExitCode.OK
 
 
-def _rollout(args: argparse.Namespace) -> int:
-    from seatrial.cli.show.look import look
+def _rollout(cluster: Cluster, name: str) -> int:
+    from seatrial.app import looking
 
-    args.rollout = args.node
-    found = look(args)
+    found = asyncio.run(looking.look(cluster, name))
     print("\n".join(describe_rollout(found)))
     return ExitCode.ERROR if found.faults else ExitCode.OK
 
 
 def describe_rollout(found: Look) -> list[str]:
     """Where a rollout stands, and the answer."""
-    from seatrial.cli.show.picture import picture_of
+    from seatrial.app import waits
+    from seatrial.app.picture import picture_of
     from seatrial.core.words import explain
 
-    if found.sight is None or found.decision is None:
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None:
         return ["Answer    the rollout cannot be read, so nothing is moved."]
     intent = found.sight.intent
     lines = [f"Rollout   {intent.rollout} to {intent.goal}"]
     picture = picture_of(found)
+    said = f"Said      {waits.as_of(found, waiting)}"
     if picture is None:
-        mine = [held for held in found.decision.waits if held.subject == intent.rollout]
-        told = [f"Answer    {explain.sentence(held, found.at)}" for held in mine]
-        return [*lines, *(told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."])]
+        mine = [group for group in waiting.nodes if group.nodes == (intent.rollout,)]
+        told = [f"Answer    {waits.sentence(intent.rollout, group, found.at)}" for group in mine]
+        told = told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."]
+        return [*lines, *told, said]
     record = picture.record
     lines.append(f"Phase     {record.phase.value} for {explain.span(found.at - record.entered_at)} ({picture.mode})")
     if picture.source:
         lines.append(f"Source    {picture.source}")
     if record.why:
         lines.append(f"Undone    {record.why}")
-    answers = [f"Answer    {each.why}. {each.next_step}" for each in picture.told]
-    answers += [f"Answer    {explain.sentence(held, found.at)}" for held in picture.holds]
+    answers = [f"Answer    {waits.sentence(intent.rollout, each, found.at)}" for each in picture.told]
     answers += [f"Failed    {each.gate} on {each.node}: {each.detail}" for each in picture.failures]
     if not answers:
         answers = ["Answer    it has ended." if picture.is_ended else "Answer    it waits for nothing: it is moving."]
-    return [*lines, *answers]
+    return [*lines, *answers, *([] if picture.is_ended else [said])]
 
 
 def describe(found: Look, node: NodeSeen) -> list[str]:
@@ -101,18 +107,31 @@ def describe(found: Look, node: NodeSeen) -> list[str]:
         f"Cordoned  {cordon}",
         f"GPU pods  {len(facts.gpu_pods)}",
     ]
-    if found.sight is None or found.decision is None:
+    if found.sight is None:
         reason = "the rollout cannot be read" if found.faults else "there is no rollout"
         return [*lines, f"Answer    {reason}, so nothing moves this node."]
     if node.name not in found.sight.seen.nodes:
         why_not = f"it is not a member of rollout {found.sight.intent.rollout}: its labels do not match nodeSelector."
         return [*lines, f"Answer    {why_not}"]
-    held = [hold for hold in found.decision.holds if hold.subject == node.name]
-    acts = [action for action in found.decision.actions if action.subject == node.name]
-    lines += _turned_down(found, node)
-    lines += [f"Answer    {explain.sentence(hold, found.at)}" for hold in held]
-    lines += [f"Next      the controller is about to {_verb(type(act).__name__)} ({act.id})." for act in acts]
-    return lines if held or acts else [*lines, "Answer    it is done; nothing is to be moved."]
+    return [*lines, *_turned_down(found, node), *_answer(found, found.sight, node.name)]
+
+
+def _answer(found: Look, sight: Sight, name: str) -> list[str]:
+    """Why a node waits or what comes next, and by whose word."""
+    from seatrial.app import waits
+
+    waiting = waits.waits_of(found)
+    if waiting is None:
+        return []
+    decision = waits.worked_out(sight, found.at)
+    answers = waits.answers(waiting, decision, name)
+    lines = [f"Answer    {waits.sentence(name, answer.told, found.at)}" for answer in answers]
+    if not any(answer.is_written for answer in answers):
+        acts = [action for action in decision.actions if action.subject == name]
+        lines += [f"Next      {_next(act)}" for act in acts]
+    if not lines:
+        return ["Answer    it is done; nothing is to be moved."]
+    return [*lines, f"Said      {waits.said_of(found, waiting, answers)}"]
 
 
 def _turned_down(found: Look, node: NodeSeen) -> list[str]:
@@ -129,14 +148,8 @@ def _turned_down(found: Look, node: NodeSeen) -> list[str]:
     ]
 
 
-def _verb(kind: str) -> str:
-    return {
-        "Cordon": "cordon the node",
-        "Uncordon": "uncordon the node",
-        "PauseClients": "ask DaemonSets that hold its GPUs to leave",
-        "AskCheckpoint": "ask jobs to save their work",
-        "EvictPods": "evict pods",
-        "RestartPod": "restart an operand of the driver",
-        "RequestMaintenance": "ask the maintenance operator to empty the node",
-        "ReleaseMaintenance": "tell the maintenance operator that the node is through",
-    }.get(kind, "open the next state")
+def _next(act: Action) -> str:
+    from seatrial.core.words import acts as words
+
+    told = words.written(act)
+    return f"the controller is about to write to {told.where}: {told.what} ({act.id})."

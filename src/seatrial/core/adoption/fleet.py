@@ -1,4 +1,4 @@
-"""An adoption as a whole: which version, which nodes, who stands in the way. One node is adopt.py's matter.
+"""An adoption as a whole: which version, which nodes, who stands in the way. One node is node.py's matter.
 
 Every reason not to adopt is a Refusal with a next step, told before anything is written. Tests:
 tests/core/test_adopt.py
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seatrial.core.adoption.node import Adoption, Fate
+from seatrial.core.adoption.traces import Adoption, Treatment
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
 from seatrial.core.node.progress import ANY, is_same, resource_of, wants
@@ -181,7 +181,7 @@ def to_publish(nodes: Mapping[str, NodeSeen], operator: OperatorFacts, target: s
     return tuple(name for name in resources if not is_same(carried.get(name, ""), target))
 
 
-def counted(adoptions: Iterable[Adoption]) -> tuple[tuple[Fate, int], ...]:
+def counted(adoptions: Iterable[Adoption]) -> tuple[tuple[Treatment, int], ...]:
     """How many of each fate, in the order of the fates."""
     counts = Counter(each.fate for each in adoptions)
-    return tuple((fate, counts[fate]) for fate in Fate if counts[fate])
+    return tuple((fate, counts[fate]) for fate in Treatment if counts[fate])

@@ -5,15 +5,16 @@ Law of this file: it puts the parts of this room together and adds no rule. Test
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from seatrial.core.actions import WriteNodeRecord
 from seatrial.core.budget import capacity, order, units
 from seatrial.core.budget.capacity import Admitted, Budget
-from seatrial.core.holds import HoldCode
+from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import of_each
 from seatrial.core.model.snapshot import Admission, NodePhase, NodeSeen, Snapshot
 from seatrial.core.node.writing import Orders, Step
 
@@ -41,10 +42,13 @@ class Book:
 
     def admit(self, steps: Mapping[str, Step], marked: AbstractSet[str]) -> Admitted:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
-        wishing = [self.nodes[name] for name, step in steps.items() if step.wants_admission]
-        wishes = [_wish(node) for node in order.ordered(wishing, self.nodes, self.intent)]
+        wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
+        wishes = of_each(self.nodes, wishing, _wish)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
-        return capacity.admit(wishes, self.ledger, self.budget, coming, self.lame)
+        return capacity.admit(wishes, self.ledger, self.budget, coming, self.lame, tell=self._tell)
+
+    def _tell(self, told: Hold, names: Sequence[str]) -> list[Hold]:
+        return of_each(self.nodes, names, _held, told)
 
     def new(self, admitted: Admitted) -> list[str]:
         """Who is let in now, and has to wait until the ledger is seen to say so."""
@@ -68,6 +72,10 @@ def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
         if (step.hold is not None and step.hold.code in (HoldCode.WRITE_IN_FLIGHT, HoldCode.WRITE_REFUSED))
         or (isinstance(step.action, WriteNodeRecord) and step.action.record.phase is NodePhase.UPGRADE_REQUIRED)
     )
+
+
+def _held(node: NodeSeen, told: Hold) -> Hold:
+    return Hold(subject=node.name, code=told.code, params=told.params)
 
 
 def _wish(node: NodeSeen) -> Admission:

@@ -21,20 +21,22 @@ Tests: tests/core/test_capacity.py
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain, Intent
+from seatrial.core.model.known import by, those
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
 from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, RolloutRecord
 from seatrial.core.node import closing, phases
 from seatrial.core.node.progress import is_same
+from seatrial.core.text.names import a_few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,15 +88,18 @@ def budget_of(
     nodes: Mapping[str, NodeSeen], ledger: Iterable[Admission], intent: Intent, *, is_back: bool = False
 ) -> Budget:
     """The budget of this fleet, as seen. Failures stop the way forward; nobody is kept on a rejected driver by them."""
-    unavailable = frozenset(name for name, node in nodes.items() if is_away(node))
+    unavailable = frozenset(those(nodes, is_away))
     moving = under_way(ledger, nodes)
-    places = {name: place_of(node.facts, intent) for name, node in nodes.items()} if has_places(intent) else {}
     members: dict[str, set[str]] = defaultdict(set)
     sources: dict[str, Policy | Domain] = {}
-    for node, place in places.items():
-        sources |= place.scopes
-        for scope in place.scopes:
-            members[scope].add(node)
+    scopes_of: dict[str, tuple[str, ...]] = {}
+    unit_of: dict[str, str] = {}
+    for (names, unit), inside in sorted(by(nodes, _spot, intent).items()) if has_places(intent) else ():
+        sources |= place_of(nodes[min(inside)].facts, intent).scopes
+        for scope in names:
+            members[scope] |= inside
+        scopes_of |= dict.fromkeys(inside, names) if names else {}
+        unit_of |= dict.fromkeys(inside, unit) if unit else {}
     scopes = {WHOLE: scope_of(WHOLE, intent.policy, len(nodes), unavailable, moving)}
     for name, inside in members.items():
         scopes[name] = scope_of(name, sources[name], len(inside), unavailable & inside, moving & inside)
@@ -102,8 +107,8 @@ def budget_of(
         failed_max=intent.failed_max,
         failed=() if is_back else failed_of(nodes, intent),
         scopes=scopes,
-        scopes_of={node: tuple(place.scopes) for node, place in places.items() if place.scopes},
-        unit_of={node: place.unit for node, place in places.items() if place.unit},
+        scopes_of=scopes_of,
+        unit_of=unit_of,
     )
 
 
@@ -144,7 +149,7 @@ def place_of(facts: NodeFacts, intent: Intent) -> Place:
     scopes: dict[str, Policy | Domain] = {}
     unit = ""
     if facts.owner in intent.pools:
-        scopes[f"NVIDIADriver {facts.owner}"] = intent.pools[facts.owner]
+        scopes[pool_scope(facts.owner)] = intent.pools[facts.owner]
     for domain in intent.domains:
         name = domain_of(facts, domain.label)
         if name and domain.is_unit:
@@ -152,6 +157,17 @@ def place_of(facts: NodeFacts, intent: Intent) -> Place:
         if name and domain.unavailable_max is not None:
             scopes[name] = domain
     return Place(scopes, unit)
+
+
+def pool_scope(owner: str) -> str:
+    """The name of the scope of an NVIDIADriver's nodes."""
+    return f"NVIDIADriver {owner}"
+
+
+def _spot(node: NodeSeen, intent: Intent) -> tuple[tuple[str, ...], str]:
+    """The same by name: who has it in common stands in the same place."""
+    place = place_of(node.facts, intent)
+    return tuple(place.scopes), place.unit
 
 
 def is_away(node: NodeSeen) -> bool:
@@ -171,18 +187,13 @@ def failed_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[str, ...]:
     Who failed on the way to another version tells nothing of this one: an earlier rollout tolerated it, or the intent
     went back since. What cannot be told apart counts, as it does while nobody is wanted to run the target.
     """
-    failed = {name: node.record for name, node in nodes.items() if has_failed(node.record)}
+    failed = by(nodes, phases.phase_of).get(NodePhase.UPGRADE_FAILED)
     if not failed:
         return ()
-    wanted = {each.hash: each.version for node in nodes.values() if (each := node.facts.wanted) is not None}
-    aimed = {revision for revision, version in wanted.items() if is_same(version, str(intent.target))}
-    return tuple(
-        sorted(
-            name
-            for name, record in failed.items()
-            if record is not None and (not aimed or record.failed_revision in aimed or not record.failed_revision)
-        )
-    )
+    wanted = {(each.hash, each.version) for node in nodes.values() if (each := node.facts.wanted) is not None}
+    aimed = {revision for revision, version in wanted if is_same(version, str(intent.target))}
+    revisions = {name: record.failed_revision for name in failed if (record := nodes[name].record) is not None}
+    return tuple(sorted(name for name, on in revisions.items() if not aimed or on in aimed or not on))
 
 
 def is_going_back(record: RolloutRecord) -> bool:
@@ -199,12 +210,21 @@ def domain_of(facts: NodeFacts, label: str) -> str:
 # ── letting in ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+Tell: TypeAlias = Callable[[Hold, Sequence[str]], list[Hold]]
+"""The same hold for each of these."""
+
+
+def _tell(told: Hold, names: Sequence[str]) -> list[Hold]:
+    return [Hold(subject=name, code=told.code, params=told.params) for name in names]
+
+
 def admit(
     candidates: Sequence[Admission],
     ledger: Iterable[Admission],
     budget: Budget,
     coming: frozenset[str] = frozenset(),
     unfit: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    tell: Tell = _tell,
 ) -> Admitted:
     """Let candidates in, in the order given, while every limit holds; `coming` are about to ask for it, too.
 
@@ -219,7 +239,8 @@ def admit(
     for name in sorted(coming & budget.unit_of.keys()):
         late[budget.unit_of[name]].append(name)
     left: dict[Kind | str, list[str]] = {}
-    for unit, group in _groups(candidates, budget).items():
+    rest: Sequence[Admission] = ()
+    for place, (unit, group) in enumerate(_groups(candidates, budget), start=1):
         names = [candidate.node for candidate in group]
         is_torn = unit in late or unit in unfit
         alike = unit if is_torn or len(names) > 1 else tally.kind_of(names[0])
@@ -231,10 +252,12 @@ def admit(
         else:
             tally.add(names)
             admitted |= {candidate.node: candidate for candidate in group}
-    return Admitted(
-        ledger=tuple(admitted[name] for name in sorted(admitted)),
-        holds=tuple(held for alike, names in left.items() for held in _explain(alike, names, (unfit, late), tally)),
-    )
+        if not budget.unit_of and tally.is_full():
+            rest = candidates[place:]  # nobody fits any more, whoever it is, and thousands may be in line behind
+            break
+    left[ANYBODY] = [candidate.node for candidate in rest]
+    held = (each for alike, names in left.items() for each in _explain(alike, names, (unfit, late), tally, tell))
+    return Admitted(ledger=tuple(admitted[name] for name in sorted(admitted)), holds=tuple(held))
 
 
 def _explain(
@@ -242,6 +265,7 @@ def _explain(
     names: list[str],
     lacking: tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]],
     tally: Tally,
+    tell: Tell,
 ) -> list[Hold]:
     """Why these wait: a unit as a whole, or nodes of a kind, each by itself."""
     unfit, late = lacking
@@ -249,24 +273,30 @@ def _explain(
         told = hold("", HoldCode.UNIT_UNFIT, nodes=_some(unfit[alike]))
     elif isinstance(alike, str) and alike in late:
         told = hold("", HoldCode.UNIT_INCOMPLETE, nodes=_some(late[alike]))
+    elif not names:
+        return []
     else:
         told = tally.told(names if isinstance(alike, str) else names[:1])
-    return [Hold(subject=name, code=told.code, params=told.params) for name in names]
+    return tell(told, names)
 
 
-def _groups(candidates: Iterable[Admission], budget: Budget) -> dict[str, list[Admission]]:
+def _groups(candidates: Iterable[Admission], budget: Budget) -> Iterable[tuple[str, list[Admission]]]:
     """One by one, or a unit at once, where its first member stands in the order."""
     if not budget.unit_of:
-        return {candidate.node: [candidate] for candidate in candidates}
+        return ((candidate.node, [candidate]) for candidate in candidates)
     groups: dict[str, list[Admission]] = {}
     for candidate in candidates:
         # A node's name has no space and a unit's has one, so the two never meet.
         groups.setdefault(budget.unit_of.get(candidate.node, candidate.node), []).append(candidate)
-    return groups
+    return groups.items()
 
 
 Kind: TypeAlias = tuple[tuple[str, ...], bool]
 """The scopes a node is in, and whether it is gone for its users already: all that its admission depends on."""
+
+
+ANYBODY: Final[Kind] = ((WHOLE,), False)
+"""Whoever it is: nobody else has the rollout among his other scopes."""
 
 
 class Tally:
@@ -291,13 +321,11 @@ class Tally:
         is_taken = name in self._budget.whole.unavailable or name in self._taken[WHOLE]
         return self._budget.scopes_of.get(name, ()), is_taken
 
-    def why_nobody(self) -> Why | None:
-        """The limit that keeps every single node out, whichever it is; None where that depends on the node."""
+    def is_full(self) -> bool:
+        """Whether a limit of the rollout as a whole keeps every single node out, whichever it is."""
         budget, whole = self._budget, self._budget.whole
-        if len(budget.failed) > budget.failed_max:
-            return Why(HoldCode.FAILURE_BUDGET)
-        is_full = len(whole.under_way) + len(self._moving[WHOLE]) >= whole.parallel_max
-        return Why(HoldCode.PARALLEL_LIMIT) if is_full else None
+        has_failed = len(budget.failed) > budget.failed_max
+        return has_failed or len(whole.under_way) + len(self._moving[WHOLE]) >= whole.parallel_max
 
     def why_not(self, names: Sequence[str]) -> Why | None:
         """The first limit that these together would break; None when none."""
@@ -403,11 +431,11 @@ def still_admitted(ledger: Iterable[Admission], nodes: Mapping[str, NodeSeen], i
     view shows an older record, never a newer one, so it can only keep a node in the ledger too long.
     """
     held = {admission.node: admission for admission in ledger if _is_held(admission, nodes.get(admission.node), intent)}
-    for name, node in nodes.items():
-        if node.record is None or not phases.is_under_way(node.record):
-            continue
-        if name not in held or held[name].attempt != node.record.attempt:
-            held[name] = Admission(node=name, attempt=node.record.attempt)
+    for phase, names in by(nodes, phases.phase_of).items():
+        for name in names if phase in phases.UNDER_WAY else ():
+            record = nodes[name].record
+            if record is not None and (name not in held or held[name].attempt != record.attempt):
+                held[name] = Admission(node=name, attempt=record.attempt)
     return tuple(held[name] for name in sorted(held))
 
 
@@ -430,7 +458,5 @@ def _has_ended(admission: Admission, record: NodeRecord | None) -> bool:
     return record.attempt > admission.attempt or record.phase in phases.ENDED
 
 
-def _some(names: Iterable[str], limit: int = 4) -> str:
-    ordered = sorted(names)
-    rest = len(ordered) - limit
-    return (", ".join(ordered[:limit]) or "none") + (f" and {rest} more" if rest > 0 else "")
+def _some(names: Iterable[str]) -> str:
+    return a_few(sorted(names), 4, none="none")

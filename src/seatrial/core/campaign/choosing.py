@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import ENDED, CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.movers.mover import mover_of
 
 
 def whose_turn(
@@ -40,7 +41,7 @@ def whose_turn(
     waiting |= {record.name for _, _, record in found if _waits_for_half_done(record)}
     if going:
         return min(going, key=lambda each: (not _has_begun(each[2]), each[1] in waiting, each[0], each[1]))[1]
-    return max(found, key=lambda each: (not _is_by_hand(each[2]), each[0], each[1]))[1] if found else ""
+    return max(found, key=lambda each: (_moved_drivers(each[2]), each[0], each[1]))[1] if found else ""
 
 
 def phase_of(record: RolloutRecord) -> RolloutPhase:
@@ -56,14 +57,14 @@ def others(records: Iterable[tuple[str, RolloutRecord]], name: str) -> tuple[str
         sorted(
             record.name
             for _, record in records
-            if record.name != name and record.campaign is not None and _is_under_way(record.campaign)
+            if record.name != name and record.campaign is not None and record.campaign.is_under_way
         )
     )
 
 
 def _has_begun(record: RolloutRecord) -> bool:
     if record.campaign is not None:
-        return _is_under_way(record.campaign)
+        return record.campaign.is_under_way
     return bool(record.admitted) or (record.summary is not None and record.summary.state == "progressing")
 
 
@@ -83,10 +84,5 @@ def _goes_back(record: RolloutRecord, undone: Collection[str]) -> bool:
     return is_done and record.name in undone
 
 
-def _is_by_hand(record: RolloutRecord) -> bool:
-    return record.campaign is not None and record.campaign.mode is Mode.BY_HAND
-
-
-def _is_under_way(campaign: CampaignRecord) -> bool:
-    phase = campaign.paused_in if campaign.phase is RolloutPhase.PAUSED else campaign.phase
-    return phase not in (None, RolloutPhase.PROPOSED, *ENDED)
+def _moved_drivers(record: RolloutRecord) -> bool:
+    return record.campaign is None or mover_of(record.campaign.mode).moves_drivers

@@ -7,7 +7,7 @@ docs/reference/rollout-phases.md and its diagram are drawn from TRANSITIONS. Tes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.core.actions import CampaignAct
@@ -15,7 +15,8 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.instants import Instant
-from seatrial.core.movers.view import View
+from seatrial.core.movers.mover import PLAIN, mover_of
+from seatrial.core.movers.view import Mover, View
 
 WAY_FORWARD: Final = (
     RolloutPhase.PROPOSED,
@@ -60,6 +61,12 @@ class Course:
     """The nodes that may start; whoever is under way goes on in any case."""
     holds: tuple[Hold, ...] = ()
     wake_at: Instant | None = None
+    mover: Mover = field(init=False, repr=False, compare=False)
+    """Who moves the nodes; nobody is chosen before a campaign begins."""
+
+    def __post_init__(self) -> None:
+        # Once, and not for every node: it is asked thousands of times in a pass.
+        object.__setattr__(self, "mover", PLAIN if self.is_plain else mover_of(self.record.mode))
 
     @property
     def written(self) -> CampaignRecord | None:
@@ -96,8 +103,3 @@ def fail(view: View, why: str, *, is_final: bool = False, **changes: object) -> 
         record = replace(view.record, **changes)  # type: ignore[arg-type]
         return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why, is_final=is_final or ""),))
     return turn_to(view, RolloutPhase.REVERTING, why=why, **changes)
-
-
-def a_few(names: list[str], count: int = 5) -> str:
-    shown = ", ".join(names[:count])
-    return f"{shown} and {len(names) - count} more" if len(names) > count else shown

@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import CampaignRecord, Mode, Watched
+from seatrial.core.model.campaign import CampaignRecord, Watched
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing
-from seatrial.core.node.readiness import Lack, offered, why_doubted, why_unproven
+from seatrial.core.node.progress import Progress
+from seatrial.core.node.readiness import Lack, offered
 from seatrial.core.words import explain
 
 
@@ -50,15 +50,11 @@ def _seen(view: View, before: Watched) -> Watched:
 
 
 def lack_of(view: View, name: str) -> Lack | None:
-    """What is missing from the proof that a canary is well; of NVIDIA's controller little more than its word is had."""
+    """What is missing from the proof that a canary is well."""
     node = view.nodes[name]
     known = next((each.before for each in view.record.watched if each.node == name), None)
-    if view.mode is Mode.DELEGATED:
-        lack = why_doubted(node.facts, known)
-    else:
-        # Our own record of a node knows of a loss that somebody has accepted.
-        lack = why_unproven(node.facts, node.record, known if node.record is None else None)
-    if lack is None and view.standing(name) is not Standing.DONE:
+    lack = view.mover.lack(node, known)
+    if lack is None and view.progress(name) is not Progress.DONE:
         return Lack(HoldCode.CANARY_AT_WORK, {"nodes": name})
     return lack
 

@@ -14,15 +14,14 @@ from typing import Final, assert_never
 from seatrial.core.actions import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
-from seatrial.core.campaign.course import Course, a_few, fail, remembered, turn_to
+from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import CampaignRecord, Mode, Point, RolloutPhase, Turn
+from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.gates import READINESS, TRIES_MAX, Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.movers.view import View
-from seatrial.core.node import observed
-from seatrial.core.node.progress import Standing, wants
+from seatrial.core.node.progress import Progress
+from seatrial.core.text.names import a_few
 from seatrial.core.words import explain
 
 EVIDENCE_MAX: Final = 2_000
@@ -173,7 +172,7 @@ def step_round_in_waves(view: View) -> Course | None:
 
 def _stand_in(view: View) -> Course:
     """Every canary has left the cluster: a node that has followed is asked instead."""
-    done = sorted(name for name in view.nodes if view.standing(name) is Standing.DONE)
+    done = sorted(name for name in view.nodes if view.progress(name) is Progress.DONE)
     if not done:
         return Course(record=view.record, holds=(view.hold(HoldCode.NO_CANARY, wanted=1, found=0, why=""),))
     turn = Turn(phase=view.record.phase, at=view.now, why=f"no canary is left; {done[0]} is asked in its place")
@@ -201,19 +200,11 @@ def _wait_until_well(view: View) -> Course:
 def _lost_canaries(view: View) -> str:
     """Why the evidence so far is of another canary; empty while it is of this one."""
     for name in view.record.canaries:
-        node = view.nodes.get(name)
-        if node is None:
+        if name not in view.nodes:
             return f"canary {name} is gone"
-        if view.campaign.by_hand is not None:
-            if observed.shows(node.facts, view.campaign.by_hand.component, view.target):
-                continue
-            return f"canary {name} is not seen to have {view.campaign.by_hand.component.value} {view.target} any more"
-        if view.mode is Mode.DIRECT and (node.record is None or node.record.phase is not NodePhase.UPGRADE_DONE):
-            return f"canary {name} is at work again"
-        if view.mode is Mode.DIRECT and node.facts.is_requested:
-            return f"canary {name} is asked to be upgraded again"
-        if not (wants(node.facts, view.target) and (node.facts.driver is None or node.facts.is_in_sync)):
-            return f"canary {name} does not run {view.target} any more"
+        why = view.mover.why_lost(view, name)
+        if why:
+            return why
     return ""
 
 

@@ -28,20 +28,21 @@ from seatrial.core.actions import (
     guard_subject,
     rollout_subject,
 )
-from seatrial.core.campaign.course import Course, a_few, plain
+from seatrial.core.campaign.course import Course, plain
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import ENDED, Mode, PublishStep, RolloutPhase
+from seatrial.core.model.campaign import ENDED, PublishStep, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, OnDelete
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Snapshot
 from seatrial.core.movers import machine_pools, marks
-from seatrial.core.movers.publishing import Outcome
-from seatrial.core.movers.view import View
+from seatrial.core.movers.mover import mover_seen, view_of
+from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import carried, is_left_out, is_same
 from seatrial.core.node.readiness import is_running_wanted, why_unproven, why_unproven_as_it_runs
 from seatrial.core.node.step import release_maintenance, step_node, why_unclear
 from seatrial.core.node.writing import NOTHING, Orders, Step, open_phase, record_of, retry_at
+from seatrial.core.text.names import a_few
 
 WHY: Final = "the rollout was deleted"
 NO_MATTER: Final = frozenset({HoldCode.TARGET_NOT_PUBLISHED, HoldCode.NOBODY_MOVES, HoldCode.UNGUARDED})
@@ -90,8 +91,7 @@ def why_undone(seen: Snapshot, intent: Intent) -> str:
 def is_begun(rollout: RolloutRecord) -> bool:
     """Whether something was written for a rollout beyond its own status, and it has not ended."""
     if rollout.campaign is not None:
-        phase = rollout.campaign.paused_in or rollout.campaign.phase
-        return phase is not RolloutPhase.PROPOSED and phase not in ENDED
+        return rollout.campaign.is_under_way
     return bool(rollout.admitted) or (rollout.summary is not None and rollout.summary.state != "done")
 
 
@@ -174,7 +174,7 @@ def course_of(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -
         return plain()
     if stop is not None:
         return Course(record=record)
-    view = View(seen=seen, intent=intent, campaign=intent.campaign, record=record, now=now)
+    view = view_of(seen, intent, intent.campaign, record, now)
     acts, holds = _unmark(view)
     if not acts and not holds:
         acts, holds = machine_pools.clear(view, is_leaving=True)
@@ -211,13 +211,8 @@ def _unmark(view: View) -> Outcome:
 
 
 def _would_move(view: View, node: NodeSeen) -> bool:
-    """Whether NVIDIA's controller would begin with a node that is not kept out any more."""
-    return view.mode is Mode.DELEGATED and is_begun(view.seen.rollout) and would_begin(node.facts)
-
-
-def would_begin(facts: NodeFacts) -> bool:
-    """Whether NVIDIA's controller finds something to do on a node, as things are published now."""
-    return not (facts.is_in_sync and facts.nvidia_state in ("", NodePhase.UPGRADE_DONE.value))
+    """Whether somebody else would begin with a node that is not kept out any more."""
+    return is_begun(view.seen.rollout) and view.mover.would_begin(node.facts)
 
 
 # ── the rollout itself ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -282,11 +277,7 @@ def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
         and (not is_under_way(node.record) or ledger.get(name) == node.record.attempt)
     ]
     yield f"nodes stay cordoned, since their driver is not proven: {a_few(closed)}" if closed else ""
-    kept = [name for name, node in nodes if is_left_out(node.facts)] if _is_delegated(seen) else []
+    kept = [name for name, node in nodes if is_left_out(node.facts)] if mover_seen(seen).starts_by_itself else []
     yield f"nodes keep the skip label, else NVIDIA's controller may move them: {a_few(kept)}" if kept else ""
     pools = [pool.name for pool in seen.machine_pools if pool.paused_by == seen.rollout.name and pool.is_paused]
     yield f"pools stay paused, since nobody has proved what they would get: {a_few(pools)}" if pools else ""
-
-
-def _is_delegated(seen: Snapshot) -> bool:
-    return seen.rollout.campaign is not None and seen.rollout.campaign.mode is Mode.DELEGATED

@@ -16,9 +16,9 @@ from typing import Final
 
 from seatrial.core.budget import capacity
 from seatrial.core.campaign.step import wave_order
-from seatrial.core.model.campaign import Mode, Point, RolloutPhase
+from seatrial.core.model.campaign import Point, RolloutPhase
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 
 AHEAD: Final = {
     RolloutPhase.PROPOSED: (Point.CANARY, Point.WAVES, Point.PROMOTION),
@@ -50,7 +50,7 @@ def outlook(view: View) -> Outlook | None:
     bake = 0.0 if phase is RolloutPhase.WAVING else max(0.0, campaign.bake.seconds - baked)
     fleet = _fleet_seconds(view, phase)
     is_asked = any(point in campaign.manual and point not in campaign.approved for point in AHEAD[phase])
-    is_waiting = is_asked or campaign.openings is not None or view.mode is Mode.BY_HAND
+    is_waiting = is_asked or campaign.openings is not None or not view.mover.is_automatic
     return Outlook(seconds=bake + (fleet or 0.0), is_floor=fleet is None or is_waiting)
 
 
@@ -59,7 +59,7 @@ def _fleet_seconds(view: View, phase: RolloutPhase) -> float | None:
     bounds, names = wave_order(view)
     current = view.record.wave if phase is RolloutPhase.WAVING else 0
     pauses = max(0, len(bounds) - 1 - current) * view.campaign.waves.pause_seconds
-    left = [name for name in names if view.standing(name) in (Standing.AWAY, Standing.MOVING)]
+    left = [name for name in names if view.progress(name) in (Progress.AWAY, Progress.MOVING)]
     if not left:
         return 0.0
     pace = _pace_seconds(view, len(names) - len(left)) if phase is RolloutPhase.WAVING else None

@@ -8,18 +8,10 @@ from __future__ import annotations
 from seatrial.core.budget import capacity
 from seatrial.core.campaign import canary
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import Mode, Point, RolloutPhase, Via
-from seatrial.core.model.snapshot import NodePhase
-from seatrial.core.movers import machine_pools, publishing
+from seatrial.core.model.campaign import Point, RolloutPhase, Via
+from seatrial.core.movers import machine_pools
 from seatrial.core.movers.view import View
-from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import is_out_of_reach, is_same
-
-_AT_WORK = frozenset(phase.value for phase in NodePhase) - {
-    NodePhase.UPGRADE_DONE.value,
-    NodePhase.UPGRADE_REQUIRED.value,
-    NodePhase.UPGRADE_FAILED.value,
-}
+from seatrial.core.node.progress import is_same
 
 
 def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
@@ -31,8 +23,7 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         _no_canary(view, chosen),
         why_nobody(view),
         _half_done(view),
-        None if view.mode is Mode.BY_HAND else _no_way_back(view),
-        None if view.mode is Mode.BY_HAND else _nothing_to_publish(view),
+        *view.mover.why_unpublishable(view),
         *machine_pools.missing(view),
         view.unapproved(Point.CANARY),
         view.closed(),
@@ -102,7 +93,7 @@ def _after(view: View) -> Hold | None:
 
 def why_nobody(view: View) -> Hold | None:
     """Which limit would let nobody start, ever: what is published then moves nobody, and waits to leak."""
-    if view.mode is Mode.BY_HAND:
+    if not view.mover.is_automatic:
         return None
     scopes = capacity.budget_of(view.nodes, (), view.intent).scopes
     shut = sorted(name for name, scope in scopes.items() if scope.unavailable_max == 0)
@@ -135,32 +126,8 @@ def _no_canary(view: View, chosen: tuple[str, ...]) -> Hold | None:
 def _half_done(view: View) -> Hold | None:
     """Nodes that somebody left half-way: they are adopted first, so that nobody is surprised by what happens.
 
-    Who has failed is not half-way: an earlier rollout tolerated it and has ended, and ours takes the node along. Of
-    NVIDIA's controller nobody knows which version a node failed with, so there no more may have than we tolerate. One
+    Who has failed is not half-way: an earlier rollout tolerated it and has ended, and ours takes the node along. One
     that a person left out, and on which nothing moves any more, is in nobody's way.
     """
-    mover = view.operator.mode if view.mode is Mode.BY_HAND else view.mode
-    nodes = {name: node for name, node in view.nodes.items() if not is_out_of_reach(node, view.target, mover)}
-    if mover is Mode.DELEGATED:
-        states = {name: node.facts.nvidia_state for name, node in nodes.items()}
-        failed = sorted(name for name, state in states.items() if state == NodePhase.UPGRADE_FAILED.value)
-        found = sorted(name for name, state in states.items() if state in _AT_WORK)
-        found += failed if len(failed) > view.intent.failed_max else []
-    else:
-        found = sorted(name for name, node in nodes.items() if is_under_way(node.record))
+    found = view.mover.half_done(view)
     return view.hold(HoldCode.HALF_DONE, nodes=", ".join(found[:5]), count=len(found)) if found else None
-
-
-def _no_way_back(view: View) -> Hold | None:
-    known = dict(publishing.baseline(view))
-    for name, node in sorted(view.nodes.items()):
-        resource, driver = view.resource_of(name), node.facts.driver
-        is_there = driver is not None and is_same(driver.version, view.target)
-        if resource and resource not in known and not is_there:
-            return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
-    return None
-
-
-def _nothing_to_publish(view: View) -> Hold | None:
-    is_needed = view.campaign.publish is not Via.NOBODY and not view.operator.carriers
-    return view.hold(HoldCode.NOTHING_TO_PUBLISH) if is_needed else None

@@ -29,7 +29,7 @@ from seatrial.core.actions import Promote
 from seatrial.core.budget import capacity, order
 from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
 from seatrial.core.campaign import evidence as watching
-from seatrial.core.campaign.course import WAY_FORWARD, Course, a_few, fail, remembered, turn_to
+from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
 from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
 from seatrial.core.campaign.going_back import step_reverting
 from seatrial.core.errors import CoreBug
@@ -38,20 +38,20 @@ from seatrial.core.model.campaign import (
     ENDED,
     NOWHERE,
     CampaignRecord,
-    Mode,
     Places,
     Point,
     PublishStep,
     RolloutPhase,
     Turn,
-    Via,
 )
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Snapshot
-from seatrial.core.movers import by_hand, driver_manager, machine_pools, marks, prepulling, publishing
+from seatrial.core.movers import machine_pools, marks, publishing
+from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing, wants
+from seatrial.core.node.progress import Progress, wants
+from seatrial.core.text.names import a_few
 
 ASKED_ANEW: Final = frozenset({RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
 """Phases that rest on rounds of gates, and after a pause go on with a new one."""
@@ -65,9 +65,9 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
     record = seen.rollout.campaign
     if record is None:
         record = CampaignRecord(entered_at=now, history=(Turn(phase=RolloutPhase.PROPOSED, at=now),))
-        view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
+        view = view_of(seen, intent, campaign, record, now)
         return Course(record=record, holds=preflight.behind(view))
-    view = View(seen=seen, intent=intent, campaign=campaign, record=record, now=now)
+    view = view_of(seen, intent, campaign, record, now)
     if intent.is_paused:
         course = _pause(view)
         return replace(course, holds=(*course.holds, *machine_pools.told(view)))
@@ -139,16 +139,14 @@ def _propose(view: View) -> Course:
     holds = preflight.why_not(view, chosen)
     if holds:
         return Course(record=view.record, holds=holds)
-    is_by_hand = view.mode is Mode.BY_HAND
-    before = by_hand.before(view) if is_by_hand else publishing.baseline(view)
     return turn_to(
         view,
         RolloutPhase.CANARY,
-        mode=view.mode,
+        mode=view.mover.mode,
         canaries=chosen,
         watched=watching.begun(view, chosen),
-        baseline=before,
-        switches=() if is_by_hand else publishing.switches_before(view),
+        baseline=view.mover.baseline(view),
+        switches=view.mover.switches(view),
         places=_places(view),
     )
 
@@ -162,11 +160,11 @@ def _move_canaries(view: View) -> Course:
     gone = [name for name in record.canaries if name not in view.nodes]
     if gone:
         return _replace_canaries(view, gone)
-    standing = {name: view.standing(name) for name in record.canaries}
-    failed = [name for name, how in standing.items() if how is Standing.FAILED and not _is_retried(view, name)]
+    progress = {name: view.progress(name) for name in record.canaries}
+    failed = [name for name, how in progress.items() if how is Progress.FAILED and not _is_retried(view, name)]
     if failed:
         return fail(view, f"canary {', '.join(failed)} failed: {_why_failed(view, failed[0])}")
-    if all(how is Standing.DONE for how in standing.values()):
+    if all(how is Progress.DONE for how in progress.values()):
         # A round's number is never used again: what was measured for it before is of the canary as it was then.
         number = record.round + 1
         return turn_to(
@@ -182,30 +180,23 @@ def _move_canaries(view: View) -> Course:
     waiting = _waits(view)
     acts, holds = marks.prepare(view, _with_units(view, record.canaries))
     if waiting is None and not holds:
-        acts, holds = publishing.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
+        acts, holds = view.mover.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
     elif waiting is not None:
         acts, holds = (), (waiting,)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    told = (
-        by_hand.due(view, record.canaries)
-        if view.mode is Mode.BY_HAND
-        else view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
-    )
+    told = view.hold(HoldCode.CANARY_AT_WORK, nodes=", ".join(record.canaries))
+    told = view.mover.at_work(view, record.canaries, told)
     return _let_start(view, _with_units(view, record.canaries), told)
 
 
 def _let_start(view: View, names: frozenset[str], told: Hold) -> Course:
-    """Open these nodes, as far as a window is open and the image is there."""
+    """Open these nodes, as far as a window is open and the mover has them ready."""
     closed = view.closed()
     if closed is not None:
         return Course(record=view.record, holds=(closed,))
-    if view.mode is Mode.DELEGATED:
-        return Course(record=view.record, acts=marks.let_in(view, names), open=names, holds=(told,))
-    if view.mode is Mode.BY_HAND:
-        return Course(record=view.record, open=names, holds=(told,))
-    pull = prepulling.bring(view, names)
-    return Course(record=pull.record, acts=pull.acts, open=pull.ready, holds=(told, *pull.holds))
+    start = view.mover.start(view, names)
+    return Course(record=start.record, acts=start.acts, open=start.ready, holds=(told, *start.holds))
 
 
 def _replace_canaries(view: View, gone: list[str]) -> Course:
@@ -234,19 +225,17 @@ def _wave(view: View) -> Course:
         return replace(asked, acts=(*closing, *asked.acts))
     record = view.record
     bounds, names = _wave_names(view)
-    standing = {name: view.standing(name) for name in names}
-    # Ours know towards which version they failed; NVIDIA's controller does not say.
-    known = capacity.failed_of(view.nodes, view.intent) if view.mode is Mode.DIRECT else view.nodes
-    failed = sorted(name for name, how in standing.items() if how is Standing.FAILED and name in known)
+    progress = {name: view.progress(name) for name in names}
+    failed = view.mover.failed(view, names)
     if len(failed) > view.intent.failed_max:
         limit, nodes = view.intent.failed_max, a_few(failed)
         told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=nodes)
         closing, _ = marks.close_out(view, names)
         return Course(record=record, acts=closing, holds=(told,))
-    stuck = stragglers.stuck(view, names)
+    stuck = view.mover.why_stuck(view, names)
     left = _left_behind(view, stuck)
     at_work = sorted(
-        name for name, how in standing.items() if how in (Standing.AWAY, Standing.MOVING) and name not in left
+        name for name, how in progress.items() if how in (Progress.AWAY, Progress.MOVING) and name not in left
     )
     if not at_work:
         return _end_wave(view, len(bounds), {name: stuck[name] for name in left})
@@ -256,14 +245,12 @@ def _wave(view: View) -> Course:
         acts, holds = (), (waiting,)
     elif not holds:
         wanted = (*publishing.resources_of(view, view.nodes), *publishing.vacant(view))
-        acts, holds = publishing.publish(view, PublishStep.FLEET, wanted)
+        acts, holds = view.mover.publish(view, PublishStep.FLEET, wanted)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
-    told = (
-        by_hand.due(view, at_work)
-        if view.mode is Mode.BY_HAND
-        else view.hold(HoldCode.WAVE_AT_WORK, wave=record.wave + 1, waves=max(1, len(bounds)), left=len(at_work))
-    )
+    where = {"wave": record.wave + 1, "waves": max(1, len(bounds)), "left": len(at_work)}
+    told = view.mover.at_work(view, at_work, view.hold(HoldCode.WAVE_AT_WORK, **where))
+    told = stragglers.blocked(view, [name for name in at_work if name not in stuck], failed, where) or told
     acts, holds = machine_pools.let_go(view)
     if acts or holds:
         return Course(record=record, acts=acts, holds=holds)
@@ -285,7 +272,7 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
     without = f"without {stragglers.named(left)}" if left else ""
     if record.wave + 1 >= count:
         # Where the canaries are all there is, no wave has published anything.
-        acts, holds = publishing.publish(view, PublishStep.FLEET, publishing.vacant(view))
+        acts, holds = view.mover.publish(view, PublishStep.FLEET, publishing.vacant(view))
         if acts or holds:
             return Course(record=record, acts=acts, holds=holds)
         waiting = view.unapproved(Point.PROMOTION)
@@ -372,10 +359,7 @@ def _resume(view: View) -> Course:
 
 def _loud_managers(view: View) -> tuple[Hold, ...]:
     """That driver managers open nodes under us where somebody else publishes; nobody waits for it."""
-    is_theirs = view.mode is Mode.DIRECT and view.campaign.publish is Via.NOBODY
-    if not is_theirs or view.record.phase in ENDED:
-        return ()
-    return driver_manager.told_loud(view.operator, view.nodes.values(), view.name)
+    return () if view.record.phase in ENDED else view.mover.loud(view)
 
 
 def _waits(view: View) -> Hold | None:

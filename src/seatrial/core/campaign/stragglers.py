@@ -3,6 +3,7 @@
     no GPU to be seen     no driver will ever come there: such a member is in no wave, and is told
     NotReady, no driver   a wave waits for it as long as its upgrade might have taken, and is told; then it goes on
     marked skip           a person wants it left alone: nobody waits
+    failed, and away      no more may be unavailable: nobody starts until somebody mends it, and that is told
 
 Law of this file: nobody is given up. Who is left behind stays open, and follows by itself when it can; waves that came
 after do not wait for it again. Tests: tests/core/test_stragglers.py
@@ -10,19 +11,17 @@ after do not wait for it again. Tests: tests/core/test_stragglers.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 
-from seatrial.core.budget import capacity, units
-from seatrial.core.campaign.course import a_few
-from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.budget import capacity
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
-from seatrial.core.node import step as node
-from seatrial.core.node.progress import Standing, is_without_gpu
+from seatrial.core.node.progress import Progress, is_without_gpu
+from seatrial.core.text.names import a_few
 
 TELLING = frozenset(
     {
@@ -40,34 +39,7 @@ TELLING = frozenset(
 
 def is_outside(view: View, member: NodeSeen) -> bool:
     """Whether a member is in no wave: nothing tells of a GPU there. What people move by hand needs none."""
-    return view.campaign.by_hand is None and member.record is None and is_without_gpu(member.facts)
-
-
-def stuck(view: View, names: Iterable[str]) -> dict[str, HoldCode]:
-    """Which of these nodes are away from the target and cannot start, with the reason."""
-    if view.mode is Mode.BY_HAND:
-        return {}
-    unit_of = capacity.budget_of(view.nodes, (), view.intent).unit_of if capacity.has_places(view.intent) else {}
-    lame = units.unfit(view.nodes, unit_of) if view.mode is Mode.DIRECT else {}
-    found: dict[str, HoldCode] = {}
-    for name in sorted(names):
-        if view.standing(name) is not Standing.AWAY:
-            continue
-        code = _why_stuck(view, view.nodes[name])
-        if code is None and unit_of.get(name) in lame:
-            code = HoldCode.UNIT_UNFIT
-        if code is not None:
-            found[name] = code
-    return found
-
-
-def _why_stuck(view: View, member: NodeSeen) -> HoldCode | None:
-    facts = member.facts
-    if facts.skipped_by == view.name:  # our own skip label is no obstacle: it goes when the wave opens
-        member = replace(member, facts=replace(facts, is_skipped=False))
-    unclear = node.why_unclear(member) if view.mode is Mode.DIRECT else None
-    held = unclear or node.why_not_startable(member)
-    return held.code if held is not None else None
+    return view.mover.moves_drivers and member.record is None and is_without_gpu(member.facts)
 
 
 def patience_until(view: View) -> Instant:
@@ -82,13 +54,32 @@ def waited_for(view: View, found: Mapping[str, HoldCode]) -> Hold:
     return view.hold(HoldCode.MEMBERS_STUCK, nodes=named(found), until=until if until > view.now else None)
 
 
+def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: Mapping[str, object]) -> Hold | None:
+    """That nobody of those who wait in a wave may start, since nodes that failed are among all that may be unavailable.
+
+    None where somebody is at work, or would get in: that ends by itself.
+    """
+    if not failed or not waiting or any(view.progress(name) is Progress.MOVING for name in waiting):
+        return None
+    nodes, ledger = view.mover.recorded(view.seen, view.intent), view.seen.rollout.admitted
+    budget = capacity.budget_of(nodes, ledger, view.intent)
+    tally = capacity.Tally(budget, (admission.node for admission in ledger))
+    found = [tally.why_not([name]) for name in waiting]
+    if budget.whole.under_way or any(why is None or why.code is not HoldCode.UNAVAILABLE_LIMIT for why in found):
+        return None
+    limit = {key: text for key, text in tally.told(waiting[:1]).params if key in ("limit", "scope")}
+    gone = sorted(name for name in failed if capacity.is_away(nodes[name]))
+    params = {**where, **limit, "nodes": a_few(gone)}
+    return hold(view.name, HoldCode.WAVE_BLOCKED, params, since=view.record.entered_at or None) if gone else None
+
+
 def named(found: Mapping[str, HoldCode]) -> str:
     return a_few([f"{name} ({code})" for name, code in sorted(found.items())])
 
 
 def told(view: View) -> tuple[Hold, ...]:
     """Members that get no driver, and at the end who is left behind: members, and pools that nobody is in."""
-    if view.record.phase not in TELLING or view.mode is Mode.BY_HAND:
+    if view.record.phase not in TELLING or not view.mover.moves_drivers:
         return ()
     holds: list[Hold] = []
     bare = sorted(
@@ -97,8 +88,8 @@ def told(view: View) -> tuple[Hold, ...]:
     if bare:
         holds.append(view.hold(HoldCode.MEMBERS_WITHOUT_GPU, count=len(bare), nodes=a_few(bare)))
     if view.record.phase in (RolloutPhase.PROMOTING, RolloutPhase.DONE):
-        left = stuck(view, set(view.nodes) - set(bare))
-        left |= {name: HoldCode.FAILED for name in view.nodes if view.standing(name) is Standing.FAILED}
+        left = view.mover.why_stuck(view, set(view.nodes) - set(bare))
+        left |= {name: HoldCode.FAILED for name in view.nodes if view.progress(name) is Progress.FAILED}
         if left:
             holds.append(view.hold(HoldCode.MEMBERS_LEFT, count=len(left), nodes=named(left)))
         pools = publishing.left_out(view)

@@ -292,6 +292,11 @@ class CampaignRecord:
     """Why it is undone."""
     history: tuple[Turn, ...] = ()
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something was written for it beyond its own status, and it has not ended; paused, it is as before."""
+        return (self.paused_in or self.phase) not in (RolloutPhase.PROPOSED, *ENDED)
+
 
 # ── seen ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core import foreign
 from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
 
+PREPULL: Final = "prepull"
+"""The Job that brings a driver's image to a node before it is moved: measured like a gate, and no gate of anybody's."""
 READINESS: Final = "readiness"
 """The gate that every canary has: it runs the new driver, and is proven as any other node."""
 TRIES_MAX: Final = 3

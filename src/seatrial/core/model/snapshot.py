@@ -322,22 +322,34 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Why a rollout as a whole waits, in words: the reason, the next step, and until when at the latest."""
+    """Why somebody waits, in words: the reason, the next step, since when, and until when at the latest."""
 
     code: str
     why: str
     next_step: str
+    since: Instant | None = None
     until: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting(Told):
+    """Nodes that wait for one reason; the words are those of the first."""
+
+    nodes: tuple[str, ...]
+    """The first of them by name: a status has to stay small."""
+    count: int
+    """All of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the rollout's status tells people: counts by phase, holds by code, and the rollout's own in words."""
+    """What a rollout's status tells people: counts by phase, holds by code, why it waits itself, which nodes do."""
 
     state: str
     counts: tuple[tuple[str, int], ...] = ()
     holds: tuple[tuple[str, int], ...] = ()
     told: tuple[Told, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

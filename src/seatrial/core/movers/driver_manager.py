@@ -10,11 +10,12 @@ tests/core/test_driver_manager.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Switch
+from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.snapshot import Carrier, NodeSeen, OperatorFacts
 from seatrial.core.node.progress import resource_of
 
@@ -46,18 +47,12 @@ def loud(operator: OperatorFacts, resources: Iterable[str]) -> tuple[str, ...]:
     return tuple(each.name for each in operator.carriers if each.name in names and not is_quiet(each))
 
 
-def told_loud(operator: OperatorFacts, nodes: Iterable[NodeSeen], rollout: str) -> tuple[Hold, ...]:
+def told_loud(operator: OperatorFacts, nodes: Mapping[str, NodeSeen], rollout: str) -> tuple[Hold, ...]:
     """That the driver managers of these nodes open them under us, and what to write where they are published."""
-    found = loud(operator, {resource_of(node.facts, operator) for node in nodes})
+    found = loud(operator, {resource_of(nodes[min(names)].facts, operator) for names in by(nodes, OWNER).values()})
     return tuple(hold(rollout, HoldCode.MANAGER_OPENS_NODES, resource=name, path=path_of(name)) for name in found[:1])
 
 
 def path_of(resource: str) -> str:
     """Where the environment of the driver manager stands in a resource."""
     return "spec.driver.manager.env" if resource.startswith("ClusterPolicy/") else "spec.manager.env"
-
-
-def told(switches: Iterable[Switch]) -> str:
-    """Switches as people write them."""
-    texts = [f"{each.name}={each.value if each.value is not None else '(not set)'}" for each in switches]
-    return ", ".join(dict.fromkeys(texts))

@@ -14,8 +14,7 @@ from seatrial.core.actions import SetAutoUpgrade
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.snapshot import NodePhase
-from seatrial.core.movers.publishing import Outcome
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.progress import carrier_of
 
 

@@ -22,22 +22,17 @@ from typing import Final
 from seatrial.core.budget import capacity, units
 from seatrial.core.budget.capacity import Budget
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
-from seatrial.core.node.progress import Standing, is_same, resource_of, standing_of, wants
+from seatrial.core.node.progress import Progress, by_nvidias_word, is_same, resource_of, wants
 
 ATTEMPT: Final = 0
 """Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
 to have begun it has to be told from the one that failed."""
 _STATES: Final = frozenset(phase.value for phase in NodePhase)
-
-
-def is_delegated(seen: Snapshot) -> bool:
-    """Whether NVIDIA's controller was chosen to move the nodes."""
-    return seen.rollout.campaign is not None and seen.rollout.campaign.mode is Mode.DELEGATED
 
 
 def is_going_back(record: CampaignRecord) -> bool:
@@ -52,9 +47,9 @@ def is_going_back(record: CampaignRecord) -> bool:
 
 
 def recorded(seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
-    """The nodes with what the budget has to know of each as a record; as they are where we move them ourselves."""
+    """The nodes with what the budget has to know of each as a record."""
     campaign = seen.rollout.campaign
-    if campaign is None or campaign.mode is not Mode.DELEGATED:
+    if campaign is None:
         return seen.nodes
     return {name: _as_ours(node, campaign, seen.operator, intent) for name, node in seen.nodes.items()}
 
@@ -77,16 +72,16 @@ def _record_of(node: NodeSeen, campaign: CampaignRecord, operator: OperatorFacts
 
 def _phase_of(node: NodeSeen, version: str, *, is_back: bool) -> NodePhase | None:
     facts = node.facts
-    match standing_of(node, version, Mode.DELEGATED):
-        case Standing.MOVING:
+    match by_nvidias_word(node.facts, version):
+        case Progress.MOVING:
             # A value that nobody knows: whatever it means, the node is not free.
             is_known = facts.nvidia_state in _STATES
             return NodePhase(facts.nvidia_state) if is_known else NodePhase.CORDON_REQUIRED
-        case Standing.FAILED:
+        case Progress.FAILED:
             return NodePhase.UPGRADE_FAILED
-        case Standing.DONE | Standing.SKIPPED:
+        case Progress.DONE | Progress.SKIPPED:
             return NodePhase.UPGRADE_DONE
-        case Standing.AWAY:
+        case Progress.AWAY:
             rests = _has_never_left(facts, version) if is_back else not facts.is_ready
             return NodePhase.UPGRADE_DONE if rests and facts.is_skipped else None
 
@@ -157,7 +152,7 @@ def why_not(facts: NodeFacts) -> Hold | None:
 def may_be_started(node: NodeSeen, version: str) -> bool:
     """Whether NVIDIA's controller starts a node, now or once a version is published, unless it is kept out."""
     facts = node.facts
-    if standing_of(node, version, Mode.DELEGATED) is not Standing.AWAY:
+    if by_nvidias_word(node.facts, version) is not Progress.AWAY:
         return False
     # It never looks at the need again once it has written its word.
     is_marked = facts.nvidia_state == NodePhase.UPGRADE_REQUIRED.value
@@ -171,3 +166,19 @@ def startable(view: View) -> set[str]:
         for name, node in view.nodes.items()
         if may_be_started(node, version_for(node.facts, view.record, view.operator, view.intent))
     }
+
+
+def kept_out(view: View, open_: AbstractSet[str]) -> set[str]:
+    """Who has to carry our skip label: whom NVIDIA's controller would start, and who is not let in."""
+    return (_concerned(view) & startable(view)) - let_in(view, open_)
+
+
+def _concerned(view: View) -> set[str]:
+    """Whom a version moves that is, or is about to be, published."""
+    phase = view.record.paused_in or view.record.phase
+    if phase in (RolloutPhase.WAVING, RolloutPhase.REVERTING):
+        return set(view.nodes)
+    if phase not in (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING):
+        return set()
+    resources = {view.resource_of(name) for name in view.record.canaries if name in view.nodes}
+    return {name for name in view.nodes if view.resource_of(name) in resources}

@@ -15,10 +15,9 @@ from typing import Final
 
 from seatrial.core.actions import MakePool, PausePool, RemovePool
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import Mode, RolloutPhase
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import MachinePool
-from seatrial.core.movers.publishing import Outcome
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Outcome, View
 
 UNPROVEN: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING})
 """Phases in which nothing but the canary may change."""
@@ -106,7 +105,7 @@ def _clock(view: View) -> Hold | None:
 def _is_kept(view: View) -> bool:
     """Whether resuming a pool would bring what was taken back: OpenShift moves its nodes, and knows no way back."""
     is_back = view.record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
-    return is_back and view.mode is Mode.BY_HAND
+    return is_back and not view.mover.is_automatic
 
 
 def _pause(view: View, pool: MachinePool, *, is_paused: bool, state: str) -> Outcome:

@@ -14,11 +14,9 @@ from typing import Final
 
 from seatrial.core.actions import CampaignAct, MarkNode
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.movers import letting_in, machine_pools
-from seatrial.core.movers.publishing import Outcome
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Outcome, View
 
 MARKS_MAX: Final = 100
 """How many nodes are marked in one pass."""
@@ -29,12 +27,11 @@ def prepare(view: View, open_: AbstractSet[str]) -> Outcome:
     acts, holds = machine_pools.prepare(view)
     if acts or holds:
         return acts, holds
-    is_ours_to_move = view.mode is not Mode.DELEGATED
     return _mark(
         view,
         set(view.record.canaries),
         kept_out=_kept_out(view, open_),
-        free=set(view.nodes) if is_ours_to_move else set(),
+        free=set() if view.mover.starts_by_itself else set(view.nodes),
     )
 
 
@@ -70,22 +67,9 @@ def let_in(view: View, open_: AbstractSet[str]) -> tuple[CampaignAct, ...]:
     return tuple(acts[:MARKS_MAX])
 
 
-def _kept_out(view: View, open_: AbstractSet[str]) -> set[str]:
-    """Who has to carry our skip label: whom NVIDIA's controller would start, and who is not let in."""
-    if view.mode is not Mode.DELEGATED:
-        return set()
-    return (_concerned(view) & letting_in.startable(view)) - letting_in.let_in(view, open_)
-
-
-def _concerned(view: View) -> set[str]:
-    """Whom a version moves that is, or is about to be, published."""
-    phase = view.record.paused_in or view.record.phase
-    if phase in (RolloutPhase.WAVING, RolloutPhase.REVERTING):
-        return set(view.nodes)
-    if phase not in (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING):
-        return set()
-    resources = {view.resource_of(name) for name in view.record.canaries if name in view.nodes}
-    return {name for name in view.nodes if view.resource_of(name) in resources}
+def _kept_out(view: View, open_: AbstractSet[str]) -> AbstractSet[str]:
+    """Who has to carry our skip label."""
+    return view.mover.kept_out(view, open_)
 
 
 def _mark(

@@ -9,18 +9,17 @@ was pushed since. Tests: tests/core/test_prepulling.py
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions import CampaignAct, StartProbe
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
-from seatrial.core.model.gates import Gate, Verdict, judge
+from seatrial.core.model.gates import PREPULL, Gate, Verdict, judge
 from seatrial.core.model.instants import Instant
-from seatrial.core.movers.view import View
-from seatrial.core.node.progress import Standing
+from seatrial.core.movers.view import Start, View
+from seatrial.core.node.progress import Progress
 
-NAME: Final = "prepull"
 SECONDS: Final = 900.0
 STARTS_MAX: Final = 20
 """How many nodes begin to pull in one pass: registries are slow, and shared."""
@@ -29,25 +28,14 @@ PAUSE_SECONDS_MAX: Final = 7200.0
 """Between two rounds a quarter of an hour, doubling to two: each of them leaves Jobs behind for people to look at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pull:
-    """Which nodes have the image, or need none; what is due for the others, and why they wait."""
-
-    record: CampaignRecord
-    """As it should be: another one when a round is over, or the next begins."""
-    ready: frozenset[str]
-    acts: tuple[CampaignAct, ...] = ()
-    holds: tuple[Hold, ...] = ()
-
-
-def bring(view: View, names: Collection[str]) -> Pull:
-    """Bring the image to these nodes."""
+def bring(view: View, names: Collection[str]) -> Start:
+    """Bring the image to these nodes; ready is who has it, or needs none."""
     if not view.campaign.prepull:
-        return Pull(record=view.record, ready=frozenset(names))
+        return Start(record=view.record, ready=frozenset(names))
     has_run = {
         each.node
         for each in view.seen.measurements
-        if each.gate == NAME and each.verdict in (Verdict.PASSED, Verdict.FAILED)
+        if each.gate == PREPULL and each.verdict in (Verdict.PASSED, Verdict.FAILED)
     }
     ready: set[str] = set()
     acts: list[CampaignAct] = []
@@ -55,11 +43,11 @@ def bring(view: View, names: Collection[str]) -> Pull:
     lacking: list[tuple[str, str, str]] = []
     for name in sorted(names):
         wanted = view.nodes[name].facts.wanted
-        is_needed = wanted is not None and wanted.image and view.standing(name) is Standing.AWAY
+        is_needed = wanted is not None and wanted.image and view.progress(name) is Progress.AWAY
         if wanted is None or not is_needed or name in has_run:
             ready.add(name)
             continue
-        gate = Gate(name=NAME, image=wanted.image, command=("true",), gpus=0, timeout_seconds=SECONDS)
+        gate = Gate(name=PREPULL, image=wanted.image, command=("true",), gpus=0, timeout_seconds=SECONDS)
         number = view.record.pull_round
         judged = judge(gate, name, number, view.seen.measurements)
         if judged.verdict is Verdict.UNKNOWN:
@@ -71,7 +59,7 @@ def bring(view: View, names: Collection[str]) -> Pull:
     due = tuple(act for act in acts if view.may_act(act.subject))[:STARTS_MAX]
     record = _round_of(view) if lacking else view.record
     holds = _told(view, record, pulling, lacking)
-    return Pull(record=record, ready=frozenset(ready), acts=due, holds=holds)
+    return Start(record=record, ready=frozenset(ready), acts=due, holds=holds)
 
 
 def _round_of(view: View) -> CampaignRecord:

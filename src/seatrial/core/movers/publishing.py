@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
-from seatrial.core.actions import CampaignAct, Publish
+from seatrial.core.actions import Publish
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.campaign import Mode, PublishStep, Switch, Via
+from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.movers import driver_manager
-from seatrial.core.movers.view import View
+from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import ANY, carried, carrier_of, is_same, wants
-
-Versions: TypeAlias = tuple[tuple[str, str], ...]
-Outcome: TypeAlias = tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]
+from seatrial.core.words import acts as words
 
 GITOPS: Final = ("argocd", "kustomize-controller", "helm-controller", "flux")
 """How the field managers of those begin who bring a repository into the cluster, and undo what differs from it."""
@@ -39,12 +37,7 @@ def baseline(view: View) -> Versions:
 
 
 def switches_before(view: View) -> tuple[Switch, ...]:
-    """How the driver manager's switches stand in the resources that we are going to write; none where we write none.
-
-    Where NVIDIA's controller moves the nodes, its driver manager leaves them alone by itself.
-    """
-    if view.mode is not Mode.DIRECT or view.campaign.publish is Via.NOBODY:
-        return ()
+    """How the driver manager's switches stand in the resources that we are going to write."""
     known = dict(baseline(view))
     return tuple(
         each for carrier in view.operator.carriers if carrier.name in known for each in driver_manager.standing(carrier)
@@ -86,7 +79,7 @@ def vacant(view: View) -> Versions:
     says anything, nobody here can tell: there the end names it instead.
     """
     known = dict(view.record.baseline)
-    if view.campaign.publish is not Via.DIRECT or view.mode is Mode.BY_HAND:
+    if view.campaign.publish is not Via.DIRECT:
         return ()
     return tuple((resource, view.target) for resource in sorted(_vacant(view)) if resource in known)
 
@@ -109,10 +102,29 @@ def _vacant(view: View) -> set[str]:
     }
 
 
+def why_not(view: View) -> tuple[Hold, ...]:
+    """Why nothing can be published, or could not be taken back again."""
+    found = (_no_way_back(view), _nothing_to_publish(view))
+    return tuple(held for held in found if held is not None)
+
+
+def _no_way_back(view: View) -> Hold | None:
+    known = dict(baseline(view))
+    for name, node in sorted(view.nodes.items()):
+        resource, driver = view.resource_of(name), node.facts.driver
+        is_there = driver is not None and is_same(driver.version, view.target)
+        if resource and resource not in known and not is_there:
+            return view.hold(HoldCode.NO_WAY_BACK, resource=resource, node=name)
+    return None
+
+
+def _nothing_to_publish(view: View) -> Hold | None:
+    is_needed = view.campaign.publish is not Via.NOBODY and not view.operator.carriers
+    return view.hold(HoldCode.NOTHING_TO_PUBLISH) if is_needed else None
+
+
 def publish(view: View, step: PublishStep, wanted: Versions) -> Outcome:
     """What is due so that these resources carry these versions, and why we wait meanwhile."""
-    if view.mode is Mode.BY_HAND:
-        return (), ()
     via = view.campaign.publish
     note = _note(view, step) if via is Via.DIRECT else ""
     is_noted = step is PublishStep.REVERT and via is Via.DIRECT
@@ -193,8 +205,8 @@ def _switched_back(view: View, missing: Versions) -> dict[str, str]:
         carrier = carrier_of(resource, view.operator)
         if _is_carried(view, resource, text) and carrier.note.startswith(f"{view.name}/"):
             wanted, found = driver_manager.off(resource), driver_manager.standing(carrier)
-            words = {"version": driver_manager.told(wanted), "found": driver_manager.told(found)}
-            return {"resource": resource, "writer": "somebody"} | words
+            said = {"version": words.switched(wanted), "found": words.switched(found)}
+            return {"resource": resource, "writer": "somebody"} | said
     return {}
 
 

@@ -1,32 +1,52 @@
-"""What a campaign looks at in one pass, in one hand: the snapshot, what is asked, and the record it has seen.
+"""What a campaign looks at in one pass (View), and whom it asks how a version gets onto nodes (Mover).
 
-Law of this file: it answers questions that several phases ask, and decides nothing. Tests: tests/core/test_rollout.py
+    View    the snapshot, what is asked, the record that was seen, and who moves the nodes, in one hand
+    Mover   how something reaches a node, and how one knows that it has: direct.py, nvidia.py and by_hand.py answer
+
+Each knows the other, so they live together; who moves is chosen in mover.py, and nowhere else. Law of this file: a
+campaign asks its mover, and never which mover it is. Tests: tests/core/test_movers.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from typing import ClassVar, Final, TypeAlias
 
 from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import windows
-from seatrial.core.model.campaign import Campaign, CampaignRecord, Mode, Point, SourceFacts
+from seatrial.core.model.campaign import (
+    Campaign,
+    CampaignRecord,
+    Mode,
+    Point,
+    PublishStep,
+    SourceFacts,
+    Switch,
+    Via,
+)
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
-from seatrial.core.node import observed
-from seatrial.core.node.progress import Standing, resource_of, standing_of
-from seatrial.core.node.writing import retry_at
-from seatrial.core.words import explain
+from seatrial.core.model.offers import GpuOffer
+from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.node.progress import Progress, resource_of
+from seatrial.core.node.readiness import Lack, why_unproven
+from seatrial.core.node.writing import Orders, Step, retry_at
+from seatrial.core.words import commits, explain
 
 SOURCE_SECONDS_MIN: Final = 300.0
 """How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
 SOURCE_LOOKS_MISSED: Final = 4
 """Where it is looked at rarely, so many looks may be missed."""
-LATE_SECONDS: Final = 120.0
-"""NVIDIA's controller looks at least this often: so much later a node that was let in may be started."""
+
+Versions: TypeAlias = tuple[tuple[str, str], ...]
+"""Resources, each with a version."""
+Outcome: TypeAlias = tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]
+"""What is due, and why we wait meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +57,8 @@ class View:
     intent: Intent
     campaign: Campaign
     record: CampaignRecord
+    mover: Mover
+    """Who moves the nodes: as it was written down, else as asked for, else as the cluster has it."""
     now: Instant
 
     @property
@@ -58,13 +80,7 @@ class View:
     @property
     def target(self) -> str:
         """The version that is wanted: of the driver, or of what people move by hand."""
-        return self.campaign.by_hand.version if self.campaign.by_hand is not None else str(self.intent.target)
-
-    @property
-    def mode(self) -> Mode:
-        """Who moves the nodes: as it was written down, else as asked for, else as the cluster has it."""
-        asked = Mode.BY_HAND if self.campaign.by_hand is not None else self.campaign.mode
-        return self.record.mode or asked or self.operator.mode
+        return self.mover.target(self.intent)
 
     def resource_of(self, name: str) -> str:
         """The resource that says which driver a node runs."""
@@ -74,11 +90,9 @@ class View:
         """The version a node goes back to; empty where none was written down."""
         return dict(self.record.baseline).get(self.resource_of(name), "")
 
-    def standing(self, name: str, version: str = "") -> Standing:
+    def progress(self, name: str, version: str = "") -> Progress:
         """How a node stands towards the target, or another version."""
-        if self.campaign.by_hand is not None:
-            return observed.standing_of(self.nodes[name].facts, self.campaign.by_hand, version)
-        return standing_of(self.nodes[name], version or self.target, self.mode)
+        return self.mover.progress(self.nodes[name], version or self.target)
 
     def hold(self, code: HoldCode, *, until: Instant | None = None, **params: object) -> Hold:
         """Why the rollout as a whole waits."""
@@ -110,22 +124,18 @@ class View:
     def closed(self) -> Hold | None:
         """Why nobody may start now; those under way go on."""
         openings, now = self.campaign.openings, self.now
-        if windows.is_open(openings, now, self._margin_seconds):
+        if windows.is_open(openings, now, self.mover.margin_seconds):
             return None
         until = windows.next_opening(openings, now)
         if windows.is_open(openings, now):
-            return self.hold(HoldCode.WINDOW_CLOSING, until=until, minutes=f"{self._margin_seconds / 60:g}")
+            return self.hold(HoldCode.WINDOW_CLOSING, until=until, minutes=f"{self.mover.margin_seconds / 60:g}")
         return self.hold(HoldCode.OUTSIDE_WINDOW, until=until)
 
     @property
     def closes_at(self) -> Instant | None:
         """When those who wait have to be closed out, while a window is open and another than we starts the nodes."""
-        is_due = self.mode is Mode.DELEGATED
-        return windows.closing(self.campaign.openings, self.now, self._margin_seconds) if is_due else None
-
-    @property
-    def _margin_seconds(self) -> float:
-        return LATE_SECONDS if self.mode is Mode.DELEGATED else 0.0
+        is_due = self.mover.starts_by_itself
+        return windows.closing(self.campaign.openings, self.now, self.mover.margin_seconds) if is_due else None
 
     def is_ours(self, subject: str) -> bool:
         """Whether a write under this subject is one of the campaign's own, outside of the nodes."""
@@ -150,9 +160,187 @@ class View:
         proposed = dict(self.source.proposals) if self.source is not None and isinstance(act, HomeAct) else {}
         if isinstance(act, HomeAct) and act.step in proposed:
             return (), (self.hold(HoldCode.MERGE_PENDING, step=act.step, request=proposed[act.step]),)
-        due = (act,) if self.may_act(act.subject) else ()
+        due = (commits.worded(act, self.intent, self.record),) if self.may_act(act.subject) else ()
         rebuff = self.seen.rebuffs.get(act.subject)
         if rebuff is None:
             since, until = self.record.entered_at or None, self.again_at(act.subject)
             return due, (hold(self.name, code, params, since=since, until=until),)
         return due, (self.hold(HoldCode.WRITE_REFUSED, until=self.again_at(act.subject), why=rebuff.detail),)
+
+
+# ── whom it asks ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Which nodes may start now; what is due before the others may, and why they wait."""
+
+    record: CampaignRecord
+    """As it should be; another one than was seen is written before anything is done."""
+    ready: frozenset[str]
+    acts: tuple[CampaignAct, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Return:
+    """The way back of the nodes: who is not back, whose turn it is, and what is due. It ends when nothing is."""
+
+    record: CampaignRecord
+    away: tuple[str, ...] = ()
+    open: frozenset[str] = frozenset()
+    out: tuple[str, ...] = ()
+    """Who does not go back, since a person took it out."""
+    acts: tuple[CampaignAct, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+
+class Need(StrEnum):
+    """What a mover has to be allowed besides what every campaign does; the adapter knows the rights it takes."""
+
+    EVICT = "evict pods"
+    DELETE_DRIVERS = "delete driver pods"
+    WRITE_CARRIERS = "write the resources that carry a version"
+    READ_CARRIERS = "read them before they are written"
+
+
+class Mover(ABC):
+    """How something reaches a node, and how one knows that it has."""
+
+    mode: ClassVar[Mode | None]
+    """The word under which it is written down."""
+    moves_drivers: ClassVar[bool] = True
+    """Only nodes with a GPU get what it brings."""
+    is_automatic: ClassVar[bool] = True
+    """A machine moves the nodes, as many at once as the budget lets it; people are not kept to a budget or a pace."""
+    counts_losses: ClassVar[bool] = False
+    """It knows how long each node was gone for its users."""
+    starts_by_itself: ClassVar[bool] = False
+    """It starts whoever is not kept out, when it comes to look."""
+    minds_sandbox: ClassVar[bool] = False
+    """Nobody would move where NVIDIA's controller is on, and stands back for sandbox workloads."""
+    margin_seconds: ClassVar[float] = 0.0
+    """How much later a node may be started that was let in."""
+
+    # publish, and what stood there before
+
+    @abstractmethod
+    def target(self, intent: Intent) -> str:
+        """The version that is wanted."""
+
+    @abstractmethod
+    def baseline(self, view: View) -> Versions:
+        """What stood there before us: the way back."""
+
+    @abstractmethod
+    def switches(self, view: View) -> tuple[Switch, ...]:
+        """How the driver manager's switches stand in what we are going to write; none where we leave them alone."""
+
+    @abstractmethod
+    def publish(self, view: View, step: PublishStep, wanted: Versions) -> Outcome:
+        """What is due so that these resources carry these versions."""
+
+    @abstractmethod
+    def why_unpublishable(self, view: View) -> tuple[Hold, ...]:
+        """Why nothing can be published, or not taken back again."""
+
+    # who may start
+
+    @abstractmethod
+    def why_contradicted(self, rollout: str, operator: OperatorFacts, other: str, *, is_free: bool) -> Hold | None:
+        """Why the cluster is not as this mover needs it; `other` is what NVIDIA's controller moves the nodes by."""
+
+    @abstractmethod
+    def half_done(self, view: View) -> list[str]:
+        """Nodes that somebody left half-way, in order of name."""
+
+    @abstractmethod
+    def kept_out(self, view: View, open_: AbstractSet[str]) -> set[str]:
+        """Who has to carry our skip label while these have their turn."""
+
+    @abstractmethod
+    def start(self, view: View, names: frozenset[str]) -> Start:
+        """Let these nodes start, whose turn it is."""
+
+    @abstractmethod
+    def at_work(self, view: View, names: Iterable[str], told: Hold) -> Hold:
+        """What is told while these nodes are on their way; `told` where there is nothing better to say."""
+
+    # how far a node is
+
+    @abstractmethod
+    def progress(self, node: NodeSeen, version: str) -> Progress:
+        """How a node stands towards a version."""
+
+    @abstractmethod
+    def phase_of(self, node: NodeSeen) -> NodePhase | None:
+        """Where a node stands, by the word of whoever moves it."""
+
+    @abstractmethod
+    def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
+        """The nodes with what the budget has to know of each as a record."""
+
+    def failed(self, view: View, names: Iterable[str]) -> list[str]:
+        """Which of these nodes have failed, in order of name."""
+        return sorted(name for name in names if view.progress(name) is Progress.FAILED)
+
+    @abstractmethod
+    def why_stuck(self, view: View, names: Iterable[str]) -> dict[str, HoldCode]:
+        """Which of these nodes are away from the target and cannot start, with the reason."""
+
+    # a node, in one pass
+
+    @abstractmethod
+    def may_step(self, node: NodeSeen, *, is_open: bool) -> bool:
+        """Whether we take a node's next step ourselves, now that its turn has come or not."""
+
+    @abstractmethod
+    def hands_back(self, node: NodeSeen, orders: Orders) -> bool:
+        """Whether a node gives its place in the ledger back, whosever turn it is."""
+
+    @abstractmethod
+    def step_elsewhere(self, node: NodeSeen, orders: Orders, goal: str, *, is_back: bool) -> Step | None:
+        """What a node waits for whose turn it is and whom another moves; None where nothing more is to be said."""
+
+    @abstractmethod
+    def why_busy(self, node: NodeSeen) -> Hold | None:
+        """What is to be said of a node whose turn it is not, before anything else."""
+
+    @abstractmethod
+    def was_let_in(self, node: NodeSeen, record: CampaignRecord) -> bool:
+        """Whether a node runs what it runs because its turn came."""
+
+    # proof
+
+    def lack(self, node: NodeSeen, before: GpuOffer | None) -> Lack | None:
+        """What is missing from the proof that a canary is well."""
+        # Our own record of a node knows of a loss that somebody has accepted.
+        return why_unproven(node.facts, node.record, before if node.record is None else None)
+
+    @abstractmethod
+    def why_lost(self, view: View, name: str) -> str:
+        """Why a canary is not what its evidence was of; empty while it is."""
+
+    # rights
+
+    @abstractmethod
+    def needs(self, publish: Via) -> frozenset[Need]:
+        """What it has to be allowed, by how versions are published."""
+
+    # undo, and what stays
+
+    @abstractmethod
+    def whose_turn_back(self, view: View) -> frozenset[str]:
+        """Who may go back now."""
+
+    @abstractmethod
+    def undo(self, view: View, acts: tuple[CampaignAct, ...], holds: tuple[Hold, ...]) -> Return:
+        """The way back of the nodes, beside what is due outside of them."""
+
+    @abstractmethod
+    def loud(self, view: View) -> tuple[Hold, ...]:
+        """That driver managers open nodes under us where somebody else publishes; nobody waits for it."""
+
+    @abstractmethod
+    def would_begin(self, facts: NodeFacts) -> bool:
+        """Whether a node would be started once nothing of ours keeps it from that."""

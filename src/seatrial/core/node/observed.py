@@ -13,7 +13,7 @@ from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.model.campaign import ByHand
 from seatrial.core.model.snapshot import NodeFacts
-from seatrial.core.node.progress import Standing
+from seatrial.core.node.progress import Progress
 
 SHOWN: Final[Mapping[Component, str]] = {
     Component.KERNEL: "status.nodeInfo.kernelVersion",
@@ -44,8 +44,8 @@ def is_same(component: Component, one: str, other: str) -> bool:
         return one == other
 
 
-def standing_of(facts: NodeFacts, asked: ByHand, version: str = "") -> Standing:
+def progress_of(facts: NodeFacts, asked: ByHand, version: str = "") -> Progress:
     """How a node stands towards the version that is asked for, or another one."""
     if shows(facts, asked.component, version or asked.version):
-        return Standing.DONE if facts.is_ready else Standing.MOVING
-    return Standing.SKIPPED if facts.is_skipped else Standing.AWAY
+        return Progress.DONE if facts.is_ready else Progress.MOVING
+    return Progress.SKIPPED if facts.is_skipped else Progress.AWAY

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.model.snapshot import NodePhase, NodeRecord
+from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen
 
 TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
     None: frozenset({NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE}),
@@ -93,6 +93,8 @@ TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
 
 NOT_STARTED: Final = frozenset({None, NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE})
 ENDED: Final = frozenset({NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED})
+UNDER_WAY: Final = frozenset(NodePhase) - NOT_STARTED - ENDED
+"""Phases, whoever wrote them, in which somebody is at work on the node."""
 RESUMING: Final = frozenset({NodePhase.VALIDATION_REQUIRED, NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE})
 """Phases in which the driver is there to be used, so that clients we paused come back with them."""
 
@@ -108,6 +110,11 @@ class FailureCode(StrEnum):
     VALIDATION_TIMEOUT = "validation-timeout"
 
 
+def phase_of(node: NodeSeen) -> NodePhase | None:
+    """The phase on record; None without one."""
+    return node.record.phase if node.record is not None else None
+
+
 def is_under_way(record: NodeRecord | None) -> bool:
     """Whether the node has started and not ended."""
-    return record is not None and record.phase not in NOT_STARTED and record.phase not in ENDED
+    return record is not None and record.phase in UNDER_WAY

@@ -1,10 +1,10 @@
-"""How a node stands towards a version, whoever moves it: our own machine (direct) or NVIDIA's (delegated).
+"""How a node stands towards a driver version, by our own records or by the word of NVIDIA's controller.
 
-Law of this file: done means seen to be done. In direct mode our record says so and the facts agree; in delegated mode
-NVIDIA's label says so, and the driver and its validator are seen Ready on the version. What people move by hand is no
-driver, and has its own file: by_hand.py.
+Law of this file: done means seen to be done. Our record says so and the facts agree; or NVIDIA's label says so, and the
+driver and its validator are seen Ready on the version. Which of the two is asked, the mover knows. What people move by
+hand is no driver, and has its own file: observed.py.
 
-Tests: tests/core/test_standing.py
+Tests: tests/core/test_progress.py
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat import versions
-from seatrial.core.model.campaign import Mode
 from seatrial.core.model.snapshot import Carrier, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts
 from seatrial.core.node.phases import is_under_way
 
@@ -27,8 +26,8 @@ _SETTLED: Final = frozenset({"", NodePhase.UPGRADE_DONE.value, NodePhase.UPGRADE
 _WAITING: Final = frozenset({NodePhase.UPGRADE_REQUIRED.value})
 
 
-class Standing(StrEnum):
-    """How a node stands towards a version."""
+class Progress(StrEnum):
+    """How far a node is on its way to a version."""
 
     AWAY = "away"
     """It runs another one, or is not proven on this one."""
@@ -39,25 +38,21 @@ class Standing(StrEnum):
     """A person wants it left alone."""
 
 
-def standing_of(node: NodeSeen, version: str, mode: Mode) -> Standing:
-    """How a node stands towards a version."""
-    return _delegated(node.facts, version) if mode is Mode.DELEGATED else _direct(node, version)
-
-
-def _direct(node: NodeSeen, version: str) -> Standing:
+def by_our_record(node: NodeSeen, version: str) -> Progress:
+    """How a node stands towards a version that we move ourselves."""
     record, facts = node.record, node.facts
     if (
         record is not None
         and record.phase is NodePhase.UPGRADE_FAILED
         and not _failed_elsewhere(record, facts, version)
     ):
-        return Standing.FAILED
+        return Progress.FAILED
     if is_under_way(record):
-        return Standing.MOVING
+        return Progress.MOVING
     is_recorded = record is not None and record.phase is NodePhase.UPGRADE_DONE
     if is_recorded and runs(facts, version) and not facts.is_requested:
-        return Standing.DONE
-    return Standing.SKIPPED if facts.is_skipped else Standing.AWAY
+        return Progress.DONE
+    return Progress.SKIPPED if facts.is_skipped else Progress.AWAY
 
 
 def _failed_elsewhere(record: NodeRecord, facts: NodeFacts, version: str) -> bool:
@@ -67,15 +62,16 @@ def _failed_elsewhere(record: NodeRecord, facts: NodeFacts, version: str) -> boo
     return wants(facts, version) is not (facts.wanted.hash == record.failed_revision)
 
 
-def _delegated(facts: NodeFacts, version: str) -> Standing:
+def by_nvidias_word(facts: NodeFacts, version: str) -> Progress:
+    """How a node stands towards a version that NVIDIA's controller moves."""
     if facts.nvidia_state == NodePhase.UPGRADE_FAILED.value:
-        return Standing.FAILED
+        return Progress.FAILED
     if facts.nvidia_state not in _SETTLED and facts.nvidia_state not in _WAITING:
-        return Standing.MOVING
+        return Progress.MOVING
     is_recorded = facts.nvidia_state == NodePhase.UPGRADE_DONE.value
     if is_recorded and runs(facts, version) and facts.validator is not None and facts.validator.is_ready:
-        return Standing.DONE
-    return Standing.SKIPPED if is_left_out(facts) else Standing.AWAY
+        return Progress.DONE
+    return Progress.SKIPPED if is_left_out(facts) else Progress.AWAY
 
 
 def is_left_out(facts: NodeFacts) -> bool:
@@ -83,11 +79,11 @@ def is_left_out(facts: NodeFacts) -> bool:
     return facts.is_skipped and not facts.skipped_by
 
 
-def is_out_of_reach(node: NodeSeen, version: str, mode: Mode) -> bool:
+def is_out_of_reach(node: NodeSeen, how: Progress) -> bool:
     """Whether a person left the node out and nothing moves there that would come to an end by itself."""
     facts = node.facts
     is_alive = facts.is_ready and facts.driver is not None and facts.driver.is_ready
-    return is_left_out(facts) and (standing_of(node, version, mode) is not Standing.MOVING or not is_alive)
+    return is_left_out(facts) and (how is not Progress.MOVING or not is_alive)
 
 
 def runs(facts: NodeFacts, version: str) -> bool:

@@ -15,11 +15,21 @@ Tests: tests/core/test_commit_messages.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
-from seatrial.core.model.campaign import CampaignRecord, PublishStep
+from seatrial.core.actions import (
+    UNSAID,
+    Action,
+    CampaignAct,
+    HomeAct,
+    MarkBad,
+    Message,
+    Promote,
+    Publish,
+    RevertCommits,
+)
+from seatrial.core.model.campaign import CampaignRecord, PublishStep, Via
 from seatrial.core.model.gates import READINESS, Verdict
 from seatrial.core.model.intent import Intent
 
@@ -28,12 +38,27 @@ HOUR_SECONDS: Final = 3600
 MINUTE_SECONDS: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """A commit's text; an empty subject is the one that `git revert` gives."""
+def worded(action: CampaignAct, intent: Intent, record: CampaignRecord) -> CampaignAct:
+    """An act with the words of the commit it makes; one that makes none is as it was."""
+    match action:
+        case Promote():
+            message = message_of(action, intent, record)
+            return replace(action, message=message, tag_message=tag_message(intent, record))
+        case Publish(via=Via.GIT) | MarkBad() | RevertCommits():
+            return replace(action, message=message_of(action, intent, record))
+        case _:
+            return action
 
-    subject: str
-    body: str = ""
+
+def unworded(action: Action) -> Action:
+    """An act without these words: what it does, and no more."""
+    match action:
+        case Promote():
+            return replace(action, message=UNSAID, tag_message="")
+        case Publish() | MarkBad() | RevertCommits():
+            return replace(action, message=UNSAID)
+        case _:
+            return action
 
 
 def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Message:
@@ -62,8 +87,8 @@ def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Messa
             )
         case MarkBad(why=why):
             return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
-        case RevertCommits(why=why):
-            return Message(subject="", body=_because("Taken back", why))
+        case RevertCommits():
+            return Message(body=_because("Taken back", record.why))
         case _:
             assert_never(action)
 

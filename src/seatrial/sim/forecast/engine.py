@@ -17,79 +17,21 @@ Tests: tests/sim/test_forecast.py, tests/sim/test_forecast_same.py
 from __future__ import annotations
 
 import heapq
-import random
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from seatrial.core.budget import capacity, losses, order, units
-from seatrial.core.errors import SeatrialError
-from seatrial.core.model.consumers import GpuUse
+from seatrial.core.budget import capacity, order, units
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, Order
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.snapshot import Admission, DriverRevision, NodeSeen, Pod, Snapshot
+from seatrial.core.model.snapshot import NodeSeen
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.paths import BUDGET_FREES, IN_TIME, JOB_FINISHES, TIMER, Kind, Luck, Standing, Station
-from seatrial.sim.reactions import JOB_LABEL, new_node
-
-NEXT: Final = "next"
-"""The hash of the revision that a forecast publishes."""
-
-
-class NothingToForecast(SeatrialError):  # noqa: N818
-    """An inventory without a node to upgrade."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
-    """The nodes of a rollout as they are when it begins."""
-
-    nodes: Mapping[str, NodeSeen]
-    admitted: tuple[Admission, ...] = ()
-    gpus: Mapping[str, int] = field(default_factory=dict)
-    """How many GPUs each node has."""
-
-
-def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = None) -> Inventory:
-    """The inventory of a cluster as seen, as if the target were published.
-
-    Where everybody runs the target already, another version is taken for granted: a forecast is about the next upgrade.
-    """
-    published = {name: _publish(node, intent.target.text) for name, node in seen.nodes.items()}
-    if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
-        published = {name: _publish(node, intent.target.text, always=True) for name, node in seen.nodes.items()}
-    return Inventory(
-        nodes=published,
-        admitted=seen.rollout.admitted,
-        gpus={name: gpus_per_node or losses.gpu_count(node) for name, node in published.items()},
-    )
-
-
-def _publish(node: NodeSeen, version: str, *, always: bool = False) -> NodeSeen:
-    facts = node.facts
-    if facts.driver is None or (not always and facts.wanted is not None and facts.wanted.version == version):
-        return node
-    return replace(node, facts=replace(facts, wanted=DriverRevision(hash=NEXT, version=version)))
-
-
-def invented(count: int, *, gpus_per_node: int, pods_per_node: int, target: str, are_jobs: bool = False) -> Inventory:
-    """An inventory of nodes that are all alike, for whoever has no cluster at hand."""
-    running, wanted = DriverRevision(hash="now", version="0"), DriverRevision(hash=NEXT, version=target)
-    width = len(str(count - 1))
-    names = [f"node-{number:0{width}}" for number in range(count)]
-    labels = ((JOB_LABEL, "any"),) if are_jobs else ()
-    nodes = {}
-    for name in names:
-        pods = (
-            Pod(namespace="jobs", name=f"{name}-{each}", uid=f"{name}-{each}", gpu=GpuUse.RESOURCE, labels=labels)
-            for each in range(pods_per_node)
-        )
-        nodes[name] = new_node(name, running=running, wanted=wanted, pods=pods)
-    return Inventory(nodes=nodes, gpus=dict.fromkeys(names, gpus_per_node))
-
+from seatrial.sim.forecast.inventory import Inventory, NothingToForecast
+from seatrial.sim.forecast.paths import Kind, Standing, Station
+from seatrial.sim.forecast.walks import Attempt, Walk
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -131,108 +73,6 @@ class Run:
 
 
 # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Attempt(NamedTuple):
-    """What happens from an admission on, until the node rests or asks again."""
-
-    changes: tuple[tuple[float, Standing], ...]
-    """Seconds after the admission, and how the node stands from then on."""
-    evicted: int
-    gpu_pods: int
-    """How many pods hold a GPU at the end."""
-
-
-class Walk:
-    """The way of one node under one seed, as far as anybody has asked for it."""
-
-    __slots__ = ("_behaviours", "_chance", "_clock", "_jobs", "_pending", "_seed", "_station", "_times", "attempts")
-
-    def __init__(self, station: Station, behaviours: Behaviours, seed: str) -> None:
-        self._station, self._behaviours, self._seed = station, behaviours, seed
-        self._chance: random.Random | None = None
-        self._clock = 0.0
-        self._times = [0.0] * (station.depth + 1)
-        self._pending: dict[str, float] = {}
-        self._jobs: list[float] = []
-        self.attempts: list[Attempt] = []
-
-    def attempt(self, number: int) -> Attempt:
-        """What the node does after its n-th admission."""
-        while len(self.attempts) <= number:
-            self.attempts.append(self._walk(self._luck()))
-        return self.attempts[number]
-
-    def rest(self) -> Attempt:
-        """What a node does that was found failed, without an admission."""
-        return self._go_on(self._station, 0.0)
-
-    def _luck(self) -> Luck:
-        chance, behaviours = self._own_chance, self._behaviours
-        fails, blocks = chance.random(), chance.random()
-        return Luck(fails < behaviours.failure_rate, blocks < behaviours.budget_rate)
-
-    def _walk(self, luck: Luck) -> Attempt:
-        return self._go_on(self._station.after(luck), self._clock)
-
-    def _go_on(self, station: Station, began_at: float) -> Attempt:
-        times, pending, clock = self._times, self._pending, self._clock
-        changes: list[tuple[float, Standing]] = []
-        last: Standing | None = None
-        evicted = 0
-        while True:
-            del times[station.depth :]
-            times.append(clock)
-            evicted += station.evicted
-            for what in station.stops:
-                del pending[what]
-            for what, count in station.starts:
-                pending[what] = clock + self._draw(what, count)
-            if station.standing != last:
-                last = station.standing
-                changes.append((clock - began_at, last))
-            event, due = self._next(station)
-            if last.is_wishing or event is None:
-                break
-            clock = due
-            pending.pop(event.removesuffix(IN_TIME), None)
-            station = station.after(event)
-        self._station, self._clock = station, clock
-        return Attempt(tuple(changes), evicted, len(station.node.facts.gpu_pods))
-
-    def _next(self, station: Station) -> tuple[str | None, float]:
-        """What happens next, and when."""
-        event, due = None, float("inf")
-        for what, at in self._pending.items():
-            if at < due:
-                event, due = what, at
-        if station.timer is not None:
-            counted_from, offset = station.timer
-            up_at = self._times[counted_from] + offset
-            if up_at < due:
-                return TIMER, up_at
-            if up_at == due and event is not None:
-                return event + IN_TIME, due
-        return event, due
-
-    def _draw(self, what: str, count: int) -> float:
-        chance = self._own_chance
-        if what == BUDGET_FREES:
-            return self._behaviours.budget_wait.draw(chance)
-        duration = self._behaviours.durations[what]
-        if what != JOB_FINISHES:
-            return duration.draw(chance)
-        # Jobs run side by side, and the reaction ends them one after the other: so each has what is left of its own.
-        if len(self._jobs) != count:
-            ends = sorted(duration.draw(chance) for _ in range(count))
-            self._jobs = [after - before for before, after in zip([0.0, *ends], ends, strict=False)]
-        return self._jobs.pop(0)
-
-    @property
-    def _own_chance(self) -> random.Random:
-        if self._chance is None:
-            self._chance = random.Random(self._seed)  # noqa: S311  a simulation, not a secret
-        return self._chance
 
 
 # ── the fleet ────────────────────────────────────────────────────────────────────────────────────────────────────────

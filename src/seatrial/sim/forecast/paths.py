@@ -33,7 +33,9 @@ from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRe
 from seatrial.core.node import phases
 from seatrial.core.node.step import VALIDATOR_SECONDS, step_node
 from seatrial.core.node.writing import Orders
-from seatrial.sim.reactions import CORDON_NOTE, JOB_LABEL, OPERATORS_OWN, REACTIONS, Fate, Refused, apply
+from seatrial.sim.acts import Refused, apply
+from seatrial.sim.nodes import JOB_LABEL, Fate
+from seatrial.sim.reactions import CORDON_NOTE, OPERATORS_OWN, REACTIONS
 
 NAME: Final = "node"
 STEPS_MAX: Final = 100

@@ -21,7 +21,8 @@ from typing import Final, NamedTuple, TypeAlias
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Share
 from seatrial.sim.forecast.durations import Behaviours
-from seatrial.sim.forecast.engine import Inventory, Model, Run, forecast
+from seatrial.sim.forecast.engine import Model, Run, forecast
+from seatrial.sim.forecast.inventory import Inventory
 
 WORK_MIN: Final = 50_000
 """Nodes times samples times settings below which a second process costs more than it saves."""

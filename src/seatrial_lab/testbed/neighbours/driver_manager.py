@@ -19,7 +19,7 @@ from typing import Final, Self, assert_never
 from seatrial.adapters.kube.api import errors, watch
 from seatrial.adapters.kube.api.client import Client, EventKind, Listing, PatchKind, WatchEvent
 from seatrial.adapters.kube.api.config import load_config
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.sim.neighbours import Deed, Start, deeds_of
 from seatrial_lab.testbed.nodes import manifests, stages
 from seatrial_lab.testbed.plane import control_plane
@@ -52,7 +52,7 @@ class DriverManager:
         """By driver pod: the start of it that was dealt with."""
         self._loaded: set[str] = set()
         """Nodes with a driver in their kernel."""
-        self._due: asyncio.Queue[tuple[models.Pod, Start]] | None = None
+        self._due: asyncio.Queue[tuple[kinds.Pod, Start]] | None = None
         self._synced = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._work()), name="driver-manager", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,7 +81,7 @@ class DriverManager:
             watching = watch.reflect(
                 client,
                 keys.PODS,
-                models.Pod,
+                kinds.Pod,
                 on_sync=self._on_sync,
                 on_event=self._on_event,
                 on_state=lambda _: None,
@@ -95,16 +95,16 @@ class DriverManager:
                 with suppress(asyncio.CancelledError):
                     await task
 
-    def _on_sync(self, listing: Listing[models.Pod]) -> None:
+    def _on_sync(self, listing: Listing[kinds.Pod]) -> None:
         for pod in listing.items:
             self._see(pod, is_new=self._synced.is_set())
         self._synced.set()
 
-    def _on_event(self, change: WatchEvent[models.Pod]) -> None:
+    def _on_event(self, change: WatchEvent[kinds.Pod]) -> None:
         if change.kind is not EventKind.DELETED:
             self._see(change.object, is_new=True)
 
-    def _see(self, pod: models.Pod, *, is_new: bool) -> None:
+    def _see(self, pod: kinds.Pod, *, is_new: bool) -> None:
         node, uid, restarts = pod.spec.node_name, pod.metadata.uid, _restarts(pod)
         if _is_ready(pod):
             self._loaded.add(node)
@@ -132,7 +132,7 @@ class DriverManager:
             case Deed.CORDON:
                 await self._set_cordon(client, node, is_on=True)
             case Deed.EVICT:
-                found = await client.list(keys.PODS, models.Pod, field_selector=f"spec.nodeName={node}")
+                found = await client.list(keys.PODS, kinds.Pod, field_selector=f"spec.nodeName={node}")
                 for pod in filter(_holds_gpu, found.items):
                     with suppress(errors.ClusterError):  # a budget's no: the real one tries for a while
                         await client.evict(pod.metadata.namespace, pod.metadata.name)
@@ -149,22 +149,22 @@ class DriverManager:
         await client.patch(f"{keys.NODES}/{node}", body, kind=PatchKind.MERGE)
 
 
-def _env(pod: models.Pod) -> list[tuple[str, str]]:
+def _env(pod: kinds.Pod) -> list[tuple[str, str]]:
     """What the pod's driver manager is told."""
     managers = (each for each in pod.spec.init_containers if each.name == CONTAINER)
     return [(variable.name, variable.value) for manager in managers for variable in manager.env]
 
 
-def _restarts(pod: models.Pod) -> int:
+def _restarts(pod: kinds.Pod) -> int:
     statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     return max((each.restart_count for each in statuses), default=0)
 
 
-def _is_ready(pod: models.Pod) -> bool:
+def _is_ready(pod: kinds.Pod) -> bool:
     return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
 
 
-def _holds_gpu(pod: models.Pod) -> bool:
+def _holds_gpu(pod: kinds.Pod) -> bool:
     asked = (name for each in pod.spec.containers for name in each.resources.limits)
     is_bound = any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references)
     return not is_bound and any(name.startswith(GPU_PREFIX) for name in asked)

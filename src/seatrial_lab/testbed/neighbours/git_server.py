@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 from urllib.parse import urlsplit
 
 BACKEND_TIMEOUT_SECONDS: Final = 60.0
@@ -61,77 +61,79 @@ class GitServer:
         return header == f"Basic {words}"
 
 
-def _handler(server: GitServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    git: ClassVar[GitServer]
 
-        def do_GET(self) -> None:
-            self._answer()
+    def do_GET(self) -> None:
+        self._answer()
 
-        def do_POST(self) -> None:
-            self._answer()
+    def do_POST(self) -> None:
+        self._answer()
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing: a test reads `requests`."""
+    def log_message(self, *_: object) -> None:
+        """Say nothing: a test reads `requests`."""
 
-        def _answer(self) -> None:
-            body = self._body()
-            login = self.headers.get("Authorization", "")
-            server.requests.append(Request(method=self.command, path=self.path, authorization=login))
-            moved = next((old for old in server.redirects if self.path.startswith(old)), None)
-            if moved is not None:
-                to = f"{server.url}{self.path.replace(moved, server.redirects[moved], 1)}"
-                self._send(302, [("Location", to)], b"")
-                return
-            if not server.is_login(login):
-                self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"Who are you?\n")
-                return
-            done = subprocess.run(
-                ["git", "http-backend"],
-                input=body,
-                env=self._environment(body),
-                capture_output=True,
-                timeout=BACKEND_TIMEOUT_SECONDS,
-                check=False,
-            )
-            head, _, rest = done.stdout.partition(b"\r\n\r\n")
-            headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if ": " in line]
-            status = next((value for name, value in headers if name == "Status"), "200")
-            self._send(int(status.split()[0]), [(n, v) for n, v in headers if n != "Status"], rest)
+    def _answer(self) -> None:
+        body = self._body()
+        login = self.headers.get("Authorization", "")
+        self.git.requests.append(Request(method=self.command, path=self.path, authorization=login))
+        moved = next((old for old in self.git.redirects if self.path.startswith(old)), None)
+        if moved is not None:
+            to = f"{self.git.url}{self.path.replace(moved, self.git.redirects[moved], 1)}"
+            self._send(302, [("Location", to)], b"")
+            return
+        if not self.git.is_login(login):
+            self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"Who are you?\n")
+            return
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=body,
+            env=self._environment(body),
+            capture_output=True,
+            timeout=BACKEND_TIMEOUT_SECONDS,
+            check=False,
+        )
+        head, _, rest = done.stdout.partition(b"\r\n\r\n")
+        headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if ": " in line]
+        status = next((value for name, value in headers if name == "Status"), "200")
+        self._send(int(status.split()[0]), [(n, v) for n, v in headers if n != "Status"], rest)
 
-        def _environment(self, body: bytes) -> dict[str, str]:
-            parts = urlsplit(self.path)
-            return {
-                "PATH": os.environ["PATH"],
-                "GIT_PROJECT_ROOT": str(server.root),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "REQUEST_METHOD": self.command,
-                "PATH_INFO": parts.path,
-                "QUERY_STRING": parts.query,
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(body)),
-                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-                "REMOTE_USER": server.username,  # who is logged in may push
-                "REMOTE_ADDR": self.client_address[0],
-            }
+    def _environment(self, body: bytes) -> dict[str, str]:
+        parts = urlsplit(self.path)
+        return {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.git.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": parts.path,
+            "QUERY_STRING": parts.query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REMOTE_USER": self.git.username,  # who is logged in may push
+            "REMOTE_ADDR": self.client_address[0],
+        }
 
-        def _body(self) -> bytes:
-            if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            chunks = []
-            while size := int(self.rfile.readline().split(b";")[0], 16):
-                chunks.append(self.rfile.read(size))
-                self.rfile.readline()
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
             self.rfile.readline()
-            return b"".join(chunks)
+        self.rfile.readline()
+        return b"".join(chunks)
 
-        def _send(self, status: int, headers: list[tuple[str, ...]], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in headers:
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def _send(self, status: int, headers: list[tuple[str, ...]], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-    return Handler
+
+def _handler(server: GitServer) -> type[BaseHTTPRequestHandler]:
+    return type("Handler", (_Handler,), {"git": server})

@@ -24,7 +24,7 @@ import random
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -33,9 +33,7 @@ from seatrial.adapters.kube.api import config, errors, watch
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import dra, manifests, stages
 from seatrial_lab.testbed.plane import boot, credentials
-
-if TYPE_CHECKING:
-    from seatrial_lab.testbed.plane import control_plane
+from seatrial_lab.testbed.plane.served import Served
 
 NAME: Final = "operands"
 USER_AGENT: Final = "testbed-operands"
@@ -132,7 +130,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True, kw_only=True)
-class View:
+class Tracked:
     """What we know of one node, and what we have done about it."""
 
     driver_uid: str = ""
@@ -164,7 +162,7 @@ class Operands:
     def __init__(self, client: clients.Client, tasks: asyncio.TaskGroup) -> None:
         self._client = client
         self._tasks = tasks
-        self._views: dict[str, View] = {}
+        self._views: dict[str, Tracked] = {}
 
     # --- seeing ---
 
@@ -209,7 +207,7 @@ class Operands:
         if pod.is_leaving:
             self._unload(pod)
             return
-        view = self._views.setdefault(node, View())
+        view = self._views.setdefault(node, Tracked())
         if not pod.is_ready or (view.driver_uid == uid and view.is_loaded):
             return
         is_reload = view.driver_uid not in ("", uid)
@@ -226,7 +224,7 @@ class Operands:
         if pod.is_leaving:
             self._lose_operand(pod)
             return
-        view = self._views.setdefault(node, View())
+        view = self._views.setdefault(node, Tracked())
         is_news = operand not in view.operands or (pod.is_ready and view.ready.get(operand) != uid)
         view.operands.add(operand)
         if pod.is_ready:
@@ -269,7 +267,7 @@ class Operands:
                 else:
                     return
 
-    async def _show_gpus(self, name: str, view: View) -> None:
+    async def _show_gpus(self, name: str, view: Tracked) -> None:
         shown = bool(view.working(DEVICE_PLUGIN))
         if DEVICE_PLUGIN not in view.operands or shown is view.are_gpus_shown:
             return
@@ -280,7 +278,7 @@ class Operands:
         view.are_gpus_shown = shown
         print(f"allocatable of {name}: {amounts}", flush=True)
 
-    async def _label(self, name: str, view: View) -> None:
+    async def _label(self, name: str, view: Tracked) -> None:
         finder = (view.working(FEATURE_DISCOVERY), view.driver_uid)
         if not finder[0] or finder == view.found_by:
             return
@@ -289,7 +287,7 @@ class Operands:
         view.found_by = finder
         print(f"{name} labelled with {view.driver_version}", flush=True)
 
-    async def _publish(self, name: str, view: View) -> None:
+    async def _publish(self, name: str, view: Tracked) -> None:
         # Not `working`: a plugin that starts while the driver is away sees the old one, which is still in place.
         uid = view.ready.get(dra.OPERAND, "")
         if not uid or not view.driver_version or uid == view.published_by:
@@ -327,7 +325,7 @@ class Operands:
         )
 
 
-def ensure_running(plane: "control_plane.ControlPlane") -> None:
+def ensure_running(plane: Served) -> None:
     """Start this program beside a control plane, once, and return when it watches."""
     kubeconfig = plane.folder / "credentials" / f"{NAME}.kubeconfig"
     if not kubeconfig.exists():

@@ -24,7 +24,7 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.neighbours import operands, operator_chart, operator_drivers
-from seatrial_lab.testbed.nodes import fleet, manifests, stages
+from seatrial_lab.testbed.nodes import fleet, fleet_spec, manifests, stages
 from seatrial_lab.testbed.plane import boot, control_plane, processes
 
 Object = dict[str, Any]
@@ -342,8 +342,8 @@ def _values(spec: OperatorSpec) -> Object:
     }
 
 
-def _fleet_spec(spec: OperatorSpec) -> fleet.FleetSpec:
-    return fleet.FleetSpec(
+def _fleet_spec(spec: OperatorSpec) -> fleet_spec.FleetSpec:
+    return fleet_spec.FleetSpec(
         prefix=spec.prefix,
         node_count=spec.node_count,
         namespace=NAMESPACE,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from seatrial_lab.testbed import waiting
-from seatrial_lab.testbed.nodes import dra, fleet, manifests, stages
+from seatrial_lab.testbed.nodes import dra, fleet, fleet_spec, manifests, stages
 
 Object = dict[str, Any]
 # Which container asks for the GPUs: the pod's own, one that ends before it starts, or one that runs beside it.
@@ -33,7 +33,7 @@ def add_pod(
     has_empty_dir: bool = False,
     stays: bool = False,
     termination_seconds: float = 0.0,
-) -> fleet.Workload:
+) -> fleet_spec.Workload:
     """Start one pod on a node, of a Deployment unless it is bare; one that stays Terminating waits for `release`."""
     made = where.workload(f"{name}-{node}")
     pod = _pod(made.name, node, resources={resource: str(gpus)} if gpus else {}, asker=asker)
@@ -49,7 +49,7 @@ def add_pod(
     return made
 
 
-def add_daemon_set(where: fleet.Fleet, *, name: str, gpus: int = 1, is_pausable: bool) -> fleet.Workload:
+def add_daemon_set(where: fleet.Fleet, *, name: str, gpus: int = 1, is_pausable: bool) -> fleet_spec.Workload:
     """Start a DaemonSet that holds GPUs on every node; a pausable one leaves where the client label is not `true`."""
     made = where.workload(name)
     selector = {manifests.FLEET_LABEL: where.spec.prefix}
@@ -71,7 +71,7 @@ def add_daemon_set(where: fleet.Fleet, *, name: str, gpus: int = 1, is_pausable:
     return made
 
 
-def add_static_pod(where: fleet.Fleet, node: str, *, name: str, gpus: int = 0) -> fleet.Workload:
+def add_static_pod(where: fleet.Fleet, node: str, *, name: str, gpus: int = 0) -> fleet_spec.Workload:
     """Start the mirror of a pod that the kubelet of a node runs from a file of its own."""
     made = where.workload(f"{name}-{node}")
     pod = _pod(made.name, node, resources={stages.GPU: str(gpus)} if gpus else {})
@@ -98,7 +98,7 @@ def add_claim_pod(
     has_admin_access: bool = False,
     is_bare: bool = False,
     stays: bool = False,
-) -> fleet.Workload:
+) -> fleet_spec.Workload:
     """Start a pod on a node whose devices come through a ResourceClaim, allocated by the scheduler.
 
     By a template the claim has a name of its own, which the pod's status tells; admin access takes nothing from others.
@@ -118,14 +118,14 @@ def add_claim_pod(
     return made
 
 
-def release(where: fleet.Fleet, workload: fleet.Workload) -> None:
+def release(where: fleet.Fleet, workload: fleet_spec.Workload) -> None:
     """Let the pods of a workload go that stay Terminating."""
     where.plane.kubectl("annotate", "pod", "--all", "-n", workload.namespace, f"{stages.STAYS}-")
 
 
 def _start(
     where: fleet.Fleet,
-    made: fleet.Workload,
+    made: fleet_spec.Workload,
     objects: list[Object],
     *,
     namespace_labels: Mapping[str, str],
@@ -176,12 +176,12 @@ def _pod(name: str, node: str, *, resources: Object, asker: Asker = "main") -> O
     return pod
 
 
-def _bare(made: fleet.Workload, template: Object) -> Object:
+def _bare(made: fleet_spec.Workload, template: Object) -> Object:
     metadata = {"name": made.name, "namespace": made.namespace, **template["metadata"]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
-def _deployment(made: fleet.Workload, template: Object) -> Object:
+def _deployment(made: fleet_spec.Workload, template: Object) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

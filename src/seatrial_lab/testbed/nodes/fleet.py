@@ -1,60 +1,40 @@
 """A fleet of simulated GPU nodes on a real control plane: its drivers, its workloads, and what goes wrong with it.
 
-Fleets keep apart by their prefix; several may share a control plane and a namespace.
-Objects are in manifests.py and dra.py, the behaviour of pods in stages.py, that of operands in operands.py; who else
-may sit on a node is in consumers.py. Tests: tests/testbed/test_fleet.py.
+What a fleet is made of is in fleet_spec.py, objects are in manifests.py and dra.py, the behaviour of pods in stages.py,
+that of operands in operands.py; who else may sit on a node is in consumers.py. Tests: tests/testbed/test_fleet.py.
 """
 
 import datetime
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.neighbours import operands
 from seatrial_lab.testbed.nodes import dra, kubelet, manifests, stages
+from seatrial_lab.testbed.nodes.fleet_spec import (
+    FleetSpec,
+    Object,
+    Workload,
+    by_node,
+    gives_gpus,
+    is_ready,
+    objects_of,
+    ready_count,
+)
 from seatrial_lab.testbed.plane import control_plane
-
-Object = dict[str, Any]
 
 TOUCHED: Final = f"{stages.GROUP}/touched"
 DEADLINE_SECONDS: Final = 60.0
 ATTEMPTS_MAX: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetSpec:
-    """What a fleet looks like, and how fast it moves."""
-
-    prefix: str
-    node_count: int
-    namespace: str = "gpu-operator"
-    driver_version: str = "570.124.06"
-    reload_seconds: float = 1.0
-    reload_jitter_seconds: float = 0.0
-    validator_seconds: float = 0.2
-    gpus_per_node: int = 8
-    # Operands beyond the validator, each played only where it is asked for.
-    has_feature_discovery: bool = False
-    has_device_plugin: bool = False
-    has_dra: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """Something that runs on the GPUs of a fleet, in a namespace of its own."""
-
-    namespace: str
-    name: str
-
-
 def make_fleet(plane: control_plane.ControlPlane, spec: FleetSpec, *, timeout_seconds: float | None = None) -> "Fleet":
     """Make a fleet and return when every node, driver and validator is Ready and every operand has done its work."""
     operands.ensure_running(plane)  # started with the control plane; started again here if it has died
     fleet = Fleet(plane, spec)
-    plane.apply(_objects(spec))
+    plane.apply(objects_of(spec))
     # A machine with two cores brings up some forty nodes per second; ten times that long means something is wrong.
     pace = spec.reload_seconds + spec.reload_jitter_seconds + spec.validator_seconds
     limit_seconds = timeout_seconds or DEADLINE_SECONDS + pace + spec.node_count / 4
@@ -94,7 +74,7 @@ class Fleet:
     def dra_pods(self) -> dict[str, Object]:
         """Return the pod of the DRA kubelet plugin of every node that has one."""
         selector = ",".join(f"{key}={value}" for key, value in dra.COMPONENT_LABELS.items())
-        found = _by_node(self.plane.get("pods", "-n", dra.NAMESPACE, "-l", selector)["items"])
+        found = by_node(self.plane.get("pods", "-n", dra.NAMESPACE, "-l", selector)["items"])
         return {node: pod for node, pod in found.items() if node in self.nodes}
 
     def published_versions(self) -> dict[str, str]:
@@ -124,7 +104,7 @@ class Fleet:
 
         def look() -> bool:
             sets = self.plane.get("daemonset", "-n", self.spec.namespace, "-l", self._selector)["items"]
-            ready = {each["metadata"]["name"]: _ready_count(each) for each in sets}
+            ready = {each["metadata"]["name"]: ready_count(each) for each in sets}
             counts[:] = [f"{name} {count} of {self.spec.node_count}" for name, count in ready.items()]
             return len(ready) == self._daemon_set_count and all(
                 count == self.spec.node_count for count in ready.values()
@@ -402,13 +382,13 @@ class Fleet:
                 f"{node}/labels" for node, version in self.driver_versions().items() if found.get(node) != version
             }
         if self.spec.has_device_plugin:
-            silent |= {f"{each['metadata']['name']}/allocatable" for each in self._nodes() if not _gives_gpus(each)}
+            silent |= {f"{each['metadata']['name']}/allocatable" for each in self._nodes() if not gives_gpus(each)}
         if self.spec.has_dra:
             silent |= {f"{node}/slices" for node in set(self.nodes) - self.published_versions().keys()}
         return sorted(silent)
 
     def _ready_dra_nodes(self) -> set[str]:
-        return {node for node, pod in self.dra_pods().items() if _is_ready(pod)}
+        return {node for node, pod in self.dra_pods().items() if is_ready(pod)}
 
     @property
     def _daemon_set_count(self) -> int:
@@ -449,7 +429,7 @@ class Fleet:
 
     def _pods(self, labels: Mapping[str, str]) -> dict[str, Object]:
         selector = ",".join([self._selector, *(f"{key}={value}" for key, value in labels.items())])
-        return _by_node(self.plane.get("pods", "-n", self.spec.namespace, "-l", selector)["items"])
+        return by_node(self.plane.get("pods", "-n", self.spec.namespace, "-l", selector)["items"])
 
     def _wait_counted(self, workload: Workload) -> None:
         """Wait until the disruption controller has seen the pods: before that a budget allows no eviction at all."""
@@ -474,62 +454,3 @@ class Fleet:
             except errors.KubectlFailed as error:
                 if "NotFound" not in str(error):  # a pod that was replaced meanwhile is looked at anyway
                     raise
-
-
-def _objects(spec: FleetSpec) -> list[Object]:
-    nodes = [manifests.node(spec.prefix, each, gpus_per_node=spec.gpus_per_node) for each in range(spec.node_count)]
-    extra = _operands(spec)
-    for node in nodes:
-        node["metadata"]["labels"] |= {
-            f"{manifests.DEPLOY}.{each['metadata']['labels'][manifests.OPERAND_LABEL]}": "true" for each in extra
-        }
-    driver = manifests.driver_daemon_set(
-        spec.prefix,
-        spec.namespace,
-        driver_version=spec.driver_version,
-        reload_seconds=spec.reload_seconds,
-        reload_jitter_seconds=spec.reload_jitter_seconds,
-    )
-    validator = manifests.validator_daemon_set(spec.prefix, spec.namespace, validator_seconds=spec.validator_seconds)
-    sets = [driver, validator, *extra]
-    accounts = [manifests.service_account(each["metadata"]["name"], spec.namespace) for each in sets]
-    for account in accounts:
-        account["metadata"]["labels"] = {manifests.FLEET_LABEL: spec.prefix}
-    # The namespace may be shared by fleets, so it bears no fleet's label.
-    shared = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": spec.namespace}}
-    classes = [manifests.runtime_class()] if extra else []
-    return [shared, *classes, *accounts, *nodes, *sets]
-
-
-def _operands(spec: FleetSpec) -> list[Object]:
-    made: list[Object] = []
-    if spec.has_device_plugin:
-        made.append(
-            manifests.device_plugin_daemon_set(spec.prefix, spec.namespace, ready_seconds=spec.validator_seconds)
-        )
-    if spec.has_feature_discovery:
-        made.append(
-            manifests.feature_discovery_daemon_set(spec.prefix, spec.namespace, ready_seconds=spec.validator_seconds)
-        )
-    return made
-
-
-def _ready_count(daemon_set: Object) -> int:
-    status = daemon_set.get("status", {})
-    is_current = status.get("observedGeneration") == daemon_set["metadata"]["generation"]
-    return int(status.get("numberReady", 0)) if is_current else 0
-
-
-def _by_node(pods: list[Object]) -> dict[str, Object]:
-    by_age = sorted(pods, key=lambda pod: "deletionTimestamp" not in pod["metadata"])
-    return {pod["spec"]["nodeName"]: pod for pod in by_age if "nodeName" in pod["spec"]}
-
-
-def _gives_gpus(node: Object) -> bool:
-    amounts = node["status"].get("allocatable", {})
-    return any(amount != "0" for resource, amount in amounts.items() if resource.startswith("nvidia.com/"))
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = pod["status"].get("conditions", ())
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

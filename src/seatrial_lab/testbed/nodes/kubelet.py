@@ -9,16 +9,14 @@ every stage written before is in force. If it does not come back soon, a new wor
 import itertools
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.nodes import stages
-
-if TYPE_CHECKING:
-    from seatrial_lab.testbed.plane import control_plane
+from seatrial_lab.testbed.plane.served import Served
 
 ECHO: Final = "testbed-echo"
 ECHO_NAMESPACE: Final = "kube-system"
@@ -27,7 +25,7 @@ ECHO_TIMEOUT_SECONDS: Final = 60.0
 _words = itertools.count(1)
 
 
-def load_stages(plane: "control_plane.ControlPlane") -> None:
+def load_stages(plane: Served) -> None:
     """Give the API server kwok's Stage definition and our ordinary stages, before kwok starts."""
     plane.define([stage_definition()])
     plane.apply(stages.ordinary(build.KUBERNETES.version))
@@ -41,7 +39,7 @@ def stage_definition() -> dict[str, Any]:
     return definition
 
 
-def settle(plane: "control_plane.ControlPlane") -> None:
+def settle(plane: Served) -> None:
     """Return when kwok obeys every stage written so far."""
     deadline = time.monotonic() + ECHO_TIMEOUT_SECONDS
     while True:
@@ -61,7 +59,7 @@ def settle(plane: "control_plane.ControlPlane") -> None:
             )
 
 
-def _is_heard(plane: "control_plane.ControlPlane", word: str) -> bool:
+def _is_heard(plane: Served, word: str) -> bool:
     try:
         plane.kubectl(
             "wait", f"--for=jsonpath={{.data.heard}}={word}", "--timeout=1s", "-n", ECHO_NAMESPACE, f"configmap/{ECHO}"

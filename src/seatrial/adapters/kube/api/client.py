@@ -9,14 +9,10 @@ Watching for ever is watch.py. Tests: tests/adapters/kube/test_client*.py.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import enum
-import os
-import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast, overload
@@ -24,8 +20,9 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast, overload
 import aiohttp
 import msgspec
 
-from seatrial.adapters.kube.api import auth, errors, tls
 from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.connection import Connection, Request
 
 FIELD_MANAGER: Final = "seatrial"
 
@@ -106,20 +103,6 @@ class Bookmark:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    verb: str
-    path: str
-    params: Mapping[str, str]
-    limit: aiohttp.ClientTimeout
-    body: bytes | None = None
-    content_type: str = ""
-
-    @property
-    def name(self) -> str:
-        return f"{self.verb} {self.path}"
-
-
 class _PagesExpired(Exception):  # noqa: N818 — never leaves this module
     """The second or a later page of a list was answered with 410."""
 
@@ -175,32 +158,20 @@ class Client:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self.config = config
-        self._credentials = auth.credentials(config, clock=wall_clock)
-        self._request_timeout_seconds = request_timeout_seconds
-        self._connections_max = connections_max
-        self._field_manager = field_manager
-        self._headers = (
-            ("User-Agent", user_agent),
-            ("Accept", "application/json"),
-            ("Accept-Encoding", "gzip" if config.is_compressed else "identity"),
-            *config.impersonation,  # pairs, since a group may occur several times
+        self._connection = Connection(
+            config, user_agent=user_agent, connections_max=connections_max, wall_clock=wall_clock
         )
-        self._session: aiohttp.ClientSession | None = None
-        self._tls: tuple[configs.Certificate | None, ssl.SSLContext] | None = None
+        self._request_timeout_seconds = request_timeout_seconds
+        self._field_manager = field_manager
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=self._connections_max)
-        self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        # aiohttp sends PUT and DELETE a second time when the answer to the first was lost, and offers no switch
-        # (aiohttp#10790). A delete by name would then hit the successor of the pod it has just deleted.
-        self._session._retry_connection = False
+        self._connection.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self._connection.close()
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -257,7 +228,7 @@ class Client:
             sock_read=silent_seconds,
         )
         decoder = decoder_of(model)
-        async with self._answer(_Request(verb="GET", path=path, params=params, limit=limit)) as answer:
+        async with self._connection.answer(Request(verb="GET", path=path, params=params, limit=limit)) as answer:
             if on_open is not None:
                 on_open()
             try:
@@ -411,77 +382,9 @@ class Client:
         content_type: str = "",
     ) -> bytes:
         limit = aiohttp.ClientTimeout(total=self._request_timeout_seconds)
-        request = _Request(verb=verb, path=path, params=params or {}, body=body, content_type=content_type, limit=limit)
-        async with self._answer(request) as answer:
+        request = Request(verb=verb, path=path, params=params or {}, body=body, content_type=content_type, limit=limit)
+        async with self._connection.answer(request) as answer:
             return await answer.read()
-
-    @asynccontextmanager
-    async def _answer(self, request: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send one request and hold its successful answer open; everything else leaves as one of our errors."""
-        response: aiohttp.ClientResponse | None = None
-        try:
-            response = await self._authorized(request)
-            if response.status >= 300:
-                body, retry_after = await response.read(), response.headers.get("Retry-After", "")
-                raise self._refusal(request.name, errors.read_status(response.status, body, retry_after))
-            yield response
-        except (aiohttp.ClientError, OSError) as err:  # TimeoutError is an OSError
-            raise self._unavailable(request, err) from err
-        finally:
-            if response is not None:
-                response.release()
-
-    async def _authorized(self, request: _Request) -> aiohttp.ClientResponse:
-        credential = await self._credentials.current()
-        response = await self._once_or_twice(request, credential)
-        if response.status != 401:
-            return response
-        try:
-            if not await self._credentials.renew(credential):
-                return response
-        except BaseException:  # a failing plugin, or a cancellation while it runs
-            response.release()
-            raise
-        response.release()
-        return await self._once_or_twice(request, await self._credentials.current())
-
-    async def _once_or_twice(self, request: _Request, credential: auth.Credential) -> aiohttp.ClientResponse:
-        try:
-            return await self._once(request, credential)
-        except aiohttp.ClientConnectorError:
-            raise
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if request.verb != "GET":
-                raise  # it may have taken effect
-            return await self._once(request, credential)  # most likely an idle connection the server closed meanwhile
-
-    async def _once(self, request: _Request, credential: auth.Credential) -> aiohttp.ClientResponse:
-        if self._session is None:
-            raise RuntimeError("the client is used outside of `async with`")
-        headers = [*self._headers]
-        if credential.token:
-            headers.append(("Authorization", f"Bearer {credential.token}"))
-        if request.content_type:
-            headers.append(("Content-Type", request.content_type))
-        return await self._session.request(
-            request.verb,
-            self.config.server + request.path,
-            params=request.params,
-            data=request.body,
-            headers=headers,
-            timeout=request.limit,
-            allow_redirects=False,
-            ssl=await self._tls_context(credential.certificate),
-            server_hostname=self.config.tls_server_name or None,
-            proxy=self.config.proxy_url or None,
-        )
-
-    async def _tls_context(self, certificate: configs.Certificate | None) -> ssl.SSLContext | bool:
-        if self.config.server.startswith("http:"):
-            return True  # never used
-        if self._tls is None or self._tls[0] != certificate:
-            self._tls = (certificate, await asyncio.to_thread(tls.tls_context, self.config, certificate))
-        return self._tls[1]
 
     def _decode(self, verb: str, path: str, body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         # Not in a thread: msgspec holds the interpreter lock while it decodes, so the loop would wait all the same. A
@@ -489,7 +392,7 @@ class Client:
         try:
             return decoder.decode(body)
         except (msgspec.MsgspecError, ValueError) as err:
-            raise self._unreadable(f"{verb} {path}", err) from err
+            raise self._connection.unreadable(f"{verb} {path}", err) from err
 
     async def _lines(self, path: str, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         rest = b""
@@ -500,7 +403,7 @@ class Client:
                 if line:
                     yield line
             if len(rest) > _LINE_MAX_BYTES:
-                raise self._unreadable(f"WATCH {path}", ValueError("a line without end"))
+                raise self._connection.unreadable(f"WATCH {path}", ValueError("a line without end"))
         # A last line without its newline was cut in the middle; the resumed watch brings it again.
 
     def _event(self, path: str, line: bytes, decoder: msgspec.json.Decoder[ObjectT]) -> WatchEvent[ObjectT] | Bookmark:
@@ -511,42 +414,8 @@ class Client:
             if envelope.type != "ERROR":
                 return WatchEvent(kind=EventKind(envelope.type), object=decoder.decode(envelope.object))
         except (msgspec.MsgspecError, ValueError) as err:
-            raise self._unreadable(f"WATCH {path}", err) from err
-        raise self._refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))
-
-    def _refusal(self, request: str, status: errors.Status) -> errors.ServerRefused:
-        return errors.refusal(status, request=request, where=self.config.where(), renewal=self._credentials.renewal())
-
-    def _unreadable(self, request: str, err: Exception) -> errors.AnswerUnreadable:
-        return errors.AnswerUnreadable(
-            f"{request} was answered by {self.config.where()} with something else than expected: {err}",
-            "check that the address is an API server and that this seatrial fits its version",
-        )
-
-    def _unavailable(self, request: _Request, err: BaseException) -> errors.ClusterUnavailable:
-        where = self.config.where()
-        match err:
-            case aiohttp.ClientConnectorCertificateError():
-                what = (
-                    f"{request.name} was not sent: {where} shows a certificate we do not trust: {err.certificate_error}"
-                )
-                return errors.ClusterUnavailable(what, "check certificate-authority-data and server in the kubeconfig")
-            case aiohttp.ClientSSLError():
-                what = f"{request.name} was not sent: TLS with {where} failed: {_plain(err.os_error)}"
-                return errors.ClusterUnavailable(what, "check that the address is the API server's https address")
-            case aiohttp.ClientConnectorError():
-                what = f"{request.name} did not reach {where}: {_plain(err.os_error)}"
-                return errors.ClusterUnavailable(what, "check that the cluster runs and that this machine may reach it")
-            case TimeoutError():
-                waited = request.limit.sock_read or request.limit.total
-                what = f"{request.name} heard nothing from {where} within {waited:g} s"
-                next_step = "check the network and the load of the API server"
-            case _:
-                what = f"{request.name} lost its connection to {where}: {err or type(err).__name__}"
-                next_step = "check what lies between here and the API server"
-        if request.verb != "GET":
-            next_step = "look whether it took effect before trying again"
-        return errors.ClusterUnavailable(what, next_step)
+            raise self._connection.unreadable(f"WATCH {path}", err) from err
+        raise self._connection.refusal(f"WATCH {path}", errors.status_of_event(bytes(envelope.object)))
 
 
 def decoder_of(model: type[T]) -> msgspec.json.Decoder[T]:
@@ -555,11 +424,6 @@ def decoder_of(model: type[T]) -> msgspec.json.Decoder[T]:
     if decoder is None:
         decoder = _DECODERS[model] = msgspec.json.Decoder(model)
     return cast("msgspec.json.Decoder[T]", decoder)
-
-
-def _plain(err: OSError) -> str:
-    """Say what the system calls it; asyncio's own words name the call that failed, not the reason."""
-    return os.strerror(err.errno) if err.errno and err.errno > 0 and not isinstance(err, ssl.SSLError) else str(err)
 
 
 def _with(path: str, subresource: str) -> str:

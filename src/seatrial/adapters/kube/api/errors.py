@@ -27,8 +27,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from seatrial.core import foreign
 from seatrial.core.errors import SeatrialError
+from seatrial.core.text import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

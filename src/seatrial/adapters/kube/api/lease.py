@@ -34,7 +34,7 @@ from seatrial import supervision
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
-from seatrial.core import foreign
+from seatrial.core.text import foreign
 
 _GROUP_VERSION: Final = "coordination.k8s.io/v1"
 

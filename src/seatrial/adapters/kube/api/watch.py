@@ -7,8 +7,9 @@
                                                      └───────── ended by the server ───────┘
 
 Every list but the one after silence waits first, longer each time, with jitter; only a watch that lived a while and
-then ended cleanly is resumed, and at once. A server that always answers 410, or closes each watch at once, is asked twice a minute in the end.
-A kind that is missing or forbidden is asked every ten seconds or slower, because a CRD or a right may come later.
+then ended cleanly is resumed, and at once. A server that always answers 410, or closes each watch at once, is asked
+twice a minute in the end. A kind that is missing or forbidden is asked every ten seconds or slower, because a CRD or a
+right may come later.
 
 Silence is listed, not resumed. A kind in which nothing happens gets no bookmarks at all, unless etcd is set to announce
 its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent. Both look

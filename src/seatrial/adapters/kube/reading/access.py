@@ -11,15 +11,17 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, publishing
 from seatrial.adapters.kube.shapes.campaign_models import AccessReview
-from seatrial.core.model.campaign import Campaign, Mode, Via
+from seatrial.core.model.campaign import Campaign
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import OperatorFacts, Snapshot
+from seatrial.core.movers.mover import mode_of, mover_of
+from seatrial.core.movers.view import Mover, Need
 
 SOURCE: Final = "selfsubjectaccessreviews"
 AGAIN_SECONDS: Final = 600.0
@@ -45,34 +47,41 @@ class Right:
         return f"{self.verb} {'.'.join(filter(None, (kind, self.group)))}{where}"
 
 
-def rights_of(campaign: Campaign, mode: Mode, operator: OperatorFacts, *, home: str, namespace: str) -> set[Right]:
+def rights_of(campaign: Campaign, mover: Mover, operator: OperatorFacts, *, home: str, namespace: str) -> set[Right]:
     """What a campaign will need, by who moves the nodes and how versions are published."""
     needed = {
         Right(verb="patch", resource="nodes"),
         Right(verb="patch", resource="gpurollouts", group="seatrial.dev"),
         Right(verb="patch", resource="gpurollouts", group="seatrial.dev", subresource="status"),
     }
-    if campaign.publish is Via.DIRECT or mode is Mode.DELEGATED:
-        # Switching NVIDIA's controller off and on again, on the way back, is a write of the same resources.
-        kinds = {carrier.name.partition("/")[0] for carrier in operator.carriers}
-        kinds.add(operator.kind.partition("/")[0])
-        # The driver manager's switches stand in a list: it is read before it is written.
-        verbs = ("get", "patch") if mode is Mode.DIRECT else ("patch",)
-        needed |= {
-            Right(verb=verb, resource=_PLURALS[kind], group="nvidia.com")
-            for kind in kinds
-            if kind in _PLURALS
-            for verb in verbs
-        }
-    if mode is Mode.DIRECT:
-        needed.add(Right(verb="create", resource="pods", subresource="eviction"))
-        needed.add(Right(verb="delete", resource="pods", namespace=namespace))
+    for need in mover.needs(campaign.publish):
+        needed |= _rights_for(need, operator, namespace)
     if campaign.gates:
         needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
     pool_verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
     group = "machineconfiguration.openshift.io"
     needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in pool_verbs}
     return needed
+
+
+def _rights_for(need: Need, operator: OperatorFacts, namespace: str) -> set[Right]:
+    match need:
+        case Need.EVICT:
+            return {Right(verb="create", resource="pods", subresource="eviction")}
+        case Need.DELETE_DRIVERS:
+            return {Right(verb="delete", resource="pods", namespace=namespace)}
+        case Need.WRITE_CARRIERS:
+            return _on_carriers("patch", operator)
+        case Need.READ_CARRIERS:
+            return _on_carriers("get", operator)
+        case _:
+            assert_never(need)
+
+
+def _on_carriers(verb: str, operator: OperatorFacts) -> set[Right]:
+    """A verb on the kinds that carry a version here, and on the one that switches NVIDIA's controller."""
+    kinds = {name.partition("/")[0] for name in (operator.kind, *(carrier.name for carrier in operator.carriers))}
+    return {Right(verb=verb, resource=_PLURALS[kind], group="nvidia.com") for kind in kinds if kind in _PLURALS}
 
 
 class Access:
@@ -97,9 +106,8 @@ class Access:
         """Say what a campaign will need."""
         campaign, record = intent.campaign, seen.rollout.campaign
         if campaign is not None:
-            asked = Mode.BY_HAND if campaign.by_hand is not None else campaign.mode
-            mode = (record.mode if record is not None else None) or asked or seen.operator.mode
-            self.want(rights_of(campaign, mode, seen.operator, home=self._home, namespace=self._namespace))
+            mover = mover_of(mode_of(record, campaign, seen.operator))
+            self.want(rights_of(campaign, mover, seen.operator, home=self._home, namespace=self._namespace))
 
     def want(self, rights: Iterable[Right]) -> None:
         """Say what will be needed; what is new is asked about at once."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Final, TypeAlias
 
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.shapes.records import instant_of
-from seatrial.core import foreign
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers
@@ -24,6 +23,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import DraPlugin, DriverPod, DriverRevision, Loaded, Maintenance, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
+from seatrial.core.text import foreign
 
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
 PRESSURES: Final = frozenset({"DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"})
@@ -151,13 +151,14 @@ class WarningItem:
     metadata: Meta
     pod: str
     """The pod's uid."""
+    pod_name: str
     symptom: Symptom
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def node_item(node: models.Node) -> NodeItem:
+def node_item(node: kinds.Node) -> NodeItem:
     """Keep what is needed of a node."""
     meta, notes = node.metadata, node.metadata.annotations
     labels = {intern(key): intern(value) for key, value in meta.labels.items()}
@@ -180,7 +181,7 @@ def node_item(node: models.Node) -> NodeItem:
     )
 
 
-def _components(node: models.Node) -> tuple[tuple[str, str], ...]:
+def _components(node: kinds.Node) -> tuple[tuple[str, str], ...]:
     """What the kubelet says, and what people say of the rest."""
     notes = node.metadata.annotations.items()
     said = {key.removeprefix(keys.OBSERVED_PREFIX): text for key, text in notes if key.startswith(keys.OBSERVED_PREFIX)}
@@ -190,7 +191,7 @@ def _components(node: models.Node) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((intern(name), intern(text)) for name, text in told if text))
 
 
-def _offer(node: models.Node, labels: Mapping[str, str]) -> GpuOffer:
+def _offer(node: kinds.Node, labels: Mapping[str, str]) -> GpuOffer:
     allocatable = node.status.allocatable
     counts = {name: _count(allocatable[name]) for name in allocatable if name.startswith(keys.RESOURCE_PREFIX)}
     handlers = {handler.name for handler in node.status.runtime_handlers}
@@ -236,7 +237,7 @@ def loaded_of(labels: Mapping[str, str]) -> Loaded | None:
 # ── revisions, claims, slices, maintenances, events ──────────────────────────────────────────────────────────────────
 
 
-def revision_item(revision: models.ControllerRevision) -> RevisionItem:
+def revision_item(revision: kinds.ControllerRevision) -> RevisionItem:
     """Keep which template a revision stands for."""
     meta, template = revision.metadata, revision.data.spec.template.spec
     return RevisionItem(
@@ -253,7 +254,7 @@ def revision_item(revision: models.ControllerRevision) -> RevisionItem:
     )
 
 
-def claim_item(claim: models.ResourceClaim) -> ClaimItem:
+def claim_item(claim: kinds.ResourceClaim) -> ClaimItem:
     """Keep what was allocated for a claim."""
     allocation = claim.status.allocation
     results = allocation.devices.results if allocation else ()
@@ -267,7 +268,7 @@ def claim_item(claim: models.ResourceClaim) -> ClaimItem:
     )
 
 
-def slice_item(piece: models.ResourceSlice) -> SliceItem | None:
+def slice_item(piece: kinds.ResourceSlice) -> SliceItem | None:
     """Keep which driver versions a slice of GPUs tells; None for what is no GPU of a node."""
     if piece.spec.driver != keys.GPU_DRIVER or not piece.spec.node_name:
         return None
@@ -278,7 +279,7 @@ def slice_item(piece: models.ResourceSlice) -> SliceItem | None:
     )
 
 
-def maintenance_item(request: models.NodeMaintenance) -> MaintenanceItem | None:
+def maintenance_item(request: kinds.NodeMaintenance) -> MaintenanceItem | None:
     """Keep who asked for a node's maintenance, and whether the node is free for it."""
     meta, spec = request.metadata, request.spec
     if not spec.node_name:
@@ -300,14 +301,14 @@ def maintenance_item(request: models.NodeMaintenance) -> MaintenanceItem | None:
     )
 
 
-def warning_item(event: models.Event) -> WarningItem | None:
+def warning_item(event: kinds.Event) -> WarningItem | None:
     """Keep what an event complains of; None when it is not about a pod, or no complaint."""
     about = event.involved_object
     if event.type != "Warning" or about.kind != "Pod" or not about.uid:
         return None
     message = foreign.lines(event.message, MESSAGE_LENGTH_MAX)
     symptom = Symptom(source="event", reason=intern(foreign.line(event.reason)), message=message)
-    return WarningItem(metadata=meta_of(event.metadata), pod=about.uid, symptom=symptom)
+    return WarningItem(metadata=meta_of(event.metadata), pod=about.uid, pod_name=about.name, symptom=symptom)
 
 
 def by_pod_and_reason(item: WarningItem) -> tuple[str, str]:
@@ -318,18 +319,18 @@ def by_pod_and_reason(item: WarningItem) -> tuple[str, str]:
 # ── small readers ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def driver_version_of(containers: Iterable[models.Container]) -> str:
+def driver_version_of(containers: Iterable[kinds.Container]) -> str:
     ordered = sorted(containers, key=lambda container: container.name != DRIVER_CONTAINER)
     found = (driver_version_of_image(container.image) for container in ordered)
     return next((version.text for version in found if version is not None), "")
 
 
-def driver_image_of(containers: Iterable[models.Container]) -> str:
+def driver_image_of(containers: Iterable[kinds.Container]) -> str:
     """The image of the container that brings the driver; empty where none is known to."""
     return next((container.image for container in containers if container.name == DRIVER_CONTAINER), "")
 
 
-def digest_of(spec: models.PodSpec) -> str:
+def digest_of(spec: kinds.PodSpec) -> str:
     """The first digest any container carries, init containers first, as NVIDIA's controller looks for it."""
     variables = (each for container in (*spec.init_containers, *spec.containers) for each in container.env)
     return next((each.value for each in variables if each.name == keys.DIGEST_VARIABLE), "")
@@ -339,5 +340,5 @@ def controller_of(references: Iterable[models.OwnerReference]) -> models.OwnerRe
     return next((owner for owner in references if owner.controller), models.OwnerReference())
 
 
-def meta_of(meta: models.ObjectMeta | models.PodMeta | models.BareMeta) -> Meta:
+def meta_of(meta: models.ObjectMeta | kinds.PodMeta | models.BareMeta) -> Meta:
     return Meta(name=meta.name, namespace=intern(meta.namespace), uid=meta.uid, resource_version=meta.resource_version)

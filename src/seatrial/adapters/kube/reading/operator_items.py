@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
-from seatrial.adapters.kube.shapes import keys, models
-from seatrial.core import foreign
+from seatrial.adapters.kube.shapes import keys, models, operator_models
 from seatrial.core.model import owners
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import Carrier, OperatorFacts, Pool
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.publishing import GITOPS
+from seatrial.core.text import foreign
 
 POLICY_VERSION: Final = ("spec", "driver", "version")
 DRIVER_VERSION: Final = ("spec", "version")
@@ -26,8 +26,8 @@ Fault: TypeAlias = Callable[[str], None]
 
 
 def operator_facts(
-    policies: Iterable[models.ClusterPolicy],
-    drivers: Iterable[models.NvidiaDriver],
+    policies: Iterable[operator_models.ClusterPolicy],
+    drivers: Iterable[operator_models.NvidiaDriver],
     *,
     has_owned_nodes: bool,
     on_fault: Fault,
@@ -68,7 +68,9 @@ def operator_facts(
     )
 
 
-def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.NvidiaDriver]) -> tuple[Carrier, ...]:
+def _carriers(
+    policy: operator_models.ClusterPolicy | None, drivers: Iterable[operator_models.NvidiaDriver]
+) -> tuple[Carrier, ...]:
     """Every resource that says which driver nodes run."""
     found = [
         Carrier(
@@ -96,7 +98,7 @@ def _carriers(policy: models.ClusterPolicy | None, drivers: Iterable[models.Nvid
     return tuple(found)
 
 
-def switches_of(manager: models.DriverManager | None) -> tuple[tuple[str, str], ...]:
+def switches_of(manager: operator_models.DriverManager | None) -> tuple[tuple[str, str], ...]:
     """What is said about the driver manager's two switches; of two entries with one name the last counts."""
     said = {str(each.get("name")): str(each.get("value", "")) for each in (manager.env if manager else None) or ()}
     return tuple((name, said[name]) for name in driver_manager.SWITCHES if name in said)
@@ -124,7 +126,7 @@ def _owns(entry: models.ManagedFields, field: tuple[str, ...]) -> bool:
 
 
 def driver_claims(
-    policies: Iterable[models.ClusterPolicy], drivers: Iterable[models.NvidiaDriver]
+    policies: Iterable[operator_models.ClusterPolicy], drivers: Iterable[operator_models.NvidiaDriver]
 ) -> tuple[owners.DriverClaim, ...] | None:
     """What the NVIDIADrivers claim; None where none can own a node: there are none, or the ClusterPolicy has it all."""
     policy, found = _oldest(policies), sorted(drivers, key=lambda item: item.metadata.name)
@@ -132,7 +134,7 @@ def driver_claims(
     return tuple(_driver_claim(item) for item in found) if is_delegated else None
 
 
-def policy_wish(policy: models.UpgradePolicy | None, where: str, on_fault: Fault) -> PolicyWish:
+def policy_wish(policy: operator_models.UpgradePolicy | None, where: str, on_fault: Fault) -> PolicyWish:
     """What an upgradePolicy says. A selector is taken as it is: one that cannot be read stops whoever uses it."""
     if policy is None:
         return PolicyWish()
@@ -141,7 +143,7 @@ def policy_wish(policy: models.UpgradePolicy | None, where: str, on_fault: Fault
 
 
 def wish_of(
-    said: models.UpgradePolicy | models.RolloutSpec, *, parallel_max: int | None, unavailable_max: Share | None
+    said: operator_models.UpgradePolicy | models.RolloutSpec, *, parallel_max: int | None, unavailable_max: Share | None
 ) -> PolicyWish:
     """What is said about moving the pods of a node, in the fields that rollouts and NVIDIA share, and the limits."""
     jobs = said.wait_for_completion or models.WaitForCompletion()
@@ -173,7 +175,7 @@ def _share(value: int | str | None, where: str, on_fault: Fault) -> Share | None
         return None
 
 
-def _pool(item: models.NvidiaDriver, on_fault: Fault) -> Pool:
+def _pool(item: operator_models.NvidiaDriver, on_fault: Fault) -> Pool:
     policy = item.spec.upgrade_policy
     return Pool(
         name=item.metadata.name,
@@ -184,7 +186,7 @@ def _pool(item: models.NvidiaDriver, on_fault: Fault) -> Pool:
     )
 
 
-def _driver_claim(item: models.NvidiaDriver) -> owners.DriverClaim:
+def _driver_claim(item: operator_models.NvidiaDriver) -> owners.DriverClaim:
     return owners.DriverClaim(
         name=item.metadata.name,
         selector=item.spec.node_selector,
@@ -193,9 +195,9 @@ def _driver_claim(item: models.NvidiaDriver) -> owners.DriverClaim:
     )
 
 
-def _oldest(policies: Iterable[models.ClusterPolicy]) -> models.ClusterPolicy | None:
+def _oldest(policies: Iterable[operator_models.ClusterPolicy]) -> operator_models.ClusterPolicy | None:
     return min(policies, key=lambda item: (item.metadata.creation_timestamp, item.metadata.name), default=None)
 
 
-def _is_on(policy: models.UpgradePolicy | None, *, by_default: bool) -> bool:
+def _is_on(policy: operator_models.UpgradePolicy | None, *, by_default: bool) -> bool:
     return by_default if policy is None or policy.auto_upgrade is None else policy.auto_upgrade

@@ -21,20 +21,20 @@ from seatrial.adapters.kube.reading.items import (
     driver_version_of,
     meta_of,
 )
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.records import instant_of
-from seatrial.core import foreign
 from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.snapshot import DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
+from seatrial.core.text import foreign
 
 DRA_CONTAINERS: Final = frozenset({"gpus", "compute-domains"})
 UNTOLD_REASONS: Final = frozenset({"PodInitializing", "ContainerCreating"})
 """Why a container waits when all is well."""
 
 
-def pod_item(pod: models.Pod, operator_namespace: str) -> PodItem | None:
+def pod_item(pod: kinds.Pod, operator_namespace: str) -> PodItem | None:
     """Keep what is needed of a pod; None when it is of no interest, or no longer."""
     meta, labels = pod.metadata, pod.metadata.labels
     if not pod.spec.node_name:
@@ -59,7 +59,7 @@ def pod_item(pod: models.Pod, operator_namespace: str) -> PodItem | None:
     )
 
 
-def _user_item(pod: models.Pod, *, is_in_operators_namespace: bool) -> PodItem | None:
+def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | None:
     """A pod that is no operand itself; DaemonSets' and static pods only while they may hold something."""
     meta, phase, keeper = pod.metadata, pod.status.phase, _keeper(pod)
     is_leaving = meta.deletion_timestamp is not None
@@ -104,7 +104,7 @@ def _user_item(pod: models.Pod, *, is_in_operators_namespace: bool) -> PodItem |
     )
 
 
-def _driver_pod(pod: models.Pod) -> DriverPod:
+def _driver_pod(pod: kinds.Pod) -> DriverPod:
     meta, status = pod.metadata, pod.status
     statuses = (*status.init_container_statuses, *status.container_statuses)
     waiting = [item.state.waiting.reason for item in statuses if item.state.waiting and item.state.waiting.reason]
@@ -127,7 +127,7 @@ def _driver_pod(pod: models.Pod) -> DriverPod:
     )
 
 
-def _container_symptoms(statuses: Iterable[models.ContainerStatus]) -> Iterator[Symptom]:
+def _container_symptoms(statuses: Iterable[kinds.ContainerStatus]) -> Iterator[Symptom]:
     """Why containers that are not ready wait, and what they said when they last ended."""
     for item in statuses:
         if item.ready:
@@ -145,7 +145,7 @@ def _symptom(reason: str, message: str) -> Symptom:
     return Symptom(source="container", reason=intern(foreign.line(reason)), message=foreign.lines(message))
 
 
-def _validator_pod(pod: models.Pod) -> ValidatorPod:
+def _validator_pod(pod: kinds.Pod) -> ValidatorPod:
     is_ready = _is_ready(pod)
     return ValidatorPod(
         name=pod.metadata.name,
@@ -157,7 +157,7 @@ def _validator_pod(pod: models.Pod) -> ValidatorPod:
     )
 
 
-def _is_dra_plugin(pod: models.Pod) -> bool:
+def _is_dra_plugin(pod: kinds.Pod) -> bool:
     """Whether the pod is NVIDIA's DRA plugin. A DaemonSet's only: else any job could so escape its eviction."""
     labels = pod.metadata.labels
     if _keeper(pod) is not Keeper.DAEMON_SET:
@@ -169,7 +169,7 @@ def _is_dra_plugin(pod: models.Pod) -> bool:
     )
 
 
-def _dra_plugin(pod: models.Pod) -> DraPlugin:
+def _dra_plugin(pod: kinds.Pod) -> DraPlugin:
     meta, statuses = pod.metadata, {item.name: item for item in pod.status.container_statuses}
     names = [container.name for container in pod.spec.containers]
     serving = [name for name in names if name in DRA_CONTAINERS] or names
@@ -183,14 +183,14 @@ def _dra_plugin(pod: models.Pod) -> DraPlugin:
     )
 
 
-def _started_at(statuses: Iterable[models.ContainerStatus | None]) -> ApiInstant | None:
+def _started_at(statuses: Iterable[kinds.ContainerStatus | None]) -> ApiInstant | None:
     """When the first of these containers started; None while one of them does not run, or there is none."""
     running = [item.state.running if item else None for item in statuses]
     starts = [instant_of(state.started_at) for state in running if state is not None and state.started_at]
     return min(starts) if starts and len(starts) == len(running) else None
 
 
-def _keeper(pod: models.Pod) -> Keeper:
+def _keeper(pod: kinds.Pod) -> Keeper:
     owner = controller_of(pod.metadata.owner_references)
     if pod.metadata.annotations.mirror or owner.kind == "Node":
         return Keeper.KUBELET
@@ -199,14 +199,14 @@ def _keeper(pod: models.Pod) -> Keeper:
     return Keeper.CONTROLLER if owner.uid else Keeper.NOBODY
 
 
-def _resources(pod: models.Pod) -> Iterator[str]:
+def _resources(pod: kinds.Pod) -> Iterator[str]:
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         for name in (*container.resources.limits, *container.resources.requests):
             if name.startswith(keys.RESOURCE_PREFIX):
                 yield intern(name)
 
 
-def _deploy_label(pod: models.Pod) -> str:
+def _deploy_label(pod: kinds.Pod) -> str:
     return next((intern(key) for key in sorted(pod.spec.node_selector) if key.startswith(keys.DEPLOY_PREFIX)), "")
 
 
@@ -220,13 +220,13 @@ def _shared(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     return labels
 
 
-def _is_ready(pod: models.Pod) -> bool:
+def _is_ready(pod: kinds.Pod) -> bool:
     """Running, with at least one container, all ready: what NVIDIA's controller calls ready."""
     statuses = pod.status.container_statuses
     return pod.status.phase == "Running" and bool(statuses) and all(item.ready for item in statuses)
 
 
-def _ready_since(pod: models.Pod) -> ApiInstant | None:
+def _ready_since(pod: kinds.Pod) -> ApiInstant | None:
     for condition in pod.status.conditions:
         if condition.type == "Ready" and condition.status == "True" and condition.last_transition_time:
             return instant_of(condition.last_transition_time)

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.core import foreign
 from seatrial.core.actions import StartProbe
 from seatrial.core.model.gates import Measurement, Verdict
+from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
 GPU_RESOURCE: Final = "nvidia.com/gpu"
@@ -193,7 +193,7 @@ def probe_item(job: Job) -> ProbeItem | None:
     )
 
 
-def probe_pod_item(pod: models.Pod) -> ProbePodItem:
+def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
     """Keep what a probe's pod tells."""
     states = [status.state for status in pod.status.container_statuses]
     ended = [state.terminated for state in states if state.terminated is not None]
@@ -244,7 +244,7 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> tuple[Verdict,
     return Verdict.FAILED, ran[0] or probe.message
 
 
-def _last_words(ended: Iterable[models.Terminated]) -> str:
+def _last_words(ended: Iterable[kinds.Terminated]) -> str:
     """How the container ended, and the end of what it said: the beginning is the least of a log."""
     for state in ended:
         if state.exit_code or state.reason != "Completed":
@@ -256,7 +256,7 @@ def _last_words(ended: Iterable[models.Terminated]) -> str:
     return ""
 
 
-def _why_waiting(waiting: Iterable[models.Waiting]) -> str:
+def _why_waiting(waiting: Iterable[kinds.Waiting]) -> str:
     for state in waiting:
         return foreign.line(": ".join(filter(None, (state.reason, " ".join(state.message.split())))))
     return ""

@@ -5,21 +5,23 @@ Who holds a GPU and who owns a node is decided in core: this file calls it. Test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
+from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.items import (
     MaintenanceItem,
     NodeItem,
     PodItem,
     RevisionItem,
     Signs,
-    SliceItem,
     WarningItem,
     loaded_of,
 )
 from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.streams.index import ItemT
+from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model import consumers, owners
 from seatrial.core.model.snapshot import (
     DraPlugin,
@@ -63,6 +65,16 @@ def seekers_of(revisions: Iterable[RevisionItem]) -> Seekers:
     return tuple(sorted(found, key=lambda each: (owners.OWNER_LABEL not in each[0], each[1].hash)))
 
 
+class Of(Protocol):
+    """By a row of the table: its items about one node."""
+
+    def __call__(self, row: Row[Any, ItemT], /) -> Collection[ItemT]: ...
+
+
+def _nothing(_row: Row[Any, ItemT]) -> Collection[ItemT]:
+    return ()
+
+
 def _no_claim(_namespace: str, _name: str) -> consumers.Claim | None:
     return None
 
@@ -78,8 +90,8 @@ class Around:
     """By namespace and name; None when there is none, or it was not seen."""
     drivers: tuple[owners.DriverClaim, ...] | None = None
     """None where no NVIDIADriver owns any node."""
-    slices: Iterable[SliceItem] = ()
-    maintenances: Iterable[MaintenanceItem] = ()
+    of: Of = _nothing
+    """What a row of the table says about this node."""
     requestor: models.RolloutMaintenance | None = None
     warnings: Callable[[str], Iterable[WarningItem]] = lambda _: ()
     """By a pod's uid."""
@@ -128,7 +140,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         driver=_driver(driver.facts, around) if driver and isinstance(driver.facts, DriverPod) else None,
         validator=validator.facts if validator and isinstance(validator.facts, ValidatorPod) else None,
         dra=plugin.facts if plugin and isinstance(plugin.facts, DraPlugin) else None,
-        published=tuple(sorted({version for piece in around.slices for version in piece.versions})),
+        published=tuple(sorted({version for piece in around.of(table.SLICES) for version in piece.versions})),
         loaded=loaded_of(labels),
         pods=tuple(sorted(users, key=lambda pod: (pod.namespace, pod.name))),
         offer=item.offer,
@@ -136,7 +148,7 @@ def node_facts(item: NodeItem, pods: Iterable[PodItem], around: Around) -> NodeF
         paused_labels=tuple(
             sorted(key for key, value in labels.items() if key.startswith(keys.DEPLOY_PREFIX) and PAUSED in value)
         ),
-        maintenance=_maintenance(around.maintenances, around.requestor, item.metadata.name),
+        maintenance=_maintenance(around.of(table.MAINTENANCES), around.requestor, item.metadata.name),
         symptoms=item.symptoms,
         components=item.components,
     )

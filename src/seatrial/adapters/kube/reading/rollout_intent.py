@@ -21,7 +21,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
-from seatrial.core import foreign
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
 from seatrial.core.compat.versions import parse as parse_version
@@ -47,6 +46,7 @@ from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.snapshot import OperatorFacts
 from seatrial.core.node import observed
+from seatrial.core.text import foreign
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)

@@ -54,6 +54,14 @@ class RolloutItem:
         return self.rollout
 
 
+def not_installed() -> RolloutUnclear:
+    """What to say where the cluster does not know our resource."""
+    return RolloutUnclear(
+        "The cluster does not know the resource GPURollout (gpurollouts.seatrial.dev). "
+        "Install it with `seatrial manifests crd | kubectl apply -f -`, then try again."
+    )
+
+
 def item_of(rollout: models.Rollout) -> RolloutItem:
     """A rollout that was read."""
     campaign = rollout.status.campaign

@@ -1,6 +1,9 @@
-"""The fields of Kubernetes objects that we read, and no others: what is not named here is dropped while decoding.
+"""The fields of objects that we read, and no others: what is not named here is dropped while decoding.
 
-Structs for decoding only; what is kept in memory are the slim items of project.py.
+Here are what all objects share and our own resource, the GPURollout. Kubernetes' own kinds are in kinds.py, the GPU
+Operator's resources in operator_models.py, what only a campaign deals with in campaign_models.py.
+Structs for decoding only; what is kept in memory are the slim items of reading/.
+Tests: tests/adapters/kube/test_models.py
 """
 
 from __future__ import annotations
@@ -9,11 +12,12 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from seatrial.adapters.kube.shapes import keys
-
 
 class Model(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
     """Base of everything decoded: immutable, unknown fields dropped, camelCase outside and snake_case inside."""
+
+
+ModelT = TypeVar("ModelT", bound=Model)
 
 
 class OwnerReference(Model, frozen=True):
@@ -45,6 +49,21 @@ class ObjectMeta(Model, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
+class BareMeta(Model, frozen=True):
+    """Without labels and annotations: nobody here reads them."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class ManagedMeta(ObjectMeta, frozen=True):
+    """With who wrote which field; elsewhere nobody reads it, and it is half of an object."""
+
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+
 class Condition(Model, frozen=True):
     type: str = ""
     status: str = ""
@@ -56,269 +75,6 @@ class Condition(Model, frozen=True):
 
 Quantities: TypeAlias = dict[str, str | int | float]
 """Quantities are strings, yet a client may have stored a bare number."""
-
-
-# ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class NodeSpec(Model, frozen=True):
-    unschedulable: bool = False
-
-
-class RuntimeHandler(Model, frozen=True):
-    name: str = ""
-
-
-class NodeInfo(Model, frozen=True):
-    kernel_version: str = ""
-    kubelet_version: str = ""
-    boot_id: str = msgspec.field(default="", name="bootID")
-
-
-class NodeStatus(Model, frozen=True):
-    node_info: NodeInfo = NodeInfo()
-    conditions: tuple[Condition, ...] = ()
-    allocatable: Quantities = {}
-    runtime_handlers: tuple[RuntimeHandler, ...] = ()
-
-
-class Node(Model, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
-
-
-# ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class PodAnnotations(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Exactly those we read: annotations are the largest part of a pod's metadata."""
-
-    checkpoint: str = msgspec.field(default="", name=keys.CHECKPOINT_ANNOTATION)
-    checkpoint_requested: str = msgspec.field(default="", name=keys.CHECKPOINT_REQUESTED_ANNOTATION)
-    checkpoint_saved: str = msgspec.field(default="", name=keys.CHECKPOINT_SAVED_ANNOTATION)
-    mirror: str = msgspec.field(default="", name=keys.MIRROR_ANNOTATION)
-
-
-class PodMeta(Model, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    creation_timestamp: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] = {}
-    annotations: PodAnnotations = PodAnnotations()
-    owner_references: tuple[OwnerReference, ...] = ()
-
-
-class Resources(Model, frozen=True):
-    limits: Quantities = {}
-    requests: Quantities = {}
-
-
-class Variable(Model, frozen=True):
-    name: str = ""
-    value: str = ""
-
-
-class Container(Model, frozen=True):
-    name: str = ""
-    image: str = ""
-    env: tuple[Variable, ...] = ()
-    resources: Resources = Resources()
-
-
-class Volume(Model, frozen=True):
-    empty_dir: dict[str, Any] | None = None
-
-
-class PodClaim(Model, frozen=True):
-    """An entry of spec.resourceClaims or of status.resourceClaimStatuses; both name a claim, or do not yet."""
-
-    name: str = ""
-    resource_claim_name: str | None = None
-
-
-class ExtendedClaim(Model, frozen=True):
-    """The claim behind an extended resource."""
-
-    resource_claim_name: str = ""
-
-
-class PodSpec(Model, frozen=True):
-    node_name: str = ""
-    node_selector: dict[str, str] = {}
-    runtime_class_name: str | None = None
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
-    volumes: tuple[Volume, ...] = ()
-    resource_claims: tuple[PodClaim, ...] = ()
-
-
-class Waiting(Model, frozen=True):
-    reason: str = ""
-    message: str = ""
-
-
-class Running(Model, frozen=True):
-    started_at: str | None = None
-
-
-class Terminated(Model, frozen=True):
-    reason: str = ""
-    message: str = ""
-    exit_code: int = 0
-
-
-class ContainerState(Model, frozen=True):
-    waiting: Waiting | None = None
-    running: Running | None = None
-    terminated: Terminated | None = None
-
-
-class ContainerStatus(Model, frozen=True):
-    name: str = ""
-    ready: bool = False
-    restart_count: int = 0
-    state: ContainerState = ContainerState()
-    last_state: ContainerState = ContainerState()
-
-
-class PodStatus(Model, frozen=True):
-    phase: str = ""
-    reason: str = ""
-    conditions: tuple[Condition, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
-    init_container_statuses: tuple[ContainerStatus, ...] = ()
-    resource_claim_statuses: tuple[PodClaim, ...] = ()
-    extended_resource_claim_status: ExtendedClaim | None = None
-
-
-class Pod(Model, frozen=True):
-    metadata: PodMeta = PodMeta()
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-
-# ── revisions of DaemonSets ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Template(Model, frozen=True):
-    spec: PodSpec = PodSpec()
-
-
-class RevisionSpec(Model, frozen=True):
-    template: Template = Template()
-
-
-class RevisionData(Model, frozen=True):
-    spec: RevisionSpec = RevisionSpec()
-
-
-class ControllerRevision(Model, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-    revision: int = 0
-    data: RevisionData = RevisionData()
-
-
-# ── dynamic resources ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class BareMeta(Model, frozen=True):
-    """Without labels and annotations: nobody here reads them."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-
-class DeviceResult(Model, frozen=True):
-    driver: str = ""
-    admin_access: bool | None = None
-
-
-class DeviceAllocation(Model, frozen=True):
-    results: tuple[DeviceResult, ...] = ()
-
-
-class Allocation(Model, frozen=True):
-    devices: DeviceAllocation = DeviceAllocation()
-
-
-class ClaimStatus(Model, frozen=True):
-    allocation: Allocation | None = None
-
-
-class ResourceClaim(Model, frozen=True):
-    metadata: BareMeta = BareMeta()
-    status: ClaimStatus = ClaimStatus()
-
-
-class DeviceAttribute(Model, frozen=True):
-    version: str | None = None
-
-
-class DeviceAttributes(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An attribute without a domain belongs to the slice's driver, which may spell the domain out all the same."""
-
-    plain: DeviceAttribute | None = msgspec.field(default=None, name=keys.DRIVER_VERSION_ATTRIBUTE)
-    full: DeviceAttribute | None = msgspec.field(
-        default=None, name=f"{keys.GPU_DRIVER}/{keys.DRIVER_VERSION_ATTRIBUTE}"
-    )
-
-
-class Device(Model, frozen=True):
-    attributes: DeviceAttributes = DeviceAttributes()
-
-
-class SliceSpec(Model, frozen=True):
-    driver: str = ""
-    node_name: str | None = None
-    devices: tuple[Device, ...] = ()
-
-
-class ResourceSlice(Model, frozen=True):
-    metadata: BareMeta = BareMeta()
-    spec: SliceSpec = SliceSpec()
-
-
-# ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class NodeMaintenanceSpec(Model, frozen=True):
-    requestor_id: str = msgspec.field(default="", name="requestorID")
-    additional_requestors: tuple[str, ...] = ()
-    node_name: str = ""
-
-
-class NodeMaintenanceStatus(Model, frozen=True):
-    conditions: tuple[Condition, ...] = ()
-
-
-class NodeMaintenance(Model, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: NodeMaintenanceSpec = NodeMaintenanceSpec()
-    status: NodeMaintenanceStatus = NodeMaintenanceStatus()
-
-
-# ── events ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class ObjectReference(Model, frozen=True):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class Event(Model, frozen=True):
-    metadata: BareMeta = BareMeta()
-    involved_object: ObjectReference = ObjectReference()
-    type: str = ""
-    reason: str = ""
-    message: str = ""
 
 
 # ── our own resource ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -613,12 +369,19 @@ class Wait(Model, frozen=True):
     code: str = ""
     why: str = ""
     next: str = ""
+    since: str = ""
     until: str = ""
+
+
+class NodesWaiting(Wait, frozen=True):
+    nodes: tuple[str, ...] = ()
+    count: int = 0
 
 
 class RolloutStatus(Model, frozen=True):
     state: str = ""
     waits: tuple[Wait, ...] = ()
+    nodes_waiting: tuple[NodesWaiting, ...] = ()
     conditions: tuple[Condition, ...] = ()
     campaign: CampaignStatus | None = None
     admitted: tuple[AdmissionEntry, ...] = ()
@@ -634,9 +397,6 @@ class Rollout(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: RolloutSpec = RolloutSpec()
     status: RolloutStatus = RolloutStatus()
-
-
-ModelT = TypeVar("ModelT", bound=Model)
 
 
 class RolloutText(Model, frozen=True):
@@ -655,68 +415,3 @@ class StatusHint(Model, frozen=True):
     """As much of a status as says whether a campaign has begun."""
 
     campaign: CampaignHint | None = None
-
-
-# ── the GPU Operator's resources ─────────────────────────────────────────────────────────────────────────────────────
-
-
-class UpgradePolicy(Model, frozen=True):
-    auto_upgrade: bool | None = None
-    max_parallel_upgrades: int | None = None
-    max_unavailable: int | str | None = None
-    wait_for_completion: WaitForCompletion | None = None
-    pod_deletion: PodDeletion | None = None
-    drain: Drain | None = None
-
-
-class DriverManager(Model, frozen=True):
-    env: tuple[dict[str, Any], ...] | None = None
-    """As it is: what else stands in an entry goes back as it came."""
-
-
-class PolicyDriver(Model, frozen=True):
-    enabled: bool | None = None
-    version: str = ""
-    manager: DriverManager | None = None
-    use_nvidia_driver_crd: bool | None = msgspec.field(default=None, name="useNvidiaDriverCRD")
-    upgrade_policy: UpgradePolicy | None = None
-
-
-class SandboxWorkloads(Model, frozen=True):
-    enabled: bool | None = None
-
-
-class ClusterPolicySpec(Model, frozen=True):
-    driver: PolicyDriver = PolicyDriver()
-    sandbox_workloads: SandboxWorkloads = SandboxWorkloads()
-
-
-class StateStatus(Model, frozen=True):
-    state: str = ""
-
-
-class ManagedMeta(ObjectMeta, frozen=True):
-    """With who wrote which field; elsewhere nobody reads it, and it is half of an object."""
-
-    managed_fields: tuple[ManagedFields, ...] = ()
-
-
-class ClusterPolicy(Model, frozen=True):
-    metadata: ManagedMeta = ManagedMeta()
-    spec: ClusterPolicySpec = ClusterPolicySpec()
-    status: StateStatus = StateStatus()
-
-
-class NvidiaDriverSpec(Model, frozen=True):
-    # Absent and empty are not the same: nodes with a GPU, and every node.
-    node_selector: dict[str, str] | None = None
-    default: bool = False
-    version: str = ""
-    manager: DriverManager | None = None
-    upgrade_policy: UpgradePolicy | None = None
-
-
-class NvidiaDriver(Model, frozen=True):
-    metadata: ManagedMeta = ManagedMeta()
-    spec: NvidiaDriverSpec = NvidiaDriverSpec()
-    status: StateStatus = StateStatus()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes import keys, operator_models
 from seatrial.core.model.campaign import Switch
 
 POLICY_KIND: Final = "ClusterPolicy"
@@ -24,11 +24,11 @@ class Target:
     """One resource that owns drivers: where it is, and how it is read."""
 
     path: str
-    model: type[models.ClusterPolicy] | type[models.NvidiaDriver]
+    model: type[operator_models.ClusterPolicy] | type[operator_models.NvidiaDriver]
 
     @property
     def _is_policy(self) -> bool:
-        return self.model is models.ClusterPolicy
+        return self.model is operator_models.ClusterPolicy
 
     def version_patch(
         self, version: str, *, expect: str, note: str, env: list[dict[str, Any]] | None = None
@@ -59,19 +59,19 @@ def target_of(resource: str) -> Target | None:
     if not name:
         return None
     if kind == POLICY_KIND:
-        return Target(path=f"{keys.CLUSTER_POLICIES}/{name}", model=models.ClusterPolicy)
+        return Target(path=f"{keys.CLUSTER_POLICIES}/{name}", model=operator_models.ClusterPolicy)
     if kind == DRIVER_KIND:
-        return Target(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=models.NvidiaDriver)
+        return Target(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=operator_models.NvidiaDriver)
     return None
 
 
-def version_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> str:
+def version_of(stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver) -> str:
     """The driver version a resource carries."""
-    return stored.spec.driver.version if isinstance(stored, models.ClusterPolicy) else stored.spec.version
+    return stored.spec.driver.version if isinstance(stored, operator_models.ClusterPolicy) else stored.spec.version
 
 
 def env_with(
-    stored: models.ClusterPolicy | models.NvidiaDriver, switches: Iterable[Switch]
+    stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver, switches: Iterable[Switch]
 ) -> list[dict[str, Any]] | None:
     """The driver manager's environment with these switches set by name; None where it says all of this already.
 
@@ -90,12 +90,14 @@ def env_with(
     return after if after != before else None
 
 
-def manager_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> models.DriverManager | None:
+def manager_of(
+    stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver,
+) -> operator_models.DriverManager | None:
     """What a resource says about the driver manager."""
-    return stored.spec.driver.manager if isinstance(stored, models.ClusterPolicy) else stored.spec.manager
+    return stored.spec.driver.manager if isinstance(stored, operator_models.ClusterPolicy) else stored.spec.manager
 
 
-def auto_upgrade_of(stored: models.ClusterPolicy | models.NvidiaDriver) -> bool | None:
+def auto_upgrade_of(stored: operator_models.ClusterPolicy | operator_models.NvidiaDriver) -> bool | None:
     """Whether a resource has NVIDIA's controller upgrade by itself; None where it does not say."""
-    owner = stored.spec.driver if isinstance(stored, models.ClusterPolicy) else stored.spec
+    owner = stored.spec.driver if isinstance(stored, operator_models.ClusterPolicy) else stored.spec
     return owner.upgrade_policy.auto_upgrade if owner.upgrade_policy is not None else None

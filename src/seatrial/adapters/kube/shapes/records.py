@@ -18,16 +18,17 @@ from typing import Any, Final
 import msgspec
 
 from seatrial.adapters.kube.shapes import keys, models
-from seatrial.core import foreign
 from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.node.phases import ENDED
+from seatrial.core.text import foreign
 
 SCHEMA: Final = 2
 READ_SCHEMAS: Final = (1, 2)
 
-RETRIED: Final = frozenset({NodePhase.UPGRADE_FAILED, NodePhase.UPGRADE_DONE})
+RETRIED: Final = ENDED
 """Phases after which the label upgrade-required, set by hand, asks for another attempt."""
 
 ANNOTATIONS: Final[Mapping[Request, str]] = {

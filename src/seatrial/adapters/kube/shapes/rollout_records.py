@@ -4,7 +4,8 @@ Law of this file: what is written and read again is the same, to the millisecond
 ValueError that says where, since to guess at evidence would be to make it up. One of a newer schema is such a campaign:
 it is neither read nor written. What we know of a status is written as a whole, at the version we looked at, so nothing
 of an older one stays behind; what we do not know, a later release wrote there, and it stays. Entries of lists are ours
-alone: a release that adds a field to one of them, or changes what a field means, counts CAMPAIGN_SCHEMA up.
+alone: a release that adds a field to one of them, or changes what a field means, counts CAMPAIGN_SCHEMA up. Who waits,
+and why, is told to people anew with every summary, and nothing is decided by it: that may change at any time.
 
 Tests: tests/adapters/kube/test_rollout_records.py
 """
@@ -19,12 +20,12 @@ import msgspec
 
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
-from seatrial.core import foreign
 from seatrial.core.actions import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told
+from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.text import foreign
 from seatrial.core.words import conditions
 
 EnumT = TypeVar("EnumT", bound=Enum)
@@ -46,6 +47,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         counts=tuple(sorted(status.counts.items())),
         holds=tuple(sorted(status.holds.items())),
         told=tuple(_read_told(entry) for entry in status.waits),
+        waiting=tuple(_read_waiting(entry) for entry in status.nodes_waiting),
     )
     return RolloutRecord(
         name=rollout.metadata.name,
@@ -61,13 +63,36 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
 
 
 def _read_told(entry: models.Wait) -> Told:
-    until = _instant_or_never(entry.until) if entry.until else None
-    return Told(code=entry.code, why=foreign.lines(entry.why), next_step=foreign.lines(entry.next), until=until)
+    return Told(
+        code=entry.code,
+        why=foreign.lines(entry.why),
+        next_step=foreign.lines(entry.next),
+        since=_instant_or_none(entry.since),
+        until=_instant_or_none(entry.until),
+    )
 
 
-def _written_told(told: Told) -> dict[str, str]:
-    until = {"until": text_of(told.until)} if told.until is not None else {}
-    return {"code": told.code, "why": told.why, "next": told.next_step, **until}
+def _read_waiting(entry: models.NodesWaiting) -> Waiting:
+    told = _read_told(entry)
+    return Waiting(
+        code=told.code,
+        why=told.why,
+        next_step=told.next_step,
+        since=told.since,
+        until=told.until,
+        nodes=entry.nodes,
+        count=entry.count,
+    )
+
+
+def _written_told(told: Told) -> dict[str, Any]:
+    times = {"since": told.since, "until": told.until}
+    said = {name: text_of(instant) for name, instant in times.items() if instant is not None}
+    return {"code": told.code, "why": told.why, "next": told.next_step, **said}
+
+
+def _written_waiting(waiting: Waiting) -> dict[str, Any]:
+    return {**_written_told(waiting), "nodes": list(waiting.nodes), "count": waiting.count}
 
 
 def _read_rebuff(entry: models.TurnedDown) -> Rebuff:
@@ -81,6 +106,10 @@ def _instant_or_never(text: str) -> Instant:
         return instant_of(text)
     except ValueError:
         return 0.0  # not written yet, or by somebody else
+
+
+def _instant_or_none(text: str) -> Instant | None:
+    return _instant_or_never(text) if text else None
 
 
 def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -> dict[str, Any]:
@@ -97,6 +126,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         "counts": dict(summary.counts),
         "holds": dict(summary.holds),
         "waits": [_written_told(each) for each in summary.told],
+        "nodesWaiting": [_written_waiting(each) for each in summary.waiting],
         "summarisedAt": text_of(record.summarised_at),
         "lostGpuSeconds": record.lost_gpu_seconds,
         "attentiveSince": text_of(record.attentive_since),

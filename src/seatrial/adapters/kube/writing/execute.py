@@ -1,8 +1,7 @@
-"""The live Executor: each act is tried once, bound to what was seen, and only while we lead; its answer is an Outcome.
+"""The cluster, as acts write to it: each is tried once, bound to what was seen; its answer is an Outcome.
 
-Retrying and giving up are decisions and live in core. Two acts need a second request, and none of them repeats the
-first: a webhook's yes is written on the pods, and one joins a NodeMaintenance as the first or as a further one. What a
-campaign does outside of the cluster (commits, tags) is handed to `outer`, and is no matter of this file.
+One act needs a second request that does not repeat the first: one joins a NodeMaintenance as the first or as a further
+one. Whoever sends an act here (run/routing.py) has asked whether we lead; where time has passed, it is asked again.
 Tests: tests/adapters/kube/test_execute.py, test_execute_real.py, test_execute_campaign.py and tests/e2e/.
 """
 
@@ -10,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, Protocol, TypeAlias, assert_never
-
-import msgspec
+from dataclasses import replace
+from typing import Protocol, TypeAlias, assert_never
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind, api_path
-from seatrial.adapters.kube.reading import pools, probes
+from seatrial.adapters.kube.reading import pools
 from seatrial.adapters.kube.shapes import (
     keys,
+    kinds,
     maintenance,
     marking,
     models,
@@ -27,53 +26,39 @@ from seatrial.adapters.kube.shapes import (
     rollout_records,
 )
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
+from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions import (
     Action,
     AskCheckpoint,
     EvictPods,
     Keeping,
     MakePool,
-    MarkBad,
     MarkNode,
-    OuterAct,
     PausePool,
-    Promote,
     Publish,
     ReleaseMaintenance,
     ReleaseRollout,
     RemovePool,
     RequestMaintenance,
     RestartPod,
-    RevertCommits,
     SetAutoUpgrade,
-    StartProbe,
     WriteNodeRecord,
     WriteRolloutRecord,
 )
-from seatrial.core.model.campaign import Via
 from seatrial.core.model.snapshot import Pod
-from seatrial.core.movers import driver_manager
-from seatrial.ports import Outcome, Result
+from seatrial.core.words import acts as words
+from seatrial.ports import ClusterAct, Outcome, Result
 
-IN_FLIGHT_MAX: Final = 50
-SAVED, SAVING = 200, 202
-"""What a checkpoint webhook answers: the work of all these pods is saved, or it is being saved."""
-
-Post: TypeAlias = Callable[[str, bytes], Awaitable[tuple[int, str]]]
-"""Sends JSON to a URL and gives the status and what was said; a status of 0 is no answer, and the text says why."""
 Farewell: TypeAlias = Callable[[ReleaseRollout], Awaitable[None]]
 """Tells people what stays of a rollout, before it goes."""
-OnOutcome: TypeAlias = Callable[[Action, Outcome, models.Node | None], None]
-"""Is told how each act ended, with the node as it was written where one was."""
-Outside: TypeAlias = Publish | RevertCommits | MarkBad | Promote
-Outer: TypeAlias = Callable[[Outside], Awaitable[Outcome]]
-"""Does what a campaign does outside of the cluster."""
+Campaigns: TypeAlias = Publish | SetAutoUpgrade | MakePool | RemovePool | PausePool
+"""What a campaign does in the cluster, outside of the nodes."""
 
 
 class Reader(Protocol):
     """Who has to know what our writes returned."""
 
-    def wrote_node(self, node: models.Node) -> None: ...
+    def wrote_node(self, node: kinds.Node) -> None: ...
 
     def wrote_rollout(self, rollout: models.Rollout) -> None: ...
 
@@ -81,92 +66,40 @@ class Reader(Protocol):
 
     def stored_record(self, node: str) -> str: ...
 
-    def poke(self) -> None: ...
-
     def is_operator_present(self) -> bool: ...
 
 
-class KubeExecutor:
-    """Does, in the background, at most IN_FLIGHT_MAX requests at a time."""
+class KubeCluster:
+    """Writes to an API server."""
 
     def __init__(
-        self,
-        client: Client,
-        reader: Reader,
-        *,
-        is_leader: Callable[[], bool],
-        on_outcome: OnOutcome,
-        post: Post,
-        outer: Outer | None = None,
-        farewell: Farewell | None = None,
-        home: str = keys.HOME,
+        self, client: Client, reader: Reader, *, is_leader: Callable[[], bool], farewell: Farewell | None = None
     ) -> None:
         self._client = client
         self._reader = reader
         self._is_leader = is_leader
-        self._on_outcome = on_outcome
-        self._post = post
-        self._outer = outer
         self._farewell = farewell
-        self._home = home
-        self._places = asyncio.Semaphore(IN_FLIGHT_MAX)
-        self._tasks: dict[asyncio.Task[Outcome], str] = {}
-        self._ended: list[asyncio.Task[Outcome]] = []
 
-    def submit(self, action: Action) -> None:
-        task = asyncio.create_task(self._run(action), name=action.id)
-        self._tasks[task] = action.subject
-        task.add_done_callback(self._end)
+    async def do(self, act: ClusterAct, /) -> Outcome:
+        return await tried(act, self._do(act))
 
-    def in_flight(self) -> frozenset[str]:
-        return frozenset(self._tasks.values())
+    async def _do(self, action: ClusterAct) -> Outcome:
+        if isinstance(action, WriteNodeRecord | MarkNode):  # Cordon, Uncordon and PauseClients are of the first
+            written = await self._write_node(action)
+            return replace(done(action), uid=written.metadata.uid)
+        if isinstance(action, Keeping):
+            return await self._keep(action)
+        if isinstance(action, Campaigns):
+            return await self._campaign(action)
+        return await self._act(action)
 
-    def collect(self) -> tuple[Outcome, ...]:
-        ended, self._ended = self._ended, []
-        return tuple(task.result() for task in ended)  # a bug of ours is raised here, and does not pass in silence
-
-    async def drain(self, timeout_seconds: float) -> None:
-        """Wait for the acts under way, for a clean end."""
-        if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=timeout_seconds)
-
-    def _end(self, task: asyncio.Task[Outcome]) -> None:
-        del self._tasks[task]
-        if not task.cancelled():  # only the end of the whole process cancels an act
-            self._ended.append(task)
-        self._reader.poke()
-
-    async def _run(self, action: Action) -> Outcome:
-        async with self._places:
-            written: models.Node | None = None
-            try:
-                if not self._is_leader():
-                    outcome = _stale(action, "another controller leads by now")
-                elif isinstance(
-                    action, WriteNodeRecord | MarkNode
-                ):  # Cordon, Uncordon and PauseClients are of the first
-                    written = await self._write_node(action)
-                    outcome = Outcome(action=action, result=Result.DONE)
-                elif isinstance(action, Keeping):
-                    outcome = await self._keep(action)
-                elif isinstance(action, OuterAct):
-                    outcome = await self._campaign(action)
-                else:
-                    outcome = await self._do(action)
-            except (errors.Conflict, errors.NotFound) as err:
-                outcome = _stale(action, err.message or str(err))
-            except errors.ClusterError as err:
-                outcome = Outcome(action=action, result=Result.FAILED, detail=str(err))
-            self._on_outcome(action, outcome, written)
-            return outcome
-
-    async def _write_node(self, action: WriteNodeRecord | MarkNode) -> models.Node:
+    async def _write_node(self, action: WriteNodeRecord | MarkNode) -> kinds.Node:
         if isinstance(action, MarkNode):
             body = marking.mark_patch(action)
         else:
             before = self._reader.stored_record(action.node)
             body = records.node_patch(action, mirror=not self._reader.is_operator_present(), before=before)
-        written = await self._client.patch(f"{keys.NODES}/{action.node}", body, models.Node, kind=PatchKind.MERGE)
+        written = await self._client.patch(f"{keys.NODES}/{action.node}", body, kinds.Node, kind=PatchKind.MERGE)
         self._reader.wrote_node(written)
         return written
 
@@ -174,26 +107,26 @@ class KubeExecutor:
         """Put our finalizer on the rollout, or take it away once people were told what stays."""
         stored = self._reader.stored_rollout(action.rollout)
         if stored is None:
-            return _stale(action, f"there is no GPURollout {action.rollout} any more")
+            return stale(action, f"there is no GPURollout {action.rollout} any more")
         if isinstance(action, ReleaseRollout) and self._farewell is not None:
             await self._farewell(action)
             if not self._is_leader():  # telling took its time
-                return _stale(action, "another controller leads by now")
+                return stale(action, "another controller leads by now")
         path, body = f"{keys.ROLLOUTS}/{action.rollout}", rollout_records.guard_patch(action, stored)
         written = await self._client.patch(path, body, models.Rollout, kind=PatchKind.MERGE)
         if written.metadata.finalizers:  # without one it is gone, and what is gone is not to be shown again
             self._reader.wrote_rollout(written)
-        return Outcome(action=action, result=Result.DONE)
+        return done(action)
 
-    async def _do(
+    async def _act(
         self,
         action: AskCheckpoint | EvictPods | RestartPod | RequestMaintenance | ReleaseMaintenance | WriteRolloutRecord,
     ) -> Outcome:
         match action:
-            case AskCheckpoint(webhook=""):
-                return await self._annotate(action, keys.CHECKPOINT_REQUESTED_ANNOTATION)
-            case AskCheckpoint():
-                return await self._ask_webhook(action)
+            case AskCheckpoint(webhook=webhook):
+                return await self._annotate(
+                    action, keys.CHECKPOINT_SAVED_ANNOTATION if webhook else keys.CHECKPOINT_REQUESTED_ANNOTATION
+                )
             case EvictPods(pods=pods):
                 return _joined(action, await _each(pods, self._evict))
             case RestartPod(namespace=namespace, pod=pod, uid=uid):
@@ -213,7 +146,7 @@ class KubeExecutor:
                 self._reader.wrote_rollout(written)
             case _:
                 assert_never(action)
-        return Outcome(action=action, result=Result.DONE)
+        return done(action)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -242,20 +175,6 @@ class KubeExecutor:
 
         return _joined(action, await _each(action.pods, annotate))
 
-    async def _ask_webhook(self, action: AskCheckpoint) -> Outcome:
-        pods = [{"namespace": pod.namespace, "name": pod.name, "uid": pod.uid} for pod in action.pods]
-        body = msgspec.json.encode({"node": action.node, "token": action.token, "pods": pods})
-        status, said = await self._post(action.webhook, body)
-        if status == SAVED:
-            if not self._is_leader():  # asking took its time
-                return _stale(action, "another controller leads by now")
-            return await self._annotate(action, keys.CHECKPOINT_SAVED_ANNOTATION)
-        why = "the webhook says the work is still being saved"
-        if status != SAVING:
-            why = f"the webhook says {status} {said}".rstrip() if status else said
-        blocked = tuple((pod.uid, why) for pod in action.pods)
-        return Outcome(action=action, result=Result.BLOCKED, detail=why, blocked=blocked)
-
     # ── maintenance ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _make_maintenance(self, action: RequestMaintenance) -> Outcome:
@@ -263,8 +182,8 @@ class KubeExecutor:
             await self._client.create(keys.maintenances_path(action.namespace), maintenance.request_of(action))
         except errors.NotFound as err:
             # What is missing is the kind or the namespace; looking again would not bring it.
-            return Outcome(action=action, result=Result.FAILED, detail=str(err))
-        return Outcome(action=action, result=Result.DONE)
+            return failed(action, str(err))
+        return done(action)
 
     async def _join_maintenance(self, action: RequestMaintenance) -> None:
         path = f"{keys.maintenances_path(action.namespace)}/{action.name}"
@@ -282,14 +201,10 @@ class KubeExecutor:
 
     # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _campaign(self, action: OuterAct) -> Outcome:
+    async def _campaign(self, action: Campaigns) -> Outcome:
         match action:
-            case Publish(via=Via.DIRECT):
+            case Publish():
                 return await self._publish(action)
-            case Publish() | RevertCommits() | MarkBad() | Promote():
-                return await self._go_out(action)
-            case StartProbe():
-                return await self._probe(action)
             case SetAutoUpgrade():
                 return await self._set_auto_upgrade(action)
             case MakePool():
@@ -298,7 +213,7 @@ class KubeExecutor:
                 return await self._pause_pool(action)
             case RemovePool(name=name, expect=expect):
                 await self._client.delete(f"{keys.MACHINE_POOLS}/{name}", resource_version=expect)
-                return Outcome(action=action, result=Result.DONE)
+                return done(action)
             case _:
                 assert_never(action)
 
@@ -306,10 +221,10 @@ class KubeExecutor:
         """Write one version after the other; what is carried already is written again and changes nothing."""
         for resource, version in action.versions:
             if not self._is_leader():
-                return _stale(action, "another controller leads by now")
+                return stale(action, "another controller leads by now")
             target = publishing.target_of(resource)
             if target is None:
-                return _failed(action, f"{resource} carries no driver version that could be written")
+                return failed(action, f"{resource} carries no driver version that could be written")
             expect = dict(action.expects).get(resource, "")
             switches = tuple(each for each in action.switches if each.resource == resource)
             env = None
@@ -322,56 +237,37 @@ class KubeExecutor:
             written = await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
             stored = publishing.version_of(written)
             if stored != version:
-                return _failed(action, f"{resource} was to carry {version}, and the server stored {stored or 'none'}")
+                return failed(action, f"{resource} was to carry {version}, and the server stored {stored or 'none'}")
             if publishing.env_with(written, switches) is not None:
-                wanted = driver_manager.told(switches)
-                return _failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")
-        return Outcome(action=action, result=Result.DONE)
+                wanted = words.switched(switches)
+                return failed(action, f"the driver manager of {resource} was to get {wanted}, and did not")
+        return done(action)
 
     async def _set_auto_upgrade(self, action: SetAutoUpgrade) -> Outcome:
         target = publishing.target_of(action.resource)
         if target is None:
-            return _failed(action, f"{action.resource} has no autoUpgrade that could be written")
+            return failed(action, f"{action.resource} has no autoUpgrade that could be written")
         body = target.auto_upgrade_patch(is_on=action.value, expect=action.expect)
         stored = publishing.auto_upgrade_of(
             await self._client.patch(target.path, body, target.model, kind=PatchKind.MERGE)
         )
         if stored is not action.value:
-            return _failed(action, f"autoUpgrade of {action.resource} was to be {action.value}, and is {stored}")
-        return Outcome(action=action, result=Result.DONE)
-
-    async def _go_out(self, action: Outside) -> Outcome:
-        if self._outer is None:
-            what = f"{action.id} is a matter of the matrix's home, and none is set up"
-            return _failed(action, f"{what}; give the rollout a matrix in Git, or publish directly")
-        return await self._outer(action)
-
-    async def _probe(self, action: StartProbe) -> Outcome:
-        owner = self._reader.stored_rollout(action.rollout)
-        if owner is None:
-            return _stale(action, f"there is no GPURollout {action.rollout} any more")
-        try:
-            await self._client.create(keys.jobs_path(self._home), probes.job_of(action, owner.metadata.uid))
-        except errors.Conflict as err:
-            if not err.is_name_taken:  # its name is made of what it measures, so whoever made it asked the same
-                raise
-        except errors.NotFound as err:
-            return _failed(action, str(err))  # the namespace; looking again would not bring it
-        return Outcome(action=action, result=Result.DONE)
+            return failed(action, f"autoUpgrade of {action.resource} was to be {action.value}, and is {stored}")
+        return done(action)
 
     async def _make_pool(self, action: MakePool) -> Outcome:
         try:
             await self._client.create(keys.MACHINE_POOLS, pools.pool_of(action))
         except errors.NotFound as err:
-            return _failed(action, str(err))  # no OpenShift; looking again would not make it one
-        return Outcome(action=action, result=Result.DONE)
+            return failed(action, str(err))  # no OpenShift; looking again would not make it one
+        return done(action)
 
     async def _pause_pool(self, action: PausePool) -> Outcome:
         path, body = f"{keys.MACHINE_POOLS}/{action.name}", pools.pause_patch(action)
         stored = await self._client.patch(path, body, MachineConfigPool, kind=PatchKind.MERGE)
         if stored.spec.paused is not action.value:
-            return _failed(action, f"paused of {action.name} was to be {action.value}, and is {stored.spec.paused}")
-        return Outcome(action=action, result=Result.DONE)
+            return failed(action, f"paused of {action.name} was to be {action.value}, and is {stored.spec.paused}")
+        return done(action)
 
 
 async def _each(
@@ -391,7 +287,7 @@ def _joined(action: Action, noes: list[tuple[Pod, errors.ClusterError]]) -> Outc
         return Outcome(action=action, result=Result.FAILED, detail=failures[0], blocked=blocked)
     if blocked:
         return Outcome(action=action, result=Result.BLOCKED, detail=blocked[0][1], blocked=blocked)
-    return Outcome(action=action, result=Result.DONE)
+    return done(action)
 
 
 def _why_blocked(answer: errors.ClusterError) -> str:
@@ -406,11 +302,3 @@ def _is_another(err: errors.ClusterError) -> bool:
     if isinstance(err, errors.Invalid):
         return any(cause.field == "metadata.uid" for cause in err.causes)
     return isinstance(err, errors.NotFound | errors.Conflict)
-
-
-def _stale(action: Action, why: str) -> Outcome:
-    return Outcome(action=action, result=Result.STALE, detail=why)
-
-
-def _failed(action: Action, why: str) -> Outcome:
-    return Outcome(action=action, result=Result.FAILED, detail=why)

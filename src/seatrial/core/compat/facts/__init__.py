@@ -2,7 +2,9 @@
 
     rows.py       one value per kind of fact, each with its Cite
     knowledge.py  Facts: the questions
-    reading.py    data → Facts, or FactInvalid with the path of what is wrong
+    reading*.py   data → Facts: the order of the readers; operators, platform and drivers each by themselves
+    spots.py      a place in the data: FactInvalid says the path of what is wrong
+    sections.py   every section and its keys
 
 Where the data comes from (package data, a user's file) is the business of adapters/files/knowledge.py.
 
@@ -12,7 +14,7 @@ Tests: tests/core/test_facts.py
 from __future__ import annotations
 
 from seatrial.core.compat.facts.knowledge import Existence, Facts, Release
-from seatrial.core.compat.facts.reading import FactInvalid, read
+from seatrial.core.compat.facts.reading import read
 from seatrial.core.compat.facts.rows import (
     Architecture,
     BadOpenShift,
@@ -36,6 +38,7 @@ from seatrial.core.compat.facts.rows import (
     ValidatedKernel,
     weakest,
 )
+from seatrial.core.compat.facts.spots import FactInvalid
 
 __all__ = [
     "Architecture",

@@ -53,14 +53,14 @@ _Release = TypeVar("_Release", GpuOperatorRelease, NetworkOperatorRelease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Completed:
     """What is wanted, with everything that follows from it filled in; `notes` says what was filled in, and why."""
 
     stack: Stack
     notes: tuple[str, ...]
 
 
-def complete(running: Stack, wanted: Stack, facts: Facts) -> Target:
+def complete(running: Stack, wanted: Stack, facts: Facts) -> Completed:
     """Fill in what the target does not name: it stays as it runs, unless it belongs to something that moves."""
     values = dict(wanted.values)
     notes: list[str] = []
@@ -75,7 +75,7 @@ def complete(running: Stack, wanted: Stack, facts: Facts) -> Target:
         else:
             values[part] = filled
             notes.append(f"{part.value} is not named by the target; {filled.text} follows from the rest of it")
-    return Target(stack=replace(wanted, values=values, hardware=hardware_of(running, wanted)), notes=tuple(notes))
+    return Completed(stack=replace(wanted, values=values, hardware=hardware_of(running, wanted)), notes=tuple(notes))
 
 
 def hardware_of(running: Stack, wanted: Stack) -> Hardware:

@@ -20,7 +20,7 @@ from typing import Final
 
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Value
-from seatrial.core.compat.plan.memory import Memory, Values
+from seatrial.core.compat.plan.memory import AnswerCache, Values
 from seatrial.core.compat.plan.rulebook import Opinion, Rulebook, add
 from seatrial.core.compat.plan.search import FAR, NO_DOUBTS, Doubts, Lane, State, Track, Way, find_way, make_track
 from seatrial.core.compat.plan.space import Space
@@ -242,7 +242,7 @@ class Judge:
 class _Watch:
     """One rule before one space, remembered by the bundles of those roads it has ever looked at."""
 
-    def __init__(self, rule: Memory, book: Rulebook, space: Space) -> None:
+    def __init__(self, rule: AnswerCache, book: Rulebook, space: Space) -> None:
         self._rule = rule
         self._book = book
         self._space = space

@@ -1,7 +1,7 @@
 """Rules that remember: a rule asked about ten thousand stacks reads few different values, and answers each only once.
 
-A rule is a pure function of the stacks it is given, so its answer depends on what it read and on nothing else. `Memory`
-watches which components a rule reads, in which order, and keeps the answers in a tree:
+A rule is a pure function of the stacks it is given, so its answer depends on what it read and on nothing else.
+`AnswerCache` watches which components a rule reads, in which order, and keeps the answers in a tree:
 
     gpuop-openshift   reads gpu_operator ── v25.3.4 ── reads openshift ── 4.16.23 ── (ok)
                                         │                            └── 4.20.34 ── (warn)
@@ -43,7 +43,7 @@ class _Leaf:
     answer: tuple[Finding, ...]
 
 
-class Memory:
+class AnswerCache:
     """One rule and the answers it has given."""
 
     def __init__(self, rule: Rule, hardware: Hardware) -> None:

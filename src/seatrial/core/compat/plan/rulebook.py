@@ -17,7 +17,7 @@ from seatrial.core.compat import rules
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import COMPONENTS, Component, Hardware, Stack
-from seatrial.core.compat.plan.memory import Memory, Rule, Values
+from seatrial.core.compat.plan.memory import AnswerCache, Rule, Values
 from seatrial.core.compat.plan.search import NO_DOUBTS, Doubts
 from seatrial.core.compat.rules.cases import Case, Step
 
@@ -77,7 +77,7 @@ class Rulebook:
         accepted: Iterable[str] = (),
     ) -> None:
         self.hardware = hardware
-        self.stack_rules = [Memory(rule, hardware) for rule in stack_rules]
+        self.stack_rules = [AnswerCache(rule, hardware) for rule in stack_rules]
         self._change_rules = (*limits, *change_rules)  # without a memory: they compare whole stacks
         self._limits = tuple(limits)
         self._accepted = frozenset(accepted)

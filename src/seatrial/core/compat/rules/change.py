@@ -17,17 +17,17 @@ from typing import Final
 
 from seatrial.core.compat.findings import BADNESS, Finding, Verdict
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Span, Stack, groups_of
-from seatrial.core.compat.rules import firmware, operators, platform
+from seatrial.core.compat.rules import firmware, operator_platforms, operators, platform
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, Step, fail, ok, unknown, warn
 from seatrial.core.compat.rules.existence import OPERATORS
 from seatrial.core.compat.versions import OpenShiftVersion, OperatorVersion
 
 PLATFORM: Final = (Component.OPENSHIFT, Component.KUBERNETES)
 BRIDGES: Final = (
-    operators.GPUOP_OPENSHIFT,
-    operators.GPUOP_KUBERNETES,
-    operators.NETOP_OPENSHIFT,
-    operators.NETOP_KUBERNETES,
+    operator_platforms.GPUOP_OPENSHIFT,
+    operator_platforms.GPUOP_KUBERNETES,
+    operator_platforms.NETOP_OPENSHIFT,
+    operator_platforms.NETOP_KUBERNETES,
     platform.MOFED_KERNEL,
 )
 """What must hold on both sides of a platform step."""

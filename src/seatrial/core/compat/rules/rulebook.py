@@ -11,21 +11,21 @@ from typing import Final
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Stack
-from seatrial.core.compat.rules import change, existence, firmware, gpus, operators, platform
+from seatrial.core.compat.rules import change, existence, firmware, gpus, operator_platforms, operators, platform
 from seatrial.core.compat.rules.cases import Case, Rule, Step
 from seatrial.core.errors import SeatrialError
 
 STACK_RULES: Final[tuple[Rule, ...]] = (
     existence.EXISTS,
     operators.GPUOP_DRIVER,
-    operators.GPUOP_OPENSHIFT,
-    operators.GPUOP_KUBERNETES,
+    operator_platforms.GPUOP_OPENSHIFT,
+    operator_platforms.GPUOP_KUBERNETES,
     operators.GPUOP_OPERANDS,
     platform.DRIVER_KERNEL,
     platform.OPENSHIFT_KERNEL,
     platform.MOFED_KERNEL,
-    operators.NETOP_OPENSHIFT,
-    operators.NETOP_KUBERNETES,
+    operator_platforms.NETOP_OPENSHIFT,
+    operator_platforms.NETOP_KUBERNETES,
     operators.NETOP_MOFED,
     operators.NETOP_GPUOP,
     firmware.FIRMWARE_FAMILY,

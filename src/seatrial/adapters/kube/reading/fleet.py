@@ -1,0 +1,166 @@
+"""The nodes as they are seen: streams joined node by node, only where something changed.
+
+    touched nodes ─▶ NodeSeen, rebuilt on the next look
+    revisions, nvidiadrivers ─▶ every node, when what they want has changed
+    clusterpolicies, nvidiadrivers, the first owner label ─▶ who moves the nodes, and under which policy
+
+Tests: tests/adapters/kube/test_observe.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from seatrial.adapters.kube.reading import items, operator_items, project, table
+from seatrial.adapters.kube.shapes import keys, models, records
+from seatrial.adapters.kube.streams.index import ItemT
+from seatrial.adapters.kube.streams.row import Row
+from seatrial.adapters.kube.streams.streams import Streams
+from seatrial.core.model import owners
+from seatrial.core.model.consumers import Claim
+from seatrial.core.model.intent import is_member
+from seatrial.core.model.snapshot import DriverRevision, NodeSeen, OperatorFacts
+
+
+class Fleet:
+    """Every node of a cluster, and the GPU Operator, as far as the streams show them."""
+
+    def __init__(self, streams: Streams, *, on_fault: Callable[[str], None]) -> None:
+        self._streams = streams
+        self._on_fault = on_fault
+        self._wishes = Wishes(streams)
+        self._owned = OwnedNodes(streams, on_turn=self._forget_operator)
+        self._operator: OperatorFacts | None = None  # None: to be read anew
+        self._requestor: models.RolloutMaintenance | None = None
+        self._seen: dict[str, NodeSeen] = {}
+        self._members: dict[str, NodeSeen] = {}
+        self._members_key: object = None
+        streams.hear(lambda _before, _after: self._forget_operator(), table.POLICIES, table.DRIVERS)
+
+    def operator(self) -> OperatorFacts:
+        """What is seen of the GPU Operator."""
+        if self._operator is None:
+            self._operator = operator_items.operator_facts(
+                self._streams[table.POLICIES].store,
+                self._streams[table.DRIVERS].store,
+                has_owned_nodes=self._owned.count > 0,
+                on_fault=self._on_fault,
+            )
+        return self._operator
+
+    def all_nodes(self) -> Mapping[str, NodeSeen]:
+        """Every node seen, member of a rollout or not; changes with the next look, so copy what is to last."""
+        if self._wishes.have_changed():
+            self._streams.touch(item.metadata.name for item in self._streams[table.NODES].store)
+        for name in self._streams.take_touched():
+            self._rebuild(name)
+            self._members_key = None
+        return self._seen
+
+    def members_of(self, rollout: models.Rollout) -> Mapping[str, NodeSeen]:
+        """The members as they are now. A change makes a new mapping: whoever holds the old one keeps what they saw."""
+        if rollout.spec.maintenance != self._requestor:
+            self._requestor = rollout.spec.maintenance
+            # Which of several maintenances concerns us depends on our name.
+            self._streams.touch(self._streams[table.MAINTENANCES].nodes())
+        nodes = self.all_nodes()
+        selector = rollout.spec.node_selector
+        admitted = frozenset(entry.node for entry in rollout.status.admitted)
+        key = (rollout.metadata.name, tuple(sorted(selector.items())), admitted)
+        if self._members_key != key:
+            self._members_key = key
+            self._members = {
+                item.metadata.name: nodes[item.metadata.name]
+                for item in self._streams[table.NODES].store
+                if is_member(item.metadata.name, item.labels, selector, admitted)
+                # What we marked is ours until the mark is gone, whatever becomes of its labels meanwhile.
+                or rollout.metadata.name in (item.labels.get(keys.CANARY_LABEL), item.skipped_by)
+            }
+        return self._members
+
+    def _rebuild(self, name: str) -> None:
+        item = self._streams.get(table.NODES, ("", name))
+        if item is None:
+            self._seen.pop(name, None)
+            return
+        around = project.Around(
+            wanted=self._wishes.wanted,
+            seekers=self._wishes.seekers,
+            drivers=self._wishes.claims,
+            requestor=self._requestor,
+            of=About(self._streams, name),
+            claim=self._find_claim,
+            warnings=self._find_warnings,
+        )
+        facts = project.node_facts(item, around.of(table.PODS), around)
+        self._seen[name] = records.read_node(facts, item.labels.get(keys.STATE_LABEL, ""), item.record)
+
+    def _find_claim(self, namespace: str, name: str) -> Claim | None:
+        item = self._streams.get(table.CLAIMS, (namespace, name))
+        return item.claim if item else None
+
+    def _find_warnings(self, pod: str) -> Iterable[items.WarningItem]:
+        return self._streams.under(table.WARNINGS, table.WARNINGS_BY_POD, pod)
+
+    def _forget_operator(self) -> None:
+        self._operator = None
+
+
+class About:
+    """What the streams say about one node."""
+
+    def __init__(self, streams: Streams, node: str) -> None:
+        self._streams = streams
+        self._node = node
+
+    def __call__(self, row: Row[Any, ItemT], /) -> Collection[ItemT]:
+        return self._streams[row].on_node(self._node)
+
+
+class Wishes:
+    """What is wanted of the nodes: by the newest revision of each DaemonSet, and by the resources that own nodes."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.wanted: dict[str, DriverRevision] = {}
+        """By the uid of the DaemonSet."""
+        self.seekers: project.Seekers = ()
+        self.claims: tuple[owners.DriverClaim, ...] | None = None
+        self._streams = streams
+        self._are_old = True
+        streams.hear(self._forget, table.REVISIONS, table.POLICIES, table.DRIVERS)
+
+    def have_changed(self) -> bool:
+        """Read what is wanted now, if anything may be otherwise, and say whether it is."""
+        if not self._are_old:
+            return False
+        self._are_old = False
+        was = (self.wanted, self.seekers, self.claims)
+        revisions = self._streams[table.REVISIONS].store
+        self.wanted, self.seekers = project.newest_by_owner(revisions), project.seekers_of(revisions)
+        self.claims = operator_items.driver_claims(
+            self._streams[table.POLICIES].store, self._streams[table.DRIVERS].store
+        )
+        return was != (self.wanted, self.seekers, self.claims)
+
+    def _forget(self, _before: object, _after: object) -> None:
+        self._are_old = True
+
+
+class OwnedNodes:
+    """How many nodes bear an owner label: the first one tells a newer operator, with other rules."""
+
+    def __init__(self, streams: Streams, *, on_turn: Callable[[], None]) -> None:
+        self.count = 0
+        self._on_turn = on_turn
+        streams.hear(self._change, table.NODES)
+
+    def _change(self, before: items.NodeItem | None, after: items.NodeItem | None) -> None:
+        had_any = self.count > 0
+        self.count += _is_owned(after) - _is_owned(before)
+        if had_any is not (self.count > 0):
+            self._on_turn()
+
+
+def _is_owned(item: items.NodeItem | None) -> bool:
+    return item is not None and bool(item.labels.get(owners.OWNER_LABEL))

@@ -1,0 +1,135 @@
+"""The rollouts of a cluster: which one is worked on, which cannot be read, and which are under way beside it.
+
+Law of this file: one that cannot be read stands back, and holds nobody else. Tests: tests/adapters/kube/test_observe.py
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from seatrial.adapters.kube.reading import rollout_intent, rollout_items, table
+from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear, RolloutUnreadable
+from seatrial.adapters.kube.shapes import keys, models, rollout_records
+from seatrial.adapters.kube.streams.streams import Streams
+from seatrial.core.campaign import choosing
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import OperatorFacts, RolloutRecord
+
+
+class Rollouts:
+    """All of them, as far as the streams show them."""
+
+    def __init__(self, streams: Streams, *, operator: Callable[[], OperatorFacts], name: str = "") -> None:
+        """With a `name` it is that one which is worked on, whoever else may be there."""
+        self._store = streams[table.ROLLOUTS].store
+        self._operator = operator
+        self._name = name
+        self._faults: tuple[OperatorFacts, dict[str, str]] | None = None  # None: to be read anew
+        streams.hear(self._forget, table.ROLLOUTS)
+
+    def find(self) -> models.Rollout | None:
+        """The rollout we work on: the named one, else the one whose turn it is; None when there is none."""
+        if self._name:
+            item = self._store.get(("", self._name))
+            return item.read() if item is not None else None
+        if len(self._store) == 1:
+            return next(iter(self._store)).read()
+        read = self._readable()
+        if not read and (faults := self.unreadable()):
+            raise RolloutUnreadable(*next(iter(faults.items())))
+        return read.get(_whose_turn(read))
+
+    def current(self) -> models.Rollout | None:
+        """The same, for those who go on without one where it is unclear."""
+        with suppress(RolloutUnclear):
+            return self.find()
+        return None
+
+    def stored(self, name: str) -> models.Rollout | None:
+        """The rollout of this name as it was last seen; None also where it cannot be read."""
+        item = self._store.get(("", name))
+        return item.rollout if item is not None else None
+
+    def wrote(self, rollout: models.Rollout) -> None:
+        """A write of ours returned this rollout."""
+        self._store.wrote(rollout_items.item_of(rollout))
+
+    def read(self, rollout: models.Rollout, now: Instant) -> tuple[Intent, RolloutRecord]:
+        """What a rollout wants, and what is written down of it; RolloutUnreadable where that cannot be told."""
+        return _read(rollout, self._operator(), now)
+
+    def unreadable(self) -> dict[str, str]:
+        """Why some rollouts cannot be read, by name; asked several times a pass, and read when one has changed."""
+        operator = self._operator()
+        if self._faults is None or self._faults[0] is not operator:
+            found: dict[str, str] = {}
+            for item in sorted(self._store, key=lambda item: item.metadata.name):
+                try:
+                    _read(item.read(), operator, time.time())
+                except RolloutUnreadable as err:
+                    found[item.metadata.name] = err.why
+            self._faults = (operator, found)
+        return self._faults[1]
+
+    def others(self, name: str) -> tuple[str, ...]:
+        """Campaigns beside this one that have begun and not ended; also those that only another release can read."""
+        found, unclear = [], []
+        for item in self._store:
+            try:
+                found.append((item.metadata.creation_timestamp, _record_of(item.read())))
+            except RolloutUnreadable:
+                unclear += [item.metadata.name] if item.has_begun and item.metadata.name != name else []
+        return tuple(sorted((*choosing.others(found, name), *unclear)))
+
+    def phase_of(self, name: str) -> RolloutPhase | None:
+        """Where the rollout of that name stands; None when there is none."""
+        item = self._store.get(("", name)) if name else None
+        if item is None:
+            return None
+        try:
+            return choosing.phase_of(_record_of(item.read()))
+        except RolloutUnreadable:
+            return RolloutPhase.PROPOSED  # not Done as far as we can tell, and nobody comes after that
+
+    def _readable(self) -> dict[str, models.Rollout]:
+        """The rollouts that we understand, by name."""
+        faults = self.unreadable()
+        return {
+            item.metadata.name: item.rollout
+            for item in self._store
+            if item.rollout is not None and item.metadata.name not in faults
+        }
+
+    def _forget(self, _before: object, _after: object) -> None:
+        self._faults = None
+
+
+def _whose_turn(read: Mapping[str, models.Rollout]) -> str:
+    after = {name: rollout.spec.after for name, rollout in read.items()}
+    undone = {name for name, rollout in read.items() if rollout.spec.abort}
+    found = [(item.metadata.creation_timestamp, _record_of(item)) for item in read.values()]
+    deleted = {name for name, rollout in read.items() if _waits_for_us(rollout)}
+    return choosing.whose_turn(found, after, undone, deleted)
+
+
+def _waits_for_us(rollout: models.Rollout) -> bool:
+    """Whether a rollout was deleted, and goes when we let it."""
+    return rollout.metadata.deletion_timestamp is not None and keys.FINALIZER in rollout.metadata.finalizers
+
+
+def _read(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> tuple[Intent, RolloutRecord]:
+    try:
+        return rollout_intent.read_intent(rollout, operator, now), rollout_records.read_rollout(rollout)
+    except ValueError as err:
+        raise RolloutUnreadable(rollout.metadata.name, str(err)) from err
+
+
+def _record_of(rollout: models.Rollout) -> RolloutRecord:
+    try:
+        return rollout_records.read_rollout(rollout)
+    except ValueError as err:
+        raise RolloutUnreadable(rollout.metadata.name, str(err)) from err

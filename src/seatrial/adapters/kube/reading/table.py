@@ -1,0 +1,185 @@
+"""The table of streams: every kind that is watched, one row each. A new watched fact is a row and its projection.
+
+    row                          is kept as        a change costs
+    NODES                        NodeItem          the node
+    PODS, SLICES, MAINTENANCES   …Item             the node it names
+    CLAIMS                       ClaimItem         the nodes of the pods that name it
+    WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
+    REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
+    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, MACHINE_POOLS                   a look, and no node
+
+What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
+Tests: tests/adapters/kube/test_table.py, test_observe.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from seatrial.adapters.kube.reading import items, pod_items, pools, probes, rollout_items
+from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
+from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
+from seatrial.adapters.kube.streams.index import By
+from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
+from seatrial.core.model.snapshot import DriverPod
+
+T = TypeVar("T")
+
+
+def _the(thing: T) -> Callable[[Where], T]:
+    """The same everywhere."""
+    return lambda _: thing
+
+
+def _same(item: T) -> T:
+    return item
+
+
+# ── what is kept of which kind ───────────────────────────────────────────────────────────────────────────────────────
+
+NODES: Final[Row[kinds.Node, items.NodeItem]] = Row(
+    name="nodes",
+    path=_the(keys.NODES),
+    model=kinds.Node,
+    slim=_the(items.node_item),
+    reach=lambda item, _: (item.metadata.name,),
+)
+
+PODS_BY_CLAIM: Final[By[items.PodItem, tuple[str, str]]] = By(keys=lambda pod: pod.claims)
+PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
+    name="pods",
+    path=_the(keys.PODS),
+    model=kinds.Pod,
+    slim=lambda where: partial(pod_items.pod_item, operator_namespace=where.namespace),
+    tells=lambda pod: pod.tells,  # most changes of a pod are none to us: a probe, a condition
+    node=lambda pod: pod.node,
+    indices=(PODS_BY_CLAIM,),
+)
+
+REVISIONS: Final[Row[kinds.ControllerRevision, items.RevisionItem]] = Row(
+    name="controllerrevisions",
+    path=lambda where: keys.revisions_path(where.namespace),
+    model=kinds.ControllerRevision,
+    slim=_the(items.revision_item),
+)
+
+ROLLOUTS: Final[Row[models.RolloutText, rollout_items.RolloutItem]] = Row(
+    name="gpurollouts",
+    path=_the(keys.ROLLOUTS),
+    model=models.RolloutText,
+    slim=_the(rollout_items.rollout_item),
+    missing=rollout_items.not_installed,
+)
+
+POLICIES: Final[Row[operator_models.ClusterPolicy, operator_models.ClusterPolicy]] = Row(
+    name="clusterpolicies",
+    path=_the(keys.CLUSTER_POLICIES),
+    model=operator_models.ClusterPolicy,
+    slim=_the(_same),
+    need=Need.IF_INSTALLED,
+)
+
+DRIVERS: Final[Row[operator_models.NvidiaDriver, operator_models.NvidiaDriver]] = Row(
+    name="nvidiadrivers",
+    path=_the(keys.NVIDIA_DRIVERS),
+    model=operator_models.NvidiaDriver,
+    slim=_the(_same),
+    need=Need.IF_INSTALLED,
+)
+
+
+def _nodes_of_claimants(item: items.ClaimItem, found: Found) -> Iterable[str]:
+    name = (item.metadata.namespace, item.metadata.name)
+    return (pod.node for pod in found.under(PODS, PODS_BY_CLAIM, name))
+
+
+CLAIMS: Final[Row[kinds.ResourceClaim, items.ClaimItem]] = Row(
+    name="resourceclaims",
+    path=_the(keys.RESOURCE_CLAIMS),
+    model=kinds.ResourceClaim,
+    slim=_the(items.claim_item),
+    need=Need.IF_INSTALLED,
+    tells=lambda item: item.claim,
+    reach=_nodes_of_claimants,
+)
+
+SLICES: Final[Row[kinds.ResourceSlice, items.SliceItem]] = Row(
+    name="resourceslices",
+    path=_the(keys.RESOURCE_SLICES),
+    model=kinds.ResourceSlice,
+    slim=_the(items.slice_item),
+    need=Need.IF_INSTALLED,
+    node=lambda item: item.node,
+)
+
+MAINTENANCES: Final[Row[kinds.NodeMaintenance, items.MaintenanceItem]] = Row(
+    name="nodemaintenances",
+    path=_the(keys.NODE_MAINTENANCES),
+    model=kinds.NodeMaintenance,
+    slim=_the(items.maintenance_item),
+    need=Need.IF_INSTALLED,
+    node=lambda item: item.node,
+)
+
+
+def _node_of_driver(item: items.WarningItem, found: Found) -> Iterable[str]:
+    pod = found.get(PODS, (item.metadata.namespace, item.pod_name))  # an event lies beside what it is about
+    is_driver = pod is not None and pod.metadata.uid == item.pod and isinstance(pod.facts, DriverPod)
+    return (pod.node,) if pod is not None and is_driver else ()
+
+
+WARNINGS_BY_POD: Final[By[items.WarningItem, str]] = By(keys=lambda item: (item.pod,))
+WARNINGS: Final[Row[kinds.Event, items.WarningItem]] = Row(
+    name="events",
+    path=lambda where: keys.events_path(where.namespace),
+    model=kinds.Event,
+    slim=_the(items.warning_item),
+    need=Need.EXPLAINS,
+    # Of all events, those that may tell why a driver pod does not get ready.
+    field_selector="type=Warning,involvedObject.kind=Pod",
+    key=items.by_pod_and_reason,
+    reach=_node_of_driver,
+    indices=(WARNINGS_BY_POD,),
+)
+
+PROBES: Final[Row[Job, probes.ProbeItem]] = Row(
+    name="jobs",
+    path=lambda where: keys.jobs_path(where.home),
+    model=Job,
+    slim=_the(probes.probe_item),
+    label_selector=probes.SELECTOR,
+)
+
+PROBE_PODS_BY_JOB: Final[By[probes.ProbePodItem, str]] = By(keys=lambda item: (item.job_uid,))
+PROBE_PODS: Final[Row[kinds.Pod, probes.ProbePodItem]] = Row(
+    name="pods of jobs",
+    path=lambda where: keys.pods_path(where.home),
+    model=kinds.Pod,
+    slim=_the(probes.probe_pod_item),
+    label_selector=probes.SELECTOR,
+    indices=(PROBE_PODS_BY_JOB,),
+)
+
+MACHINE_POOLS: Final[Row[MachineConfigPool, pools.PoolItem]] = Row(
+    name="machineconfigpools",
+    path=_the(keys.MACHINE_POOLS),
+    model=MachineConfigPool,
+    slim=_the(pools.pool_item),
+    need=Need.IF_INSTALLED,
+)
+
+# ── who needs which ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+MOVED: Final[tuple[Row[Any, Any], ...]] = (NODES, PODS, REVISIONS, POLICIES, DRIVERS)
+"""How far every node is, and who moves it: all that pacing rests on, with few rights and no GPURollout."""
+
+FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES, WARNINGS)
+"""All that is seen of a node."""
+
+ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET)))
+"""All that a rollout rests on; of several that are not fresh the first is told."""
+
+CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, MACHINE_POOLS)
+"""What only a campaign needs, and has the right to: opened when there is the first."""

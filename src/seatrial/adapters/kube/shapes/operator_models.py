@@ -1,0 +1,68 @@
+"""The fields we read of the GPU Operator's own resources: ClusterPolicy and NVIDIADriver.
+
+As in models.py, what is not named here is dropped while decoding. Tests: tests/adapters/kube/test_models.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from seatrial.adapters.kube.shapes.models import Drain, ManagedMeta, Model, PodDeletion, WaitForCompletion
+
+
+class UpgradePolicy(Model, frozen=True):
+    auto_upgrade: bool | None = None
+    max_parallel_upgrades: int | None = None
+    max_unavailable: int | str | None = None
+    wait_for_completion: WaitForCompletion | None = None
+    pod_deletion: PodDeletion | None = None
+    drain: Drain | None = None
+
+
+class DriverManager(Model, frozen=True):
+    env: tuple[dict[str, Any], ...] | None = None
+    """As it is: what else stands in an entry goes back as it came."""
+
+
+class PolicyDriver(Model, frozen=True):
+    enabled: bool | None = None
+    version: str = ""
+    manager: DriverManager | None = None
+    use_nvidia_driver_crd: bool | None = msgspec.field(default=None, name="useNvidiaDriverCRD")
+    upgrade_policy: UpgradePolicy | None = None
+
+
+class SandboxWorkloads(Model, frozen=True):
+    enabled: bool | None = None
+
+
+class ClusterPolicySpec(Model, frozen=True):
+    driver: PolicyDriver = PolicyDriver()
+    sandbox_workloads: SandboxWorkloads = SandboxWorkloads()
+
+
+class StateStatus(Model, frozen=True):
+    state: str = ""
+
+
+class ClusterPolicy(Model, frozen=True):
+    metadata: ManagedMeta = ManagedMeta()
+    spec: ClusterPolicySpec = ClusterPolicySpec()
+    status: StateStatus = StateStatus()
+
+
+class NvidiaDriverSpec(Model, frozen=True):
+    # Absent and empty are not the same: nodes with a GPU, and every node.
+    node_selector: dict[str, str] | None = None
+    default: bool = False
+    version: str = ""
+    manager: DriverManager | None = None
+    upgrade_policy: UpgradePolicy | None = None
+
+
+class NvidiaDriver(Model, frozen=True):
+    metadata: ManagedMeta = ManagedMeta()
+    spec: NvidiaDriverSpec = NvidiaDriverSpec()
+    status: StateStatus = StateStatus()

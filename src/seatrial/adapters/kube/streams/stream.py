@@ -1,0 +1,155 @@
+"""One row, watched: raw objects in, slim items kept, found by their keys, and how sure we are of them.
+
+Tests: tests/adapters/kube/test_streams.py, test_observe.py
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, Generic
+
+from seatrial.adapters.kube.api import errors, watch
+from seatrial.adapters.kube.api.client import Client, EventKind, Listing, WatchEvent
+from seatrial.adapters.kube.api.store import Store
+from seatrial.adapters.kube.streams.index import By, Index, ItemT, KeyT
+from seatrial.adapters.kube.streams.row import Need, RawT, Row, Where
+from seatrial.core.errors import SeatrialError
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import Freshness
+
+
+class Stream(Generic[RawT, ItemT]):
+    """The items of one row; empty until it is run."""
+
+    def __init__(
+        self,
+        row: Row[RawT, ItemT],
+        where: Where,
+        *,
+        on_change: Callable[[ItemT | None, ItemT | None], None],
+        on_state: Callable[[], None],
+        on_back: Callable[[str, str], None],
+    ) -> None:
+        self.row = row
+        self.path = row.path(where)
+        self.store: Store[ItemT] = Store(key=row.key, on_change=self._change)
+        self.state = watch.SourceState(path=self.path)
+        self._slim = row.slim(where)
+        self._indices: dict[By[ItemT, Any], Index[ItemT, Any]] = {by: Index(by) for by in row.indices}
+        self._by_node = _by_node(row)
+        self._on_change = on_change
+        self._on_state = on_state
+        self._on_back = on_back
+
+    def run(self, client: Client) -> Coroutine[Any, Any, Any]:
+        """List and watch for ever."""
+        return watch.reflect(
+            client,
+            self.path,
+            self.row.model,
+            on_list=self.store.begin,
+            on_sync=self._sync,
+            on_event=self._event,
+            on_state=self._take_state,
+            jitter=random.random,
+            field_selector=self.row.field_selector,
+            label_selector=self.row.label_selector,
+        )
+
+    def wrote(self, raw: RawT) -> None:
+        """Take over what the server returned for a write of ours."""
+        item = self._slim(raw)
+        if item is not None:
+            self.store.wrote(item)
+
+    # ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def under(self, by: By[ItemT, KeyT], key: KeyT) -> Collection[ItemT]:
+        """The items under the key of an index."""
+        return self._indices[by].under(key)
+
+    def on_node(self, name: str) -> Collection[ItemT]:
+        """The items about a node."""
+        return self._nodes_of().under(name)
+
+    def nodes(self) -> Collection[str]:
+        """The nodes that items are about."""
+        return self._nodes_of().keys()
+
+    def _nodes_of(self) -> Index[ItemT, str]:
+        if self._by_node is None:
+            raise TypeError(f"the row {self.row.name} does not say which node an item is about")
+        return self._by_node
+
+    # ── how sure we are ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_absent(self) -> bool:
+        """The kind is not installed in this cluster, and that is fine; one whose objects we saw cannot be so."""
+        is_unknown = isinstance(self.state.last_error, errors.NotFound)
+        return self.row.need is not Need.REQUIRED and is_unknown and len(self.store) == 0
+
+    @property
+    def is_current(self) -> bool:
+        return self.state.is_synced or self.is_absent
+
+    @property
+    def fault(self) -> SeatrialError | None:
+        """What keeps it from being seen."""
+        if self.row.missing is not None and isinstance(self.state.last_error, errors.NotFound):
+            return self.row.missing()
+        return self.state.last_error
+
+    def freshness(self, now: Instant) -> Freshness:
+        # Silence is measured by a clock that nobody puts back or forward, and told on the one that decisions rest on.
+        heard = self.state.last_heard
+        heard_at = now if self.is_absent else 0.0 if heard is None else now - (time.monotonic() - heard)
+        # After a cut connection the cluster may be another than it was: nobody is disrupted until that was asked.
+        is_sure = self.is_absent or not self.state.is_in_doubt
+        return Freshness(source=self.row.name, is_synced=self.is_current and is_sure, heard_at=heard_at)
+
+    # ── what the watch tells ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _change(self, before: ItemT | None, after: ItemT | None) -> None:
+        for index in self._indices.values():
+            index.change(before, after)
+        if self._by_node is not None:
+            self._by_node.change(before, after)
+        if self.row.is_news(before, after):
+            self._on_change(before, after)
+
+    def _sync(self, listing: Listing[RawT]) -> None:
+        items = (self._slim(raw) for raw in listing.items)
+        is_back = self.store.sync(
+            Listing(items=tuple(item for item in items if item is not None), resource_version=listing.resource_version)
+        )
+        if is_back:
+            self._on_back(self.row.name, listing.resource_version)
+
+    def _event(self, event: WatchEvent[RawT]) -> None:
+        item = self._slim(event.object)
+        if item is not None:
+            self.store.apply(WatchEvent(kind=event.kind, object=item))
+            return
+        meta = event.object.metadata
+        held = self.store.get((meta.namespace, meta.name))
+        if held is not None and held.metadata.uid == meta.uid:
+            # It is of no interest any more, e.g. a finished pod.
+            self.store.apply(WatchEvent(kind=EventKind.DELETED, object=held))
+
+    def _take_state(self, state: watch.SourceState) -> None:
+        was = self._standing
+        self.state = state
+        if was != self._standing:
+            self._on_state()
+
+    @property
+    def _standing(self) -> tuple[bool, bool, bool]:
+        return self.is_current, self.state.last_error is None, self.state.is_in_doubt
+
+
+def _by_node(row: Row[Any, ItemT]) -> Index[ItemT, str] | None:
+    node = row.node
+    return Index(By(keys=lambda item: (node(item),))) if node is not None else None

@@ -1,0 +1,47 @@
+"""Has a gate measured on a node by a Job; what the Job is, and what its end means, is in reading/probes.py.
+
+Tests: tests/adapters/kube/test_execute_campaign.py, tests/adapters/test_measurers.py
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
+from seatrial.core.actions import StartProbe
+from seatrial.ports import Outcome
+
+
+class Rollouts(Protocol):
+    """Who knows the rollouts: a probe belongs to one."""
+
+    def stored_rollout(self, name: str) -> models.Rollout | None: ...
+
+
+class JobMeasurer:
+    """Makes Jobs."""
+
+    def __init__(self, client: Client, rollouts: Rollouts, *, home: str = keys.HOME) -> None:
+        self._client = client
+        self._rollouts = rollouts
+        self._home = home
+
+    async def measure(self, act: StartProbe, /) -> Outcome:
+        return await tried(act, self._measure(act))
+
+    async def _measure(self, act: StartProbe) -> Outcome:
+        owner = self._rollouts.stored_rollout(act.rollout)
+        if owner is None:
+            return stale(act, f"there is no GPURollout {act.rollout} any more")
+        try:
+            await self._client.create(keys.jobs_path(self._home), probes.job_of(act, owner.metadata.uid))
+        except errors.Conflict as err:
+            if not err.is_name_taken:  # its name is made of what it measures, so whoever made it asked the same
+                raise
+        except errors.NotFound as err:
+            return failed(act, str(err))  # the namespace; looking again would not bring it
+        return done(act)

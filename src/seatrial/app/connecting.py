@@ -1,0 +1,42 @@
+"""Which cluster is meant, as whom, and how one speaks to it.
+
+Law of this file: nothing is read before somebody connects, so that what was called wrongly is said first. Tests:
+tests/app/test_connecting.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from seatrial import __version__
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.api.client import Client
+    from seatrial.adapters.kube.api.config import Config
+
+USER_AGENT: Final = f"seatrial/{__version__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A cluster as somebody names it, and where in it the drivers run."""
+
+    kubeconfig: str | None = None
+    """The file that was named; else what the environment names, ~/.kube/config, or our own pod's account."""
+    context: str | None = None
+    namespace: str = "gpu-operator"
+    environ: Mapping[str, str] = field(repr=False)
+
+    def config(self) -> Config:
+        """Where it is, and who we are there."""
+        from seatrial.adapters.kube.api.config import load_config
+
+        return load_config(kubeconfig=self.kubeconfig, context=self.context, environ=self.environ)
+
+    def client(self, part: str = "cli") -> Client:
+        """A client that says which part of us asks."""
+        from seatrial.adapters.kube.api.client import Client
+
+        return Client(self.config(), user_agent=f"{USER_AGENT} ({part})")

@@ -1,0 +1,117 @@
+"""A look at a cluster: one, or one after the other. What is there is read, and nothing is decided.
+
+Tests: tests/cli/test_rollout_live.py, tests/e2e/
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading.leader import Leader, leader_of
+from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
+from seatrial.app.connecting import Cluster
+from seatrial.app.rollout import picking
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.ports import Sight
+
+SYNC_SECONDS = 60.0
+HEAR_SECONDS = 10.0
+"""How often the controller's lease is looked at while somebody watches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What is there; what it waits for is in waits.py."""
+
+    at: Instant
+    sight: Sight | None
+    nodes: dict[str, NodeSeen]
+    operator: OperatorFacts
+    faults: tuple[str, ...] = ()
+    rollouts: tuple[picking.Rollout, ...] = ()
+    """Every rollout there is, as the API server had them when we began to look."""
+    leader: Leader | None = None
+    """The controller that leads; None where we may not know."""
+
+
+async def look(cluster: Cluster, rollout: str = "") -> Look:
+    """Read everything once, without doing anything."""
+    async with looking(cluster, rollout) as looker:
+        found = looker.look()
+        if rollout and found.sight is None and not found.faults:
+            raise RolloutUnclear(f"There is no GPURollout {rollout}; `kubectl get gpurollouts` lists them.")
+        return found
+
+
+class Looker:
+    """Looks again and again at a cluster that is being watched."""
+
+    def __init__(
+        self, client: Client, observer: KubeObserver, faults: list[str], rollouts: tuple[picking.Rollout, ...] = ()
+    ) -> None:
+        self._client, self._observer, self._faults, self._rollouts = client, observer, faults, rollouts
+        self._leader: Leader | None = None
+        self._heard_at = 0.0
+
+    def look(self) -> Look:
+        """What is there now."""
+        sight = self._observer.observe()
+        sight = _remembering(sight) if sight else None
+        now = time.time()
+        faults = tuple(self._faults)
+        self._faults.clear()
+        return Look(
+            at=now,
+            sight=sight,
+            nodes=dict(self._observer.all_nodes()),
+            operator=self._observer.operator(),
+            faults=faults,
+            rollouts=self._rollouts,
+            leader=self._leader,
+        )
+
+    async def wait(self, seconds: float) -> None:
+        """Return when something has changed, or after so many seconds."""
+        await self._observer.wait(time.time() + seconds)
+        await self.hear()
+
+    async def hear(self) -> None:
+        """Ask when the controller was last heard of, now and then."""
+        if time.monotonic() - self._heard_at >= HEAR_SECONDS:
+            self._leader = await leader_of(self._client)
+            self._heard_at = time.monotonic()
+
+
+@asynccontextmanager
+async def looking(cluster: Cluster, rollout: str = "") -> AsyncIterator[Looker]:
+    """Watch a cluster, with everything listed once before the first look."""
+    faults: list[str] = []
+    async with cluster.client() as client:
+        rollouts = await _rollouts(client)
+        observing = KubeObserver(client, namespace=cluster.namespace, rollout=rollout, on_fault=faults.append)
+        async with observing as observer:
+            await observer.wait_synced(SYNC_SECONDS)
+            looker = Looker(client, observer, faults, rollouts)
+            await looker.hear()
+            yield looker
+
+
+async def _rollouts(client: Client) -> tuple[picking.Rollout, ...]:
+    try:
+        return await picking.all_of(client)
+    except picking.RolloutMissing:
+        return ()  # the kind is missing, which the observer says with everything else it misses
+
+
+def _remembering(sight: Sight) -> Sight:
+    """The sight with what the controller wrote down of its own memory, so that who decides again knows it, too."""
+    record = sight.seen.rollout
+    # That its finalizer is put there first does not matter to who looks; should that fail, the status says so.
+    seen = replace(sight.seen, rebuffs=dict(record.rebuffs), attentive_since=record.attentive_since, is_guarded=True)
+    return Sight(seen=seen, intent=sight.intent)

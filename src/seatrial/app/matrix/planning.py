@@ -1,0 +1,97 @@
+"""The way from one entry of a matrix to another, or which rules fight.
+
+Law of this file: a matrix that cannot be read, and an answer that there is no way, are values. Tests:
+tests/app/matrix/test_planning.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.core.compat.facts import Facts
+    from seatrial.core.compat.findings import Finding
+    from seatrial.core.compat.matrix import Entry, Matrix
+    from seatrial.core.compat.plan import Plan, Refusal
+
+
+class EntryMissing(SeatrialError):  # noqa: N818  the message says what to do
+    """The matrix has no entry of that name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """From which entry to which, as of which day, by which facts besides our own."""
+
+    start: str | None = None
+    """The entry that runs; None is production."""
+    goal: str | None = None
+    """The entry that is wanted; None is the canary's, else the planned one."""
+    on: date
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The steps, or why there are none."""
+
+    start: Entry
+    goal: Entry
+    on: date
+    facts: Facts
+    answer: Plan | Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A matrix that nobody can plan with."""
+
+    findings: tuple[Finding, ...]
+
+
+def plan_file(file: str | None, way: PlanOptions) -> Planned | Unreadable:
+    """The way between two entries of a file."""
+    from seatrial.adapters.files import matrix_file
+    from seatrial.core.compat.findings import Verdict, worst
+
+    reading = matrix_file.load_matrix(matrix_file.find_matrix(file, Path.cwd())).reading
+    if reading.matrix is None or worst(reading.findings) is Verdict.FAIL:
+        return Unreadable(findings=tuple(reading.findings))
+    return plan(reading.matrix, way)
+
+
+def plan(matrix: Matrix, way: PlanOptions) -> Planned:
+    """The way between two entries of a matrix that was read."""
+    from seatrial.adapters.files import knowledge
+    from seatrial.core.compat import plan as plans
+
+    start, goal = ends_of(matrix, way.start, way.goal)
+    facts = knowledge.load_knowledge(way.facts)
+    answer = plans.make_plan(start.stack, goal.stack, facts, way.on, accept=(*start.accept, *goal.accept))
+    return Planned(start=start, goal=goal, on=way.on, facts=facts, answer=answer)
+
+
+def ends_of(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:
+    """The entry that runs and the one that is wanted, by name or by role."""
+    from seatrial.core.compat.matrix import Role
+
+    wanted = (goal,) if goal is not None else (Role.CANARY.value, Role.PLANNED.value)
+    return _entry(matrix, (start or Role.PRODUCTION.value,)), _entry(matrix, wanted)
+
+
+def _entry(matrix: Matrix, names: Sequence[str]) -> Entry:
+    """The first entry that goes by one of these names: the file's own key, or the role."""
+    for name in names:
+        for role, entry in matrix.entries.items():
+            if name in (entry.key, role.value):
+                return entry
+    there = ", ".join(entry.key or role.value for role, entry in matrix.entries.items()) or "none"
+    raise EntryMissing(
+        f"{matrix.file} has no entry {' or '.join(names)}; it has {there}. Name one with --from or --to."
+    )

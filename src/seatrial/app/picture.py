@@ -1,0 +1,266 @@
+"""A campaign as people look at it: where it stands, who is where, what was proven, what it waits for. Values only.
+
+The tree of the terminal and the JSON of scripts are both drawn from it, so they never tell two stories. Tests:
+tests/cli/test_rollout_tree.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from seatrial.app import waits
+from seatrial.core.budget.losses import lost_gpu_seconds
+from seatrial.core.campaign import canary
+from seatrial.core.campaign.outlook import Outlook, outlook
+from seatrial.core.campaign.step import wave_order
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
+from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import NodeSeen, Told
+from seatrial.core.movers.mover import mode_of, view_of
+from seatrial.core.movers.view import View
+from seatrial.core.node.progress import Progress
+from seatrial.core.words import conditions
+
+if TYPE_CHECKING:
+    from seatrial.app.looking import Look
+
+PINNED_SHOWN: Final = 12
+
+HELD: Final = frozenset(code.value for code in conditions.NEEDS_SOMEBODY)
+"""What only a person can end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLine:
+    """One node that is worth a line of its own."""
+
+    name: str
+    standing: Progress
+    state: str
+    driver: str
+    since: Instant | None
+    told: Told | None
+    """Why it waits, as far as the status says so of this very node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A campaign, at one moment."""
+
+    at: Instant
+    name: str
+    target: str
+    before: str
+    """What ran before, where it was written down."""
+    source: str
+    campaign: Campaign
+    record: CampaignRecord
+    mode: str
+    canaries: tuple[NodeLine, ...]
+    counts: tuple[tuple[Progress, int], ...]
+    moving: tuple[NodeLine, ...]
+    failed: tuple[NodeLine, ...]
+    wave_sizes: tuple[int, ...]
+    """How many nodes each wave adds."""
+    wave_done: int
+    """How many nodes of the current wave are through."""
+    told: tuple[Told, ...]
+    """Why the rollout as a whole waits."""
+    as_of: str
+    """How old that is, and by whose word."""
+    is_stale: bool
+    """Whether nobody vouches for it any more."""
+    written_at: Instant | None
+    """When the controller wrote it; None where it was worked out here."""
+    outlook: Outlook | None
+    """How long it will take yet."""
+    lost_gpu_hours: float | None
+    """What it has cost; None where others move the nodes, and nobody counts it."""
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.counts)
+
+    def count(self, standing: Progress) -> int:
+        return dict(self.counts).get(standing, 0)
+
+    @property
+    def is_ended(self) -> bool:
+        return self.record.phase in ENDED
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits for somebody."""
+        if self.is_ended:
+            return False
+        return self.record.phase is RolloutPhase.PAUSED or any(each.code in HELD for each in self.told)
+
+    @property
+    def failures(self) -> tuple[GateResult, ...]:
+        return tuple(each for each in self.record.gates if each.verdict is Verdict.FAILED)
+
+    @property
+    def key(self) -> object:
+        """What has to change for people to be told anew; time alone does not."""
+        lines = tuple((line.name, line.state, line.standing) for line in (*self.canaries, *self.moving, *self.failed))
+        return self.record, lines, self.counts, self.told, self.is_stale
+
+
+def picture_of(found: Look) -> Picture | None:
+    """The campaign that was looked at; None where there is none."""
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None or found.sight.intent.campaign is None:
+        return None
+    seen, intent = found.sight.seen, found.sight.intent
+    campaign = found.sight.intent.campaign
+    record = seen.rollout.campaign or CampaignRecord(entered_at=found.at)
+    view = view_of(seen, intent, campaign, record, found.at)
+    standing = {name: view.progress(name) for name in seen.nodes}
+    lines = {
+        name: _line(node, standing[name], waits.of_node(waiting, name)) for name, node in sorted(seen.nodes.items())
+    }
+    sizes, in_wave = _waves(view)
+    chosen = record.canaries or canary.choose(seen.nodes, campaign.canary)
+    counts = Counter(standing.values())
+    done = sum(standing[name] in (Progress.DONE, Progress.SKIPPED) for name in in_wave)
+    return Picture(
+        at=found.at,
+        name=intent.rollout,
+        target=view.target,
+        before=", ".join(sorted({version for _, version in record.baseline})),
+        source=_source(found, intent.rollout),
+        campaign=campaign,
+        record=record,
+        mode=mode_of(record, campaign, seen.operator).value,
+        canaries=tuple(lines[name] for name in chosen if name in lines),
+        counts=tuple((each, counts[each]) for each in Progress),
+        moving=tuple(line for line in lines.values() if line.standing is Progress.MOVING),
+        failed=tuple(line for line in lines.values() if line.standing is Progress.FAILED),
+        wave_sizes=sizes,
+        wave_done=done,
+        told=waiting.rollout,
+        as_of=waits.as_of(found, waiting),
+        is_stale=waits.is_stale(found, waiting),
+        written_at=waiting.written_at,
+        outlook=outlook(view),
+        lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
+    )
+
+
+def _line(node: NodeSeen, standing: Progress, told: Told | None) -> NodeLine:
+    facts, record = node.facts, node.record
+    return NodeLine(
+        name=node.name,
+        standing=standing,
+        state=record.phase.value if record is not None else facts.nvidia_state or "not begun",
+        driver=facts.driver.version if facts.driver is not None else "",
+        since=record.entered_at if record is not None else None,
+        told=told,
+    )
+
+
+def _waves(view: View) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """How many nodes each wave adds, and who is in the current one."""
+    bounds, rest = wave_order(view)
+    sizes = tuple(bound - before for before, bound in zip((0, *bounds), bounds, strict=False))
+    if view.record.phase is not RolloutPhase.WAVING or not bounds:
+        return sizes, ()
+    current = min(view.record.wave, len(bounds) - 1)
+    return sizes, rest[bounds[current] - sizes[current] : bounds[current]]
+
+
+def _source(found: Look, name: str) -> str:
+    raw = next((each for each in found.rollouts if each.name == name), None)
+    matrix = raw.spec.get("matrix") or {} if raw is not None else {}
+    git, config = matrix.get("git"), matrix.get("configMap")
+    entry = matrix.get("entry") or "canary"
+    if git:
+        pinned = f"@{git['commit'][:PINNED_SHOWN]}" if git.get("commit") else ""
+        return f"{git.get('url', '')} {git.get('branch', 'main')}{pinned} entry {entry}"
+    if config:
+        return f"ConfigMap {config.get('namespace')}/{config.get('name')} entry {entry}"
+    return ""
+
+
+# ── for scripts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_data(picture: Picture) -> dict[str, Any]:
+    """Everything a picture shows."""
+    record, campaign = picture.record, picture.campaign
+    return {
+        "name": picture.name,
+        "target": picture.target,
+        "from": picture.before,
+        "source": picture.source,
+        "phase": record.phase.value,
+        "since": record.entered_at,
+        "pausedIn": record.paused_in.value if record.paused_in else None,
+        "mode": picture.mode,
+        "why": record.why,
+        "canaries": [_node_data(line) for line in picture.canaries],
+        "gates": [
+            {
+                "gate": each.gate,
+                "node": each.node,
+                "round": each.round,
+                "verdict": each.verdict.value,
+                "detail": each.detail,
+                "at": each.at,
+            }
+            for each in record.gates
+        ],
+        "bake": {
+            "bakedSeconds": record.baked_seconds,
+            "askedSeconds": campaign.bake.seconds,
+            "round": record.round,
+        },
+        "waves": {"sizes": list(picture.wave_sizes), "current": record.wave, "currentDone": picture.wave_done},
+        "nodes": {
+            "total": picture.total,
+            **{standing.value: count for standing, count in picture.counts},
+            "nodesMoving": [_node_data(line) for line in picture.moving],
+            "nodesFailed": [_node_data(line) for line in picture.failed],
+        },
+        "approvals": {
+            "manual": [point.value for point in campaign.manual],
+            "approved": [point.value for point in campaign.approved],
+        },
+        "holds": [told_data(picture.name, each) for each in picture.told],
+        "said": {"by": "here" if picture.written_at is None else "controller", "at": picture.written_at},
+        "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
+        "lostGpuHours": picture.lost_gpu_hours,
+        "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
+        "history": [turn_data(turn) for turn in record.history],
+    }
+
+
+def told_data(subject: str, told: Told) -> dict[str, Any]:
+    """Why somebody waits, with its sentences."""
+    return {
+        "subject": subject,
+        "code": str(told.code),
+        "why": told.why,
+        "next": told.next_step,
+        "since": told.since,
+        "until": told.until,
+    }
+
+
+def turn_data(turn: Turn) -> dict[str, Any]:
+    """One change of phase."""
+    return {"phase": turn.phase.value, "at": turn.at, "why": turn.why}
+
+
+def _node_data(line: NodeLine) -> dict[str, Any]:
+    return {
+        "name": line.name,
+        "standing": line.standing.value,
+        "state": line.state,
+        "driver": line.driver,
+        "since": line.since,
+        "hold": told_data(line.name, line.told) if line.told else None,
+    }

@@ -1,0 +1,28 @@
+"""Whether a campaign may be promoted: what of the evidence is missing. Tests: tests/app/test_promoting.py"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.node.progress import Progress
+
+if TYPE_CHECKING:
+    from seatrial.app.picture import Picture
+
+
+def why_not(picture: Picture) -> str:
+    """What of the evidence is missing; empty when a yes is all that is."""
+    record = picture.record
+    if record.phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
+        return f"it is undone ({record.why or 'no reason was recorded'})"
+    if record.phase is RolloutPhase.PAUSED:
+        return f"it is paused; go on with `seatrial rollout resume {picture.name}`"
+    if record.phase is RolloutPhase.WAVING and any(told.code == HoldCode.APPROVAL_PENDING for told in picture.told):
+        return ""  # the only yes that is asked for while waves go is that to the promotion
+    if record.phase is RolloutPhase.WAVING:
+        left = picture.count(Progress.AWAY) + picture.count(Progress.MOVING)
+        return f"wave {record.wave + 1} of {max(1, len(picture.wave_sizes))} is at work, {left} nodes are to come"
+    reasons = [told.why for told in picture.told]
+    return f"it is in {record.phase.value}" + (f": {'; '.join(reasons)}" if reasons else "")

@@ -1,0 +1,251 @@
+"""Start a rollout: judge what it upgrades to, say what will happen, create it.
+
+Law of this file: nothing is created that the API server has not judged, and looking around writes nothing at all.
+Tests: tests/app/rollout/test_starting.py, tests/cli/test_rollout_live.py
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from seatrial.app import texts
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import picking, targeting
+from seatrial.app.rollout import resource as resources
+from seatrial.app.texts import FileUnusable
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.api.client import Client
+    from seatrial.adapters.kube.shapes import models
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.rollout.options import StartOptions
+    from seatrial.app.rollout.picking import Rollout
+    from seatrial.app.rollout.targeting import RolloutTarget
+    from seatrial.core.model.campaign import Campaign
+    from seatrial.core.model.instants import Instant
+    from seatrial.core.model.intent import Intent
+    from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts
+
+SYNC_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outset:
+    """What a rollout begins with."""
+
+    at: Instant
+    resource: dict[str, Any]
+    """As it was asked for, and is created."""
+    made: dict[str, Any]
+    """The same as the API server would take it, with its defaults."""
+    intent: Intent
+    members: dict[str, NodeSeen]
+    operator: OperatorFacts
+    others: tuple[str, ...]
+    """Other campaigns that have not ended."""
+    machine_pools: tuple[MachinePool, ...] = ()
+    """MachineConfigPools, where the rollout has to do with some."""
+    faults: tuple[str, ...] = ()
+    """What could not be read on the way."""
+
+
+# ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_rollout(path: str) -> dict[str, Any]:
+    """The GPURollout in a file."""
+    found = texts.read_yaml(path)
+    is_ours = isinstance(found, dict) and found.get("kind") == resources.KIND
+    if not is_ours or not isinstance(found.get("spec"), dict) or found.get("apiVersion") != resources.API_VERSION:
+        raise FileUnusable(
+            f"{path} is no {resources.KIND} of {resources.API_VERSION} with a spec. "
+            "`seatrial manifests crd` says what one looks like."
+        )
+    return dict(found)
+
+
+def target_of(asked: StartOptions, given: dict[str, Any] | None, on: date) -> RolloutTarget:
+    """What is upgraded to, judged; `given` is the GPURollout of a file."""
+    name = _said_name(asked, given) or "seatrial"
+    return targeting.read(asked.goal, given["spec"] if given else None, name, on, asked.facts)
+
+
+def _said_name(asked: StartOptions, given: dict[str, Any] | None) -> str:
+    return asked.name or ((given or {}).get("metadata") or {}).get("name") or ""
+
+
+def _spec(asked: StartOptions, given: dict[str, Any] | None, target: RolloutTarget) -> dict[str, Any]:
+    if given is None:
+        return resources.spec_of(
+            asked, target.driver, matrix=target.matrix, gates=gates_of(asked), canary_node=target.canary_node
+        )
+    spec: dict[str, Any] = {**given["spec"], "target": {"driver": target.driver}}
+    if target.matrix is not None:
+        spec["matrix"] = target.matrix
+    if asked.paused:
+        spec["paused"] = True
+    spec.setdefault("canary", {})
+    return spec
+
+
+def gates_of(asked: StartOptions) -> list[dict[str, Any]] | None:
+    """The gates of the file that was named; None where none was."""
+    return read_gates(asked.care.gates_file) if asked.care.gates_file else None
+
+
+def read_gates(path: str) -> list[dict[str, Any]]:
+    """The gates in a file."""
+    found = texts.read_yaml(path)
+    found = found.get("gates") if isinstance(found, dict) else found
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found) or not found:
+        raise FileUnusable(f"{path} holds no list of gates; each has a name and an image.")
+    return found
+
+
+# ── what is there ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def propose(
+    cluster: Cluster, asked: StartOptions, given: dict[str, Any] | None, target: RolloutTarget, on: date
+) -> Outset:
+    """Name the rollout, and look at what it would begin with."""
+    taken = await picking.listed(cluster)
+    name = _said_name(asked, given) or resources.name_of(target.driver, on, frozenset(each.name for each in taken))
+    return await look_around(cluster, resources.resource_of(name, _spec(asked, given, target)), taken)
+
+
+async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[Rollout, ...]) -> Outset:
+    """Have the API server judge the resource without keeping it, and look at what it would be about."""
+    import msgspec
+
+    from seatrial.adapters.kube.reading import table
+    from seatrial.adapters.kube.reading.watching import FleetObserver
+    from seatrial.adapters.kube.shapes import keys, models
+    from seatrial.core.model.intent import is_member
+
+    faults: list[str] = []
+    async with cluster.client() as client:
+        made: dict[str, Any] = await client.create(keys.ROLLOUTS, resource, dict, is_trial=True)
+        rollout = msgspec.convert(made, models.Rollout)
+        observing = FleetObserver(client, table.FLEET, namespace=cluster.namespace, on_fault=faults.append)
+        async with observing as observer:
+            await observer.wait_synced(SYNC_SECONDS)
+            operator = observer.operator()
+            pools = await _pools(client, rollout, faults)
+            selector = rollout.spec.node_selector
+            members = {
+                name: node
+                for name, node in observer.all_nodes().items()
+                if is_member(name, node.facts.labels, selector, ())
+            }
+    now = time.time()
+    return Outset(
+        at=now,
+        resource=resource,
+        made=made,
+        intent=_intent(rollout, operator, now),
+        members=members,
+        operator=operator,
+        others=tuple(each.name for each in taken if each.is_campaign and not each.is_ended),
+        machine_pools=pools,
+        faults=tuple(faults),
+    )
+
+
+async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> tuple[MachinePool, ...]:
+    """The MachineConfigPools as the rollout would see them; none where it has to do with none."""
+    from seatrial.adapters.kube.api import errors
+    from seatrial.adapters.kube.reading import pools
+    from seatrial.adapters.kube.shapes import keys
+    from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
+
+    canary = rollout.spec.canary
+    if canary is None or not (canary.machine_config_pool or canary.pause_pools):
+        return ()
+    try:
+        found = await client.list(keys.MACHINE_POOLS, MachineConfigPool)
+    except (errors.NotFound, errors.Forbidden) as err:
+        faults.append(str(err))
+        return ()
+    return tuple(pools.facts_of(pools.pool_item(each), rollout.metadata.name) for each in found.items)
+
+
+def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> Intent:
+    from seatrial.adapters.kube.reading.rollout_intent import read_intent
+
+    try:
+        return read_intent(rollout, operator, now)
+    except ValueError as err:
+        raise CalledWrongly(str(err)) from err
+
+
+async def create(cluster: Cluster, outset: Outset) -> dict[str, Any]:
+    """The rollout as it stands there now."""
+    from seatrial.adapters.kube.shapes import keys
+
+    async with cluster.client() as client:
+        found: dict[str, Any] = await client.create(keys.ROLLOUTS, outset.resource, dict)
+        return found
+
+
+# ── what will happen ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
+    """What a rollout would do, in the order in which it would: about what, and what."""
+    intent, members = outset.intent, outset.members
+    campaign = intent.campaign
+    running = Counter(node.facts.driver.version or "?" for node in members.values() if node.facts.driver is not None)
+    now = ", ".join(f"{version} on {count}" for version, count in running.most_common()) or "no driver pod"
+    step = campaign.by_hand if campaign is not None else None
+    runs = f"drivers now {now}" if step is not None else f"now {now}"
+    yield "Rollout", f"{intent.rollout}: {intent.goal}, {runs} of {len(members)} nodes"
+    yield "Source", target.where
+    if campaign is not None:
+        yield from _course(outset, campaign)
+        yield from _ways(outset, campaign)
+    for other in outset.others if campaign is not None else ():
+        yield "Waits", f"{other} has not ended: this one will be held until it has"
+
+
+def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
+    """Who goes first, what has to be shown, and who follows."""
+    from seatrial.core.campaign import canary, waves
+
+    members = outset.members
+    chosen = canary.choose(members, campaign.canary)
+    how = "named" if campaign.canary.nodes else "chosen by their load" if len(chosen) > 1 else "chosen by its load"
+    yield "Canary", f"{', '.join(chosen)} ({how})" if chosen else "none that will do; it will wait and say why"
+    yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.image})" for gate in campaign.gates)])
+    hours, every = campaign.bake.seconds / 3600, campaign.bake.every_seconds / 60
+    yield "Bake", f"{hours:g} h with evidence, gates asked every {every:g} min"
+    bounds = waves.bounds(campaign.waves, len(members) - len(chosen))
+    sizes = [str(bound - before) for before, bound in zip((0, *bounds), bounds, strict=False)]
+    yield "Waves", f"{', '.join(sizes) or 'none'} nodes"
+
+
+def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
+    """Who publishes, who moves the nodes, and whom it waits for."""
+    from seatrial.core.model.campaign import Mode, Via
+    from seatrial.core.movers.mover import mode_of
+
+    step = campaign.by_hand
+    carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that carries a version"
+    how_published = {
+        Via.DIRECT: f"by writing {carriers}",
+        Via.GIT: "by commits, which Argo CD or Flux brings into the cluster",
+        Via.NOBODY: "by somebody else; the rollout waits for it",
+    }
+    yield "Publish", "nothing" if step is not None else how_published[campaign.publish]
+    mode = mode_of(None, campaign, outset.operator)
+    movers = {Mode.DELEGATED: "NVIDIA's upgrade controller", Mode.DIRECT: "seatrial", Mode.BY_HAND: "people"}
+    yield "Nodes", f"moved by {movers[mode]} ({mode.value})"
+    if campaign.manual:
+        yield "Asks", f"a person before {', '.join(campaign.manual)}"
+    if campaign.openings is not None:
+        yield "Windows", "nodes start only while one is open"

@@ -1,0 +1,130 @@
+"""What a person may say to a rollout under way: pause, go on, yes, undo. Thin changes to its wish, nothing else.
+
+Law of this file: a wish that would change nothing says so; one that makes no sense now is refused with what would.
+Everything that follows is the controller's doing. Tests: tests/app/rollout/test_wishing.py
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout.picking import Rollout, Wish
+from seatrial.core.errors import SeatrialError
+
+WATCH: Final = "`seatrial rollout status {name} -w` shows it."
+REASON_MAX: Final = 300
+
+
+class RolloutRefused(SeatrialError):  # noqa: N818  a refusal about a name, in the trade's words
+    """What was asked makes no sense for that rollout."""
+
+
+def pause(rollout: Rollout) -> Wish:
+    """Freeze everything where it is."""
+    if rollout.is_ended:
+        raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to pause.")
+    if rollout.spec.get("paused"):
+        return Wish(said=f"{rollout.name} is paused already.")
+    return Wish(
+        said=f"{rollout.name} is paused: every node keeps its place, and nothing is forgotten. "
+        f"Go on with `seatrial rollout resume {rollout.name}`.",
+        spec={"paused": True},
+    )
+
+
+def resume(rollout: Rollout) -> Wish:
+    """Go on where it was."""
+    if not rollout.spec.get("paused"):
+        return Wish(said=f"{rollout.name} is not paused.")
+    where = rollout.campaign.get("pausedIn")
+    at = f" in {where}" if where else ""
+    return Wish(said=f"{rollout.name} goes on{at}. {WATCH.format(name=rollout.name)}", spec={"paused": False})
+
+
+def approve(rollout: Rollout, point: str) -> Wish:
+    """Say yes at a point where a person has to."""
+    check_campaign(rollout)
+    approvals: dict[str, Any] = rollout.spec.get("approvals") or {}
+    approved: list[str] = list(approvals.get("approved") or ())
+    if rollout.is_ended:
+        raise RolloutRefused(f"{rollout.name} has ended ({rollout.phase}); there is nothing to approve.")
+    if point in approved:
+        return Wish(said=f"{rollout.name}: {point} is approved already.")
+    asks = approvals.get("manual") or ()
+    unasked = "" if point in asks else f" It would not have asked: {point} is not among its manual points."
+    return Wish(
+        said=f"{rollout.name}: {point} is approved.{unasked} {WATCH.format(name=rollout.name)}",
+        spec={"approvals": {"approved": [*approved, point]}},
+    )
+
+
+def abort(rollout: Rollout, reason: str) -> Wish:
+    """Have everything undone."""
+    check_campaign(rollout)
+    before = rollout.spec.get("abort")
+    if rollout.phase == "Reverted":
+        return Wish(said=f"{rollout.name} is undone already.")
+    if before:
+        return Wish(said=f"{rollout.name} is being undone already: {before}. {WATCH.format(name=rollout.name)}")
+    # Paused, it would wait for ever with the undo asked for.
+    paused = {"paused": False} if rollout.spec.get("paused") else {}
+    goes_on = " Its pause ends with that." if paused else ""
+    return Wish(
+        said=f"{rollout.name} is being undone.{goes_on} {WATCH.format(name=rollout.name)}",
+        spec={"abort": reason, **paused},
+    )
+
+
+def check_campaign(rollout: Rollout) -> None:
+    """Refuse to say to a rollout of nodes alone what only one with a canary understands."""
+    if not rollout.is_campaign:
+        raise RolloutRefused(
+            f"{rollout.name} moves nodes only: it has no canary, asks nobody and publishes nothing. "
+            "Undo it by publishing the old version, and a rollout to it."
+        )
+
+
+def reason_of(text: str) -> str:
+    """Why something is undone, on one line."""
+    reason = " ".join(text.split())
+    if not reason or len(reason) > REASON_MAX:
+        raise CalledWrongly(f"--reason has to say why, in at most {REASON_MAX} characters: it goes into the matrix.")
+    return reason
+
+
+def check_undo(rollout: Rollout, *, allows_done: bool) -> None:
+    """Refuse to undo what is done, unless that is what was asked."""
+    if rollout.phase == "Done" and not allows_done:
+        raise RolloutRefused(
+            f"{rollout.name} is done. To undo it all the same: `seatrial rollback {rollout.name} --reason …`."
+        )
+
+
+def what_is_undone(rollout: Rollout) -> list[str]:
+    """What an undo takes back, for a person who is asked."""
+    campaign, spec = rollout.campaign, rollout.spec
+    if not campaign or rollout.phase == "Proposed":
+        return [f"{rollout.name} has not begun: it ends, and nothing has to be taken back."]
+    counts = rollout.status.get("counts") or {}
+    done = counts.get("upgrade-done", 0)
+    step = spec.get("byHand")
+    if step:
+        back = next((each["version"] for each in campaign.get("baseline") or ()), "what was there before")
+        way = "no way back is known, and you are asked whether it stays" if step.get("oneWay") else f"back to {back}"
+        return [
+            f"Undoing {rollout.name} ({rollout.phase}, to {step['component']} {step['version']}) means:",
+            f"  people put it back on every node that has it: {way}",
+        ]
+    lines = [f"Undoing {rollout.name} ({rollout.phase}, to driver {rollout.target}) means:"]
+    lines += [f"  {each['resource']} carries {each['version']} again" for each in campaign.get("baseline") or ()]
+    via = (spec.get("publish") or {}).get("via") or "direct"
+    if via == "git":
+        lines.append("  its commits are reverted by one commit, and no others")
+    if done:
+        lines.append(f"  nodes that were touched go back, with the same care and limits ({done} are done now)")
+    else:
+        lines.append("  nodes that were touched go back, with the same care and limits")
+    if (spec.get("matrix") or {}).get("entry"):
+        lines.append(f"  entry {spec['matrix']['entry']} of the matrix is marked bad, with the reason")
+    return lines

@@ -1,0 +1,224 @@
+"""What a rollout waits for, and by whose word: the controller's, or worked out here where it has written none.
+
+    the status was written      what it says, and how old it is; nothing is decided again
+    a node it does not name     decided again, and said so; whether the status tells of others like it is said, too
+    no status                   decided again, and said so: there is no controller, or it has not come to it yet
+
+Law of this file: what the controller wrote is shown as it is. What is decided again is decided on what is seen and
+nothing else; where the controller looks at what cannot be seen from here, its status says what it found.
+
+Tests: tests/app/test_waits.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding import summary
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import ENDED, SourceFacts
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.snapshot import Snapshot, Summary, Told, Waiting
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.words import explain
+
+if TYPE_CHECKING:
+    from seatrial.app.looking import Look
+    from seatrial.ports import Sight
+
+QUIET_SECONDS: Final = 120.0
+"""A status as young as this needs no controller that was heard of since."""
+HEARD_SECONDS: Final = 60.0
+"""A controller that has not renewed its lease for so long is not at work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """What a rollout waits for."""
+
+    rollout: tuple[Told, ...]
+    """Why it waits as a whole."""
+    nodes: tuple[Waiting, ...]
+    """Who else waits, by reason."""
+    state: str
+    written_at: Instant | None
+    """When the controller wrote it; None where it was worked out here."""
+    has_nodes_written: bool = True
+    """Whether the nodes are its word, too: an older release told of none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Why a node waits."""
+
+    told: Told
+    count: int = 0
+    """Of how many nodes the controller says the same; 0 where it does not."""
+    is_written: bool = False
+    """Whether these are its words."""
+
+
+def waits_of(found: Look) -> Waits | None:
+    """What the rollout that was looked at waits for; None where there is none."""
+    if found.sight is None:
+        return None
+    written = found.sight.seen.rollout.summary
+    if written is None:
+        return _worked_out(found.sight, worked_out(found.sight, found.at))
+    waits = Waits(
+        rollout=written.told,
+        nodes=(*written.waiting, *summary.waiting_of(unreadable(found.sight.seen))),
+        state=written.state,
+        written_at=found.sight.seen.rollout.summarised_at,
+    )
+    if written.waiting or not _tells_of_nodes(written):
+        return waits
+    here = _worked_out(found.sight, worked_out(found.sight, found.at))
+    return replace(waits, nodes=here.nodes, has_nodes_written=False)
+
+
+def _tells_of_nodes(written: Summary) -> bool:
+    """Whether it counts nodes that wait for more than a moment."""
+    own = {told.code for told in written.told}
+    return any(code not in own and code not in summary.MOMENTS for code, _ in written.holds)
+
+
+def worked_out(sight: Sight, now: Instant) -> Decision:
+    """What would be decided on what is seen from here.
+
+    A campaign's matrix is taken to stand: it cannot be seen, and whether it does is in the status.
+    """
+    seen, campaign = sight.seen, sight.intent.campaign
+    if campaign is not None and campaign.has_source and seen.source is None:
+        seen = replace(seen, source=SourceFacts(driver=str(sight.intent.target)))
+    return decide(seen, sight.intent, now)
+
+
+def unreadable(seen: Snapshot) -> list[Hold]:
+    """That other rollouts cannot be read, which is seen from here as well as from anywhere."""
+    return [hold(name, HoldCode.ROLLOUT_UNREADABLE, why=why) for name, why in seen.unreadable]
+
+
+def _worked_out(sight: Sight, decision: Decision) -> Waits:
+    name, is_plain = sight.intent.rollout, sight.intent.campaign is None
+    mine = {held.code: held for held in decision.waits if held.subject == name}
+    others = [held for held in decision.waits if is_plain or held.subject != name]
+    return Waits(
+        rollout=() if is_plain else summary.told_of(mine.values()),
+        nodes=summary.waiting_of(others),
+        state=_state(sight, decision),
+        written_at=None,
+        has_nodes_written=False,
+    )
+
+
+def _state(sight: Sight, decision: Decision) -> str:
+    campaign = sight.seen.rollout.campaign
+    moves = [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)]
+    nodes = mover_seen(sight.seen).recorded(sight.seen, sight.intent)
+    state = summary.summarise(replace(sight.seen, nodes=nodes), decision.holds, decision.stop).state
+    is_moving = bool(moves) or state == "progressing"
+    if campaign is not None:
+        return summary.state_of(campaign, decision.stop, is_moving=is_moving)
+    return "progressing" if moves and decision.stop is None else state
+
+
+def together(waits: Waits, rollout: str) -> tuple[Waiting, ...]:
+    """All of it by reason, what the rollout itself waits for under its own name; what its nodes show is said once."""
+    shown = {each.code for each in waits.nodes}
+    own = (
+        Waiting(
+            code=told.code,
+            why=told.why,
+            next_step=told.next_step,
+            since=told.since,
+            until=told.until,
+            nodes=(rollout,),
+            count=1,
+        )
+        for told in waits.rollout
+        if told.code not in shown
+    )
+    return tuple(sorted((*own, *waits.nodes), key=attrgetter("code")))
+
+
+# ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def answers(waits: Waits, decision: Decision, name: str) -> tuple[Answer, ...]:
+    """Why a node waits: by the controller's word, or worked out here."""
+    known = waits.nodes if waits.has_nodes_written else ()
+    written = tuple(Answer(told=each, count=each.count, is_written=True) for each in known if each.nodes[:1] == (name,))
+    if written:
+        return written
+    held = [each for each in decision.holds if each.subject == name]
+    return tuple(Answer(told=told, count=_count(known, told.code, name)) for told in summary.told_of(held))
+
+
+def _count(known: Iterable[Waiting], code: str, name: str) -> int:
+    """Of how many nodes the controller says the same, where this may be one of them."""
+    alike = (each for each in known if each.code == code and (name in each.nodes or each.count > len(each.nodes)))
+    return next((each.count for each in alike), 0)
+
+
+def of_node(waits: Waits, name: str) -> Told | None:
+    """What the status says of a node: the whole reason of one that it tells for, the code of others that it names."""
+    named = next((each for each in waits.nodes if name in each.nodes), None)
+    if named is None or named.nodes[0] == name:
+        return named
+    return Told(code=named.code, why="", next_step="")
+
+
+# ── how old it is ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_of(found: Look, waits: Waits) -> str:
+    """How old it is, and whether it still holds."""
+    if waits.written_at is None:
+        return "now, worked out here: no controller has written a status yet"
+    age_seconds = max(0.0, found.at - waits.written_at)
+    said = f"{explain.span(age_seconds)} ago, by the controller"
+    if not waits.has_nodes_written:
+        said = f"{said}; which nodes wait is worked out here, since it is an older release"
+    if is_ended(found, waits) or age_seconds < QUIET_SECONDS:
+        return said
+    if found.leader is None:
+        return f"{said}; whether it still runs cannot be seen from here (its Lease cannot be read)"
+    heard_at = found.leader.heard_at
+    if heard_at is not None and found.at - heard_at < HEARD_SECONDS:
+        return f"{said}, which is at work and has seen nothing change since"
+    heard = f"for {explain.span(found.at - heard_at)}" if heard_at is not None else "since"
+    return f"{said}, which was not heard of {heard}: this may no longer be so. Is it running?"
+
+
+def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:
+    """Whose word an answer about one node is."""
+    if waits.written_at is None or any(answer.is_written for answer in told):
+        return as_of(found, waits)
+    count = next((answer.count for answer in told if answer.count), 0)
+    if count:
+        return f"{as_of(found, waits)}, of {count} nodes; the details are worked out here"
+    return "worked out here, not by the controller: its status does not name this node"
+
+
+def is_stale(found: Look, waits: Waits) -> bool:
+    """Whether nobody vouches for it any more."""
+    if waits.written_at is None or is_ended(found, waits) or found.at - waits.written_at < QUIET_SECONDS:
+        return False
+    heard_at = found.leader.heard_at if found.leader is not None else found.at
+    return heard_at is None or found.at - heard_at >= HEARD_SECONDS
+
+
+def is_ended(found: Look, waits: Waits) -> bool:
+    campaign = found.sight.seen.rollout.campaign if found.sight is not None else None
+    return campaign.phase in ENDED if campaign is not None else waits.state == "done"
+
+
+def sentence(subject: str, told: Told, now: Instant) -> str:
+    """The whole answer: who, why, how long yet, and what next."""
+    return f"{subject}: {told.why}{explain.times(told, now)}. {told.next_step}"

@@ -1,0 +1,207 @@
+"""From data to facts: drivers, CUDA, GPUs, network firmware, and the tags that exist.
+
+Law of this file: NVIDIA's own word wins over a third party's. Tests: tests/core/test_facts.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from seatrial.core.compat.facts.knowledge import Facts
+from seatrial.core.compat.facts.rows import (
+    Architecture,
+    Cite,
+    DriverBranch,
+    DriverNeed,
+    FirmwarePair,
+    KernelSeen,
+    MinKernel,
+    Product,
+    Said,
+    Toolkit,
+)
+from seatrial.core.compat.facts.spots import Spot, entries_of, evidence_of, parsed, rows_of, text_at
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import (
+    CudaVersion,
+    DriverVersion,
+    FirmwareVersion,
+    Line,
+    NcclVersion,
+    OfedVersion,
+    OperandVersion,
+    Version,
+)
+from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
+
+
+def drivers(whole: Spot, facts: Facts) -> Facts:
+    """Drivers that exist, their branches, and what each needs."""
+    section = whole.maybe("driver")
+    if section is None:
+        return facts
+    auto = section.maybe("module_type_auto")
+    return replace(
+        facts,
+        drivers={**_known_drivers(section), **facts.drivers},
+        branches={row.branch: row for row in _branches(section)},
+        min_kernels={
+            spot.key_number(): MinKernel(kernel=spot.version(Line), cite=cite)
+            for spot, cite in rows_of(section, "min_kernel_by_branch")
+        },
+        kernels_seen=tuple(
+            KernelSeen(branch=spot.at("branch").number(), kernel=spot.at("kernel").text(), cite=spot.cite())
+            for spot in section.each("seen_on_kernel")
+        ),
+        auto_modules=_need(auto.at("min_driver"), auto.cite()) if auto else None,
+        cuda_reported={
+            spot.key_number(): Said(text=spot.version(CudaVersion).text, cite=cite)
+            for spot, cite in rows_of(section, "cuda_reported_by_branch")
+        },
+        products=tuple(_products(section)),
+    )
+
+
+def _need(spot: Spot, cite: Cite) -> DriverNeed:
+    return DriverNeed(driver=spot.version(DriverVersion), cite=cite)
+
+
+def _known_drivers(section: Spot) -> dict[DriverVersion, Cite]:
+    found: dict[DriverVersion, Cite] = {}
+    for _, spot in entries_of(section, "lifecycle"):
+        latest = spot.maybe("latest_known")
+        if latest is not None:
+            found[latest.version(DriverVersion)] = spot.cite()
+    known = section.maybe("known_versions")
+    if known is None:
+        return found
+    cite = known.cite()
+    for _, branch in entries_of(known, "from_open_gpu_kernel_modules"):
+        found |= {each.version(DriverVersion): cite for each in branch.each()}
+    return found | {each.version(DriverVersion): cite for each in known.each("from_gpu_operator_docs")}
+
+
+def _branches(section: Spot) -> Iterator[DriverBranch]:
+    """NVIDIA's own table comes last, so that it wins over the third party's."""
+    for _, spot in entries_of(section, "lifecycle"):
+        yield _branch(spot, spot.cite())
+    for spot, cite in rows_of(section, "nvidia_lifecycle_table_2026"):
+        yield _branch(spot, cite)
+
+
+def _branch(spot: Spot, cite: Cite) -> DriverBranch:
+    return DriverBranch(
+        branch=spot.key_number(), kind=spot.at("kind").text(), end_of_life=spot.at("end_of_life").day(), cite=cite
+    )
+
+
+def _products(section: Spot) -> Iterator[Product]:
+    for spot in section.each("documented_product_minimums"):
+        least = spot.maybe("min_driver")
+        yield Product(
+            name=spot.at("product").text(),
+            min_driver=least.version(DriverVersion) if least else None,
+            is_documented=True,
+            needs_open_modules="open" in text_at(spot, "requires"),
+            cite=spot.cite(),
+        )
+    for spot, cite in rows_of(section, "product_first_listed_in_open_module_readme"):
+        yield Product(
+            name=str(spot.path[-1]),
+            min_driver=spot.version(DriverVersion),
+            is_documented=False,
+            needs_open_modules=False,
+            cite=cite,
+        )
+
+
+def cuda(whole: Spot, facts: Facts) -> Facts:
+    """CUDA toolkits, and the oldest driver of each."""
+    section = whole.maybe("cuda")
+    if section is None:
+        return facts
+    toolkits: dict[CudaVersion, Toolkit] = {}
+    for name in ("toolkit_newer", "toolkit"):
+        for spot, cite in rows_of(section, name, "linux_x86_64_min_driver"):
+            version = parsed(CudaVersion, str(spot.path[-1]), spot.path)
+            toolkits[version] = Toolkit(version=version, driver=spot.version(DriverVersion), cite=cite)
+    return replace(
+        facts,
+        toolkits=toolkits,
+        toolkits_never={
+            spot.at("version").version(Line).line: evidence_of(spot) for spot in section.each("never_released")
+        },
+        cuda_floors={spot.key_number(): _need(spot, cite) for spot, cite in rows_of(section, "minor_version_floor")},
+        drivers={**{row.driver: row.cite for row in toolkits.values()}, **facts.drivers},
+    )
+
+
+def architectures(whole: Spot, facts: Facts) -> Facts:
+    """GPU architectures, oldest first."""
+    rows = [
+        Architecture(
+            name=spot.at("arch").text(),
+            age=age,
+            open_modules=text_at(spot, "open_modules"),
+            first_branch=spot.at("min_driver_branch").number() if "min_driver_branch" in spot else None,
+            last_branch=spot.at("last_driver_branch").number() if "last_driver_branch" in spot else None,
+            cite=spot.cite(),
+        )
+        for age, spot in enumerate(whole.each("gpu_architecture"))
+    ]
+    return replace(facts, architectures={row.name: row for row in rows}) if rows else facts
+
+
+def firmware(whole: Spot, facts: Facts) -> Facts:
+    """Which network firmware goes with which driver."""
+    section = whole.maybe("nic_firmware")
+    if section is None:
+        return facts
+    pairs = [
+        FirmwarePair(
+            ofed=spot.at("ofed").version(OfedVersion),
+            firmware={family: each.version(FirmwareVersion) for family, each in spot.at(within).items()},
+            cite=spot.cite(),
+        )
+        for rows, within in (("bundled", "firmware"), ("tested_pairs", "tested_firmware"))
+        for spot in section.each(rows)
+        if "ofed" in spot
+    ]
+    return replace(
+        facts,
+        firmware_pairs=tuple(pairs),
+        firmware_trains={
+            spot.key_number(): Said(text=spot.text(), cite=cite) for spot, cite in rows_of(section, "release_train")
+        },
+    )
+
+
+def tags(whole: Spot, facts: Facts) -> Facts:
+    """Image tags that exist."""
+    section = whole.maybe("existing_tags")
+    kinds: Mapping[str, tuple[Component, type[Version]]] = {
+        "dcgm_exporter": (Component.DCGM, DcgmExporterVersion),
+        "device_plugin": (Component.DEVICE_PLUGIN, OperandVersion),
+        "nccl": (Component.NCCL, NcclVersion),
+    }
+    found = {}
+    for name, spot in section.items() if section else ():
+        component, kind = kinds[name]
+        cite = spot.cite()
+        found[component] = {each.version(kind): cite for each in spot.each("values")}
+    return replace(facts, tags=found) if found else facts
+
+
+def rdma_and_dcgm(whole: Spot, facts: Facts) -> Facts:
+    """What GPUDirect RDMA and DCGM ask of a driver."""
+    rdma, dcgm = whole.maybe("gpudirect_rdma"), whole.maybe("dcgm")
+    dmabuf, floor = (rdma.maybe("dma_buf") if rdma else None), (dcgm.maybe("driver_floor") if dcgm else None)
+    needs = {}
+    if dmabuf is not None:
+        needs = {
+            "kernel": Said(text=dmabuf.at("min_kernel").version(Line).line, cite=dmabuf.cite()),
+            "cuda": Said(text=dmabuf.at("min_cuda").version(CudaVersion).text, cite=dmabuf.cite()),
+            "arch": Said(text=dmabuf.at("min_arch").text(), cite=dmabuf.cite()),
+        }
+    return replace(facts, dmabuf=needs, dcgm_branch_min=floor.at("min_driver_branch").number() if floor else None)

@@ -1,0 +1,197 @@
+"""From data to facts: releases of the GPU Operator and the Network Operator, and what they are said to support.
+
+Law of this file: a release that is written down exists, and so does what it ships. Tests: tests/core/test_facts.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from seatrial.core.compat.facts.knowledge import Facts
+from seatrial.core.compat.facts.rows import (
+    Cite,
+    GpuOperatorRelease,
+    Lines,
+    NetworkOperatorRelease,
+    Support,
+)
+from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.versions import (
+    DriverVersion,
+    Line,
+    OfedVersion,
+    OperatorVersion,
+    RangeInvalid,
+    Version,
+    VersionRange,
+)
+
+_GPU_ROW: Final = frozenset(
+    {
+        "released", "major", "operands", "kernel_module_default", "cdi_enabled_default", "source", "confidence",
+        "olm_bundle", "documented", "ci_passed_on_openshift", "note",
+    }
+)  # fmt: skip
+_NETWORK_ROW: Final = frozenset(
+    {
+        "released", "major", "driver_container", "ofed", "doca", "build", "sriov_network_operator", "file_says_version",
+        "nic_configuration_operator", "source", "confidence", "note", "chart_kube_version", "olm_openshift_versions",
+        "documented",
+    }
+)  # fmt: skip
+_OPERANDS: Final[Mapping[str, Component]] = {
+    "device_plugin": Component.DEVICE_PLUGIN,
+    "container_toolkit": Component.CONTAINER_TOOLKIT,
+    "dcgm_exporter": Component.DCGM,
+}
+_OLM_RANGE: Final = re.compile(r"v?(?P<min>[0-9]+\.[0-9]+)-v?(?P<max>[0-9]+\.[0-9]+)")
+_CHART_RANGE: Final = re.compile(r">= (?P<min>[0-9]+\.[0-9]+)\.[0-9]+(?:-0)?")
+
+
+def gpu_operators(whole: Spot, facts: Facts) -> Facts:
+    """Releases of the GPU Operator, the drivers they name and the parts they ship."""
+    section = whole.maybe("gpu_operator")
+    if section is None:
+        return facts
+    results = whole.maybe("ci_results")
+    rows = [
+        _gpu_release(key, spot.only(_GPU_ROW), results.cite() if results else None)
+        for key, spot in entries_of(section, "releases")
+    ]
+    return replace(
+        facts,
+        gpu_operators={row.version: row for row in rows},
+        release_lines={**facts.release_lines, Component.GPU_OPERATOR: _lines(section, {row.line for row in rows})},
+        drivers={
+            **{version: cite for row in rows for version, cite in row.drivers.items()},
+            **{row.driver: row.cite for row in rows if row.driver is not None},
+            **facts.drivers,
+        },
+        tags=_with_operands(facts.tags, rows),
+    )
+
+
+def _gpu_release(key: str, spot: Spot, tested_cite: Cite | None) -> GpuOperatorRelease:
+    version, cite = parsed(OperatorVersion, key, spot.path), spot.cite()
+    operands, documented = spot.maybe("operands"), spot.maybe("documented")
+    parts: dict[Component, Version] = {}
+    for name, component in _OPERANDS.items():
+        operand = operands.maybe(name) if operands else None
+        if operand is not None:
+            parts[component] = operand.version(kind_of(component))
+    support = _support(documented) if documented else None
+    listed = documented.each("drivers") if documented else ()
+    default = operands.maybe("driver") if operands else None
+    return GpuOperatorRelease(
+        version=version,
+        cite=cite,
+        released=day_at(spot, "released"),
+        driver=default.version(DriverVersion) if default else None,
+        operands=parts,
+        kernel_module=spot.at("kernel_module_default").text() if "kernel_module_default" in spot else "",
+        drivers={row.at("version").version(DriverVersion): support.cite for row in listed} if support else {},
+        documented=support,
+        bundle=_support(spot.at("olm_bundle")) if "olm_bundle" in spot else None,
+        tested=frozenset(each.version(Line) for each in spot.each("ci_passed_on_openshift")),
+        tested_cite=tested_cite or cite,
+    )
+
+
+def network_operators(whole: Spot, facts: Facts) -> Facts:
+    """Releases of the Network Operator."""
+    section = whole.maybe("network_operator")
+    if section is None:
+        return facts
+    rows = [_network_release(key, spot.only(_NETWORK_ROW)) for key, spot in entries_of(section, "releases")]
+    return replace(
+        facts,
+        network_operators={row.version: row for row in rows},
+        release_lines={**facts.release_lines, Component.NETWORK_OPERATOR: _lines(section, {row.line for row in rows})},
+    )
+
+
+def _network_release(key: str, spot: Spot) -> NetworkOperatorRelease:
+    version, cite, documented = parsed(OperatorVersion, key, spot.path), spot.cite(), spot.maybe("documented")
+    containers = [spot.maybe(name) for name in ("ofed", "driver_container")]
+    if documented is not None:
+        containers += [documented.maybe(name) for name in ("driver_container", "driver_container_lts")]
+    ofeds = dict.fromkeys(found.version(OfedVersion) for found in containers if found is not None)
+    chart, olm = spot.maybe("chart_kube_version"), spot.maybe("olm_openshift_versions")
+    least = documented.maybe("gpu_operator_min") if documented else None
+    return NetworkOperatorRelease(
+        version=version,
+        cite=cite,
+        released=day_at(spot, "released"),
+        is_tagged=cite.source.startswith(f"github:Mellanox/network-operator@{version}:"),
+        ofeds=tuple(ofeds),
+        documented=_support(documented) if documented else None,
+        bundle=Support(cite=cite, openshift=_olm_range(olm)) if olm else None,
+        chart_kubernetes_min=_matched(chart, _CHART_RANGE, ">= 1.21.0") if chart else None,
+        gpu_operator_min=least.version(Line) if least else None,
+    )
+
+
+def _support(spot: Spot) -> Support:
+    openshift, kubernetes = spot.maybe("openshift"), spot.maybe("kubernetes")
+    return Support(
+        cite=spot.cite(),
+        openshift=_supported(openshift) if openshift else None,
+        kubernetes=_supported(kubernetes) if kubernetes else None,
+    )
+
+
+def _supported(spot: Spot) -> Lines:
+    spot.only({"min", "max", "list"})
+    if "list" in spot:
+        listed = tuple(each.version(Line) for each in spot.each("list"))
+        if not listed:
+            raise FactInvalid(spot.path, "the list is empty. Leave it out where nothing is known.")
+        return Lines(listed=listed)
+    ends = [line_of(end) if end is not None else None for end in (spot.maybe("min"), spot.maybe("max"))]
+    try:
+        return Lines(range=VersionRange(min=ends[0], max=ends[1]))
+    except RangeInvalid as err:
+        raise FactInvalid(spot.path, str(err)) from None
+
+
+def line_of(spot: Spot) -> Line:
+    """A line; documents print a patch now and then (1.30.4) and mean the line."""
+    text = spot.text()
+    return parsed(Line, ".".join(text.split(".")[:2]), spot.path)
+
+
+def _olm_range(spot: Spot) -> Lines:
+    match = _OLM_RANGE.fullmatch(spot.text())
+    if match is None:
+        raise FactInvalid(spot.path, f"expected a range like v4.14-v4.16, found {spot.value!r}.")
+    return _supported(Spot({"min": match["min"], "max": match["max"]}, spot.path))
+
+
+def _matched(spot: Spot, pattern: re.Pattern[str], example: str) -> Line:
+    match = pattern.fullmatch(spot.text())
+    if match is None:
+        raise FactInvalid(spot.path, f"expected a bound like {example}, found {spot.value!r}.")
+    return Line.parse(match["min"])
+
+
+def _lines(section: Spot, of_rows: set[str]) -> tuple[str, ...]:
+    stated = {each.version(Line) for each in section.each("release_line")}
+    known = stated | {Line.parse(text) for text in of_rows}
+    return tuple(line.line for line in sorted(known, key=lambda line: line.rank))
+
+
+def _with_operands(
+    tags: Mapping[Component, Mapping[Version, Cite]], rows: list[GpuOperatorRelease]
+) -> Mapping[Component, Mapping[Version, Cite]]:
+    """What a release ships exists, also where the list of tags does not have it."""
+    return {
+        component: {
+            **{row.operands[component]: row.cite for row in rows if component in row.operands},
+            **tags.get(component, {}),
+        }
+        for component in (*_OPERANDS.values(), *(part for part in tags if part not in _OPERANDS.values()))
+    }

@@ -1,0 +1,168 @@
+"""A place in plain data and the path that led there: how a reader takes a fact, or says where it does not fit.
+
+    SeatrialError
+    └── FactInvalid      a fact is not what the schema says; `path` leads to it
+
+Law of this file: it knows texts, days, versions and sources, and no section. Tests: tests/core/test_facts.py
+"""
+
+from __future__ import annotations
+
+import difflib
+from calendar import monthrange
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, TypeVar
+
+from seatrial.core.compat.facts.rows import (
+    Cite,
+)
+from seatrial.core.compat.findings import Confidence
+from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.compat.versions import (
+    VALUES,
+    Version,
+    VersionInvalid,
+)
+from seatrial.core.errors import SeatrialError
+
+Path = tuple[str | int, ...]
+_V = TypeVar("_V", bound=Version)
+_LEVELS: Final = frozenset(Confidence)
+
+
+class FactInvalid(SeatrialError):  # noqa: N818 — the tree above says it is an error
+    """A fact that does not fit the schema."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{'.'.join(map(str, path)) or 'the file'}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in the data, and the path that led there."""
+
+    value: Any
+    path: Path = ()
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, Mapping) and self.value.get(key) is not None
+
+    def at(self, key: str) -> Spot:
+        if key not in self:
+            raise FactInvalid(self.path, f"needs {key!r}. Add it.")
+        return Spot(self.value[key], (*self.path, key))
+
+    def maybe(self, key: str) -> Spot | None:
+        return self.at(key) if key in self else None
+
+    def items(self) -> Iterator[tuple[str, Spot]]:
+        if not isinstance(self.value, Mapping):
+            raise FactInvalid(self.path, f"expected a mapping, found {type(self.value).__name__}.")
+        for key, value in self.value.items():
+            yield str(key), Spot(value, (*self.path, key))
+
+    def each(self, key: str | None = None) -> Iterator[Spot]:
+        """The elements of the list here, or of the list under a key, where it exists."""
+        if key is not None:
+            below = self.maybe(key)
+            yield from below.each() if below else ()
+            return
+        if not isinstance(self.value, list):
+            raise FactInvalid(self.path, f"expected a list, found {type(self.value).__name__}.")
+        for index, value in enumerate(self.value):
+            yield Spot(value, (*self.path, index))
+
+    def only(self, known: Collection[str]) -> Spot:
+        for key, spot in self.items():
+            if key not in known:
+                near = difflib.get_close_matches(key, sorted(known), n=1)
+                raise FactInvalid(
+                    spot.path, f"there is no such key. {f'Did you mean {near[0]!r}?' if near else 'Remove it.'}"
+                )
+        return self
+
+    def text(self) -> str:
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise FactInvalid(self.path, f"expected a text, found {self.value!r}. Put it in quotes.")
+        return self.value
+
+    def number(self) -> int:
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise FactInvalid(self.path, f"expected a whole number, found {self.value!r}.")
+        return self.value
+
+    def key_number(self) -> int:
+        key = self.path[-1]
+        if not str(key).isdigit():
+            raise FactInvalid(self.path, f"expected a key that is a number, found {key!r}.")
+        return int(key)
+
+    def version(self, kind: type[_V]) -> _V:
+        return parsed(kind, self.text(), self.path)
+
+    def day(self) -> date:
+        """A day; of a month alone, its last day."""
+        if isinstance(self.value, date):
+            return self.value
+        text = self.text()
+        try:
+            if len(text) == len("2026-06"):
+                year, month = map(int, text.split("-"))
+                return date(year, month, monthrange(year, month)[1])
+            return date.fromisoformat(text)
+        except ValueError:
+            raise FactInvalid(self.path, f"expected a day like 2026-06-01, found {text!r}.") from None
+
+    def cite(self) -> Cite:
+        confidence = self.at("confidence")
+        if confidence.value not in _LEVELS:
+            raise FactInvalid(
+                confidence.path, f"expected one of {', '.join(sorted(_LEVELS))}, found {confidence.value!r}."
+            )
+        return Cite(source=self.at("source").text(), confidence=Confidence(confidence.value))
+
+
+def entries_of(spot: Spot, key: str) -> Iterator[tuple[str, Spot]]:
+    """The named entries below a key, where it exists."""
+    below = spot.maybe(key)
+    return below.items() if below else iter(())
+
+
+def rows_of(section: Spot, key: str, within: str = "values") -> Iterator[tuple[Spot, Cite]]:
+    """The rows of a table, each with the table's own source."""
+    table = section.maybe(key)
+    if table is not None:
+        cite = table.cite()
+        yield from ((spot, cite) for _, spot in table.at(within).items())
+
+
+def evidence_of(spot: Spot) -> Cite:
+    """The source of a row that calls it evidence."""
+    return Spot({**spot.value, "source": spot.at("evidence").text()}, spot.path).cite()
+
+
+def text_at(spot: Spot, key: str) -> str:
+    """The text under a key, or nothing."""
+    return spot.at(key).text() if key in spot else ""
+
+
+def day_at(spot: Spot, key: str) -> date | None:
+    """The day under a key, where there is one."""
+    return spot.at(key).day() if key in spot else None
+
+
+def kind_of(component: Component) -> type[Version]:
+    """The scheme by which a component's versions are read."""
+    return VALUES[SCHEMES[component]]
+
+
+def parsed(kind: type[_V], text: str, path: Path) -> _V:
+    """A version, or FactInvalid where its scheme cannot read it."""
+    try:
+        return kind.parse(text)
+    except VersionInvalid as err:
+        raise FactInvalid(path, str(err)) from None

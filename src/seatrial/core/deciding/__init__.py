@@ -1,0 +1,4 @@
+"""The parts of decide: why everybody stops, whose turn it is, what is reused, and what is written down of the whole.
+
+Law of this room: each part answers one question for core/decide.py, and none asks another room to decide again.
+"""

@@ -1,0 +1,160 @@
+"""Why a rollout as a whole disrupts nobody, and what it may do all the same.
+
+    paused                        a person wants it so
+    contradicted, sandboxed       who is to move the nodes is not who does
+    unguarded                     nothing holds the rollout there while we are at work
+    blind                         a stream is not read to its end, or silent for too long
+    not published                 the nodes would get another version
+
+Law of this file: a stop is about everybody; what one node waits for is said elsewhere. Tests: tests/core/test_decide.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Final
+
+from seatrial.core import actions as acts
+from seatrial.core.actions import Action, WriteNodeRecord
+from seatrial.core.campaign import leaving
+from seatrial.core.compat import versions
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import OWNER, by
+from seatrial.core.model.snapshot import (
+    NodePhase,
+    NodeSeen,
+    OperatorFacts,
+    Snapshot,
+)
+from seatrial.core.movers.mover import PLAIN, asked_mode, mover_of
+from seatrial.core.movers.view import Mover
+from seatrial.core.node.aiming import NO_VERSION
+from seatrial.core.node.writing import Step
+
+STALE_SECONDS: Final = 150.0
+"""A stream that says nothing for this long (bookmarks come every minute) is not to be trusted with a disruption."""
+STOPS: Final = (
+    HoldCode.PAUSED,
+    HoldCode.MODE_CONTRADICTION,
+    HoldCode.NOBODY_MOVES,
+    HoldCode.SANDBOXED,
+    HoldCode.STALE_VIEW,
+    HoldCode.TARGET_NOT_PUBLISHED,
+    HoldCode.UNGUARDED,
+)
+"""Why a rollout as a whole does not disrupt anybody."""
+FREEZING: Final = frozenset(
+    {
+        HoldCode.PAUSED,
+        HoldCode.MODE_CONTRADICTION,
+        HoldCode.NOBODY_MOVES,
+        HoldCode.SANDBOXED,
+        HoldCode.UNGUARDED,
+    }
+)
+"""Stops under which we write nothing at all to a node; under the others only what disrupts nobody."""
+CONTRADICTED: Final = frozenset({HoldCode.MODE_CONTRADICTION, HoldCode.NOBODY_MOVES})
+"""Stops under which the nodes are somebody else's to open and to close."""
+
+
+def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
+    """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
+    if intent.is_paused:
+        return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
+    contradiction = _contradiction(seen, by(seen.nodes, OWNER), intent)
+    if contradiction is not None:
+        return contradiction
+    unguarded = leaving.why_unguarded(seen, intent)
+    if unguarded is not None:
+        return unguarded
+    blind = why_blind(seen, intent, now)
+    if blind is not None:
+        return blind
+    # A campaign publishes by itself, scope by scope, and says what it waits for.
+    unpublished = _not_published(by(seen.nodes, _carried), intent) if intent.campaign is None else None
+    if unpublished is not None:
+        return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
+    return None
+
+
+def _carried(node: NodeSeen) -> str | None:
+    """The version that the DaemonSet of a node carries; None where there is none."""
+    return node.facts.wanted.version if node.facts.wanted is not None else None
+
+
+def _contradiction(seen: Snapshot, owners: Container[str], intent: Intent) -> Hold | None:
+    """Why who is to move the nodes is not who does."""
+    other, record = _other_mover(seen.operator, owners), seen.rollout.campaign
+    # On the way back its controller is switched off for a moment, by us.
+    is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
+    if seen.operator.is_sandboxed and not is_free and mover_of(asked_mode(intent.campaign)).minds_sandbox:
+        return hold(intent.rollout, HoldCode.SANDBOXED, owner=seen.operator.kind)
+    mover = _mover(record, intent)
+    return mover.why_contradicted(intent.rollout, seen.operator, other, is_free=is_free)
+
+
+def _mover(record: CampaignRecord | None, intent: Intent) -> Mover:
+    """Who is to move the nodes, as far as somebody has said so; without a campaign it is us."""
+    if record is not None and record.mode is not None:
+        return mover_of(record.mode)
+    return mover_of(asked_mode(intent.campaign)) if intent.campaign is not None else PLAIN
+
+
+def _other_mover(operator: OperatorFacts, owners: Container[str]) -> str:
+    """The resource under which NVIDIA's own controller moves members of this rollout; empty when there is none."""
+    if not operator.pools:
+        return operator.kind if operator.is_auto_upgrading else ""
+    names = sorted(pool.name for pool in operator.pools if pool.is_auto_upgrading and pool.name in owners)
+    return f"NVIDIADriver/{names[0]}" if names else ""
+
+
+def why_blind(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
+    """Which stream cannot be trusted: not yet listed, or silent for too long."""
+    for stream in seen.freshness:
+        if not stream.is_synced or now - stream.heard_at > STALE_SECONDS:
+            return hold(intent.rollout, HoldCode.STALE_VIEW, source=stream.source, since=stream.heard_at)
+    return None
+
+
+def _not_published(carried: Iterable[str | None], intent: Intent) -> str | None:
+    """What the driver DaemonSets carry instead of the target; None when all of them carry it."""
+    others = sorted(text for text in carried if text is not None and not _is_target(text, intent))
+    return ", ".join(text or NO_VERSION for text in others) if others else None
+
+
+def _is_target(text: str, intent: Intent) -> bool:
+    try:
+        return versions.DriverVersion.parse(text) == intent.target
+    except versions.VersionInvalid:
+        return False
+
+
+def is_kept_back(step: Step, stop: HoldCode) -> bool:
+    """Whether a step has to wait until the rollout as a whole, stopped for this reason, may go on."""
+    if step.action is None:
+        return step.wants_admission
+    if stop is HoldCode.STALE_VIEW and gives_back(step.action):
+        return True  # what an old view calls proven may be gone by now
+    return stop in FREEZING or leads_to_disruption(step.action)
+
+
+def gives_back(action: Action) -> bool:
+    """Whether an act lets the users of a node come back, or is about to."""
+    opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
+    return isinstance(action, acts.Uncordon | acts.ReleaseMaintenance) or opens is NodePhase.UNCORDON_REQUIRED
+
+
+def leads_to_disruption(action: Action) -> bool:
+    """Whether an act takes something away, or is the first of a row that will."""
+    opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
+    # An attempt opened without a published target would only be released again.
+    starts = (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED)
+    return acts.is_disruptive(action) or opens in starts
+
+
+def like(held: Hold, subject: str) -> Hold:
+    """The same hold for somebody else."""
+    return Hold(subject=subject, code=held.code, params=held.params, since=held.since, until=held.until)

@@ -1,0 +1,186 @@
+"""What is written down of a rollout as a whole: the ledger, the campaign, and a summary for whoever looks.
+
+Law of this file: the ledger is written at once when it changed; the summary goes with it, or at most every now and
+then. What is told in it does not change by itself: instants are values, and how long ago they were is for the reader.
+Tests: tests/core/test_decide.py, tests/core/test_summary.py
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from operator import attrgetter
+from typing import Final
+
+from seatrial.core import actions as acts
+from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.budget import capacity, losses
+from seatrial.core.campaign.course import Course
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
+from seatrial.core.model.snapshot import (
+    Admission,
+    NodePhase,
+    NodeSeen,
+    RolloutRecord,
+    Snapshot,
+    Summary,
+    Told,
+    Waiting,
+)
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.movers.view import Mover
+from seatrial.core.node.writing import retry_at
+from seatrial.core.text import foreign
+from seatrial.core.words import explain
+
+SUMMARY_SECONDS: Final = 15.0
+"""The summary for people is written with the ledger, or at most this often by itself."""
+TOLD_MAX: Final = 8
+"""How many waits of the rollout itself its status tells in words."""
+NAMED_MAX: Final = 5
+"""How many nodes that wait for one reason the rollout's status names."""
+WORDS_MAX: Final = 1_000
+"""How long the words for one reason may be: others' words may be in them, and there may be many reasons."""
+MOMENTS: Final = frozenset({HoldCode.WRITE_IN_FLIGHT, HoldCode.LEDGER_PENDING, HoldCode.PASS_FULL})
+"""Waits that are over before anybody has read of them."""
+REBUFFS_MAX: Final = 50
+"""How many writes that were turned down the rollout's status names."""
+
+
+def write_rollout(
+    seen: Snapshot,
+    ledger: tuple[Admission, ...],
+    summary: Summary,
+    now: Instant,
+    campaign: CampaignRecord | None = None,
+) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
+    """The ledger at once when it changed; the summary with it, or at most every SUMMARY_SECONDS."""
+    before = seen.rollout
+    subject = acts.rollout_subject(before.name)
+    rebuff = seen.rebuffs.get(subject)
+    if subject in seen.busy:
+        return (), seen.busy[subject]
+    if rebuff is not None and now < retry_at(rebuff):
+        return (), retry_at(rebuff)
+    record = RolloutRecord(
+        name=before.name,
+        resource_version=before.resource_version,
+        admitted=ledger,
+        summary=summary,
+        summarised_at=now,
+        lost_gpu_seconds=losses.lost_gpu_seconds(seen, now),
+        rebuffs=tuple(sorted(seen.rebuffs.items()))[:REBUFFS_MAX],
+        attentive_since=seen.attentive_since,
+        campaign=campaign,
+    )
+    is_news = before.summary is None or before.summary.state != summary.state
+    if ledger != before.admitted or campaign != before.campaign or is_news:
+        return (WriteRolloutRecord(record=record),), None
+    if before.summary is not None and not before.summary.waiting:
+        # A release that told of no nodes wrote it. It is told of them with the next write: our upgrade is no news.
+        summary = replace(summary, waiting=())
+    if (summary, record.rebuffs) == (before.summary, before.rebuffs):
+        return (), None
+    # A summary from the future is of a clock that was put back, and is not waited for.
+    due_at = before.summarised_at + SUMMARY_SECONDS if before.summarised_at <= now else now
+    return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
+
+
+def summed_up(
+    seen: Snapshot, holds: tuple[Hold, ...], stop: Hold | None, intent: Intent, course: Course, kept: tuple[Hold, ...]
+) -> Summary:
+    """The summary of a pass: of the nodes, and of the campaign where there is one."""
+    summary = summarise(seen, holds, stop, intent.campaign)
+    # While nobody is free to act, no deadline comes nearer: it would be another one in every pass.
+    is_timed = stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in holds)
+    if course.is_plain:
+        return replace(summary, waiting=waiting_of(waits_of(holds, stop), is_timed=is_timed))
+    state = state_of(course.record, stop, is_moving=summary.state == "progressing")
+    told = told_of((*course.holds, *kept) if stop is None else (stop,))
+    mine = (held for held in holds if held.subject in seen.nodes)
+    return replace(summary, state=state, told=told, waiting=waiting_of(mine, is_timed=is_timed))
+
+
+def waits_of(holds: tuple[Hold, ...], stop: Hold | None) -> tuple[Hold, ...]:
+    """Every hold to tell people of: the rollout's own, too, where no node shows it."""
+    return holds if stop is None or any(held.code is stop.code for held in holds) else (*holds, stop)
+
+
+def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
+    """Why a campaign waits, in words: who reads its status has no controller to ask."""
+    return tuple(
+        # As it will be read again: what is not the same then would be written on every pass.
+        Told(
+            code=held.code,
+            why=foreign.lines(explain.why(held)),
+            next_step=foreign.lines(explain.next_step(held)),
+            since=_written(held.since),
+            until=_written(held.until),
+        )
+        for held in list(holds)[:TOLD_MAX]
+        if held.code is not HoldCode.WRITE_IN_FLIGHT
+    )
+
+
+def waiting_of(holds: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
+    """Who waits, by reason: how many, the first of them by name, and the words of the very first."""
+    by_code: dict[HoldCode, list[Hold]] = {}
+    for held in holds:
+        by_code.setdefault(held.code, []).append(held)
+    return tuple(_waiting(by_code[code], is_timed=is_timed) for code in sorted(by_code) if code not in MOMENTS)
+
+
+def _waiting(group: list[Hold], *, is_timed: bool) -> Waiting:
+    named = heapq.nsmallest(NAMED_MAX, group, key=attrgetter("subject"))
+    return Waiting(
+        code=named[0].code,
+        why=foreign.lines(explain.why(named[0]), WORDS_MAX),
+        next_step=foreign.lines(explain.next_step(named[0]), WORDS_MAX),
+        since=_written(named[0].since),
+        until=_written(named[0].until) if is_timed else None,
+        nodes=tuple(held.subject for held in named),
+        count=len(group),
+    )
+
+
+def _written(instant: Instant | None) -> Instant | None:
+    """An instant as it will be read again: to the millisecond."""
+    return round(instant, 3) if instant is not None else None
+
+
+def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> str:
+    """A campaign's state in one word: it is over only when its last phase is."""
+    if record.phase in ENDED:
+        return "done" if record.phase is RolloutPhase.DONE else "reverted"
+    return "progressing" if is_moving and stop is None else "waiting"
+
+
+def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, campaign: Campaign | None = None) -> Summary:
+    """Counts by phase, holds by code; `done` only when every member is, `waiting` when stopped or nobody is under way.
+
+    A stopped rollout is not done even when every node is in order: they may all be in order on the old driver. In a
+    step by hand nodes are done that have what people bring.
+    """
+    found = by(seen.nodes, _phase_of, mover_seen(seen, campaign))
+    phases = {phase: len(names) for phase, names in found.items()}
+    codes = Counter(held.code for held in holds)
+    told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
+    is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
+    at_work = (admission for admission in seen.rollout.admitted if capacity.is_at_work(admission, seen.nodes))
+    is_moving = any(at_work) or HoldCode.LEDGER_PENDING in told
+    return Summary(
+        state="waiting" if stop is not None else "done" if is_done else "progressing" if is_moving else "waiting",
+        counts=tuple(sorted((phase.value if phase else "unknown", count) for phase, count in phases.items())),
+        holds=tuple(sorted((code.value, count) for code, count in told.items())),
+    )
+
+
+def _phase_of(node: NodeSeen, mover: Mover) -> NodePhase | None:
+    """Where a node stands, by the word of whoever moves it."""
+    return mover.phase_of(node)

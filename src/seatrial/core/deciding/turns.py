@@ -1,0 +1,172 @@
+"""The step of one node under the rollout as a whole: its own, unless everybody is stopped or its turn has not come.
+
+Law of this file: it chooses between steps that others work out, and makes none up. Tests: tests/core/test_decide.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from seatrial.core import actions as acts
+from seatrial.core.actions import WriteNodeRecord
+from seatrial.core.campaign import leaving
+from seatrial.core.campaign.course import Course
+from seatrial.core.compat import versions
+from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told, what_nodes_see
+from seatrial.core.deciding.stops import CONTRADICTED, is_kept_back, like
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import (
+    NodePhase,
+    NodeSeen,
+    Snapshot,
+)
+from seatrial.core.movers import letting_in
+from seatrial.core.node import closing
+from seatrial.core.node.aiming import is_misled, misled
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.progress import resource_of, wants
+from seatrial.core.node.step import step_node
+from seatrial.core.node.writing import NOTHING, Orders, Step
+
+LEAKING: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING, RolloutPhase.WAVING})
+"""Phases in which a node may not run the target before its turn."""
+
+
+def steps(
+    seen: Snapshot,
+    nodes: Mapping[str, NodeSeen],
+    orders: Orders,
+    course: Course,
+    stop: Hold | None,
+    now: Instant,
+    remembered: Remembered,
+) -> dict[str, Step]:
+    """The step of every node; none for those whom the course itself writes to."""
+    busy = marked(course)
+    is_leaving = leaving.is_leaving(seen, orders.intent)
+
+    def choose(node: NodeSeen) -> Chosen:
+        if node.name in busy:
+            return NOTHING, NOTHING
+        return _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
+
+    common = Common(
+        intent=orders.intent,
+        attentive_since=orders.attentive_since,
+        stop=stop,
+        operator=seen.operator,
+        course=None if course.is_plain else what_nodes_see(course.record),
+        campaign=what_nodes_see(seen.rollout.campaign) if seen.rollout.campaign is not None else None,
+        leaving=seen.rollout if is_leaving else None,
+    )
+    told = Told(
+        admitted=orders.admitted,
+        recalled=orders.recalled,
+        rebuffs=dict(orders.rebuffs),
+        busy=dict(seen.busy),
+        open=course.open,
+        marked=busy,
+    )
+    return remembered.steps(nodes, common, told, now, choose)
+
+
+def marked(course: Course) -> frozenset[str]:
+    """Whom the course itself writes to in this pass."""
+    return frozenset(act.subject for act in course.acts)
+
+
+def _step(
+    node: NodeSeen,
+    orders: Orders,
+    seen: Snapshot,
+    stop: Hold | None,
+    course: Course,
+    now: Instant,
+    *,
+    is_leaving: bool,
+) -> Chosen:
+    """The node's own step, unless the rollout as a whole is stopped, or its turn has not come; and its own."""
+    if is_leaving:
+        step = _busy(node, seen.busy) or leaving.step(node, orders, seen.rollout, now)
+        is_kept = stop is not None and is_kept_back(step, stop.code)
+        return Step(hold=like(stop, node.name)) if stop is not None and is_kept else step, step
+    if not may_move(node, course) and not course.mover.hands_back(node, orders):
+        step = _left_alone(node, orders, course, seen)
+        return step, step
+    step = own_step(node, orders, seen.busy, now)
+    if stop is not None and stop.code not in CONTRADICTED and closing.is_surely_opened(node):
+        return step, step  # a node keeps its place in a pause, too: it is closed, or says which write that waits for
+    if stop is not None and is_kept_back(step, stop.code):
+        return Step(hold=like(stop, node.name)), step
+    if not is_under_way(node.record):
+        return step, step  # the thousands that wait or are done cannot be misled
+    goal = goal_of(node, seen, orders.intent)
+    may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
+    return misled(node, goal) if is_misled(node, goal) and not may_go_on else step, step
+
+
+def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
+    """The version a node is to run: the target, or on the way back what it ran before; empty where nobody says."""
+    record = seen.rollout.campaign
+    if intent.campaign is None:
+        return str(intent.target)
+    if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
+        return ""  # who is under way then is so for another rollout
+    before = dict(record.baseline).get(resource_of(node.facts, seen.operator), "")
+    return before if record.phase is RolloutPhase.REVERTING and before else str(intent.target)
+
+
+def _only_repairs(node: NodeSeen, step: Step) -> bool:
+    """Whether a step writes down what is so, and takes nothing from anybody: that may not wait."""
+    action = step.action
+    if not isinstance(action, WriteNodeRecord) or acts.is_disruptive(action):
+        return False
+    return node.record is not None and action.record.phase is node.record.phase
+
+
+def may_move(node: NodeSeen, course: Course) -> bool:
+    """Whether a campaign lets a node take a step of its own: its turn has come, or it is under way already."""
+    return course.is_plain or course.mover.may_step(node, is_open=node.name in course.open)
+
+
+def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) -> Step:
+    """What a node waits for that takes no step of its own: for somebody else to move it, or for its turn."""
+    if node.name in course.open:
+        is_back = letting_in.is_going_back(course.record)
+        goal = goal_of(node, seen, orders.intent)
+        step = course.mover.step_elsewhere(node, orders, goal, is_back=is_back)
+        if step is not None:
+            return step
+    return kept_waiting(node, course, orders.intent.target)
+
+
+def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion) -> Step:
+    """Why a node waits that a campaign does not let move; nothing where it has nothing to wait for."""
+    busy = course.mover.why_busy(node)
+    if busy is not None:
+        return Step(hold=busy)
+    is_new = (
+        course.record.phase in LEAKING and node.facts.is_in_sync and not course.mover.was_let_in(node, course.record)
+    )
+    if is_new and node.facts.driver is not None and wants(node.facts, str(target)):
+        # The template is new for everybody: a pod recreated for whatever reason comes up with it, and nobody asked us.
+        return Step(hold=hold(node.name, HoldCode.LEAKED, version=node.facts.driver.version))
+    is_settled = node.record is None or node.record.phase is NodePhase.UPGRADE_DONE
+    if node.facts.is_in_sync and is_settled:
+        return NOTHING
+    return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
+
+
+def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None], now: Instant) -> Step:
+    """What the node would do by itself, unless an answer is still awaited."""
+    return _busy(node, busy) or step_node(node, orders, now)
+
+
+def _busy(node: NodeSeen, busy: Mapping[str, Instant | None]) -> Step | None:
+    if node.name not in busy:
+        return None
+    return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name]))

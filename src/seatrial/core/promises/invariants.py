@@ -1,0 +1,75 @@
+"""All we promise, as code. Checked by the explorer, the property tests, the simulator, and live just before executing.
+
+Each promise is a function of (Snapshot, Intent, Decision) in promises/ that returns what is broken about it; `broken`
+runs them all.
+A breach live stops the pass: nothing of it is executed, and the journal says what was about to happen.
+
+    capacity       our disruptions never take more of the fleet than the limits allow
+    recorded       no disruptive act before its record has been seen
+    admitted       no disruptive act on a node that the ledger does not name
+    hands_off      a node cordoned, or marked skip, by somebody else stays so
+    no_lost_node   each member is moving, done, or held with a reason
+    one_act        at most one act per node per pass
+    bounded        no more than ACTIONS_MAX acts a pass
+    table          every phase opened is one the table allows
+    proven         no node takes work again unless its driver is proven
+    held_off       no driver is taken from under a pod that uses it
+    whole          nobody of a unit is let in while a member of it cannot start; on the way back each goes by itself
+    aimed          nobody is disrupted for a driver that the rollout does not want, or that would not come
+    closed         a node seen open between the delete of its driver and its proof is closed
+
+Of a campaign, besides:
+
+    turn           its record walks along the table of phases, and what was proven or written down is not lost
+    record_first   nothing is done in the pass that changes the record
+    bake           the fleet follows, and the matrix is promoted, only after every gate passed for as long as asked
+    way_back       no version is published without one to go back to
+    unopened       nobody starts before their turn
+    on_time        nobody starts outside a window or while paused, whoever moves the nodes
+    let_in         NVIDIA's controller may start only whom the ledger names, within the failures tolerated
+    one_thing      nothing new is published while another campaign is under way
+
+Tests: tests/core/test_invariants.py
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from seatrial.core.decide import Decision
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.promises.breach import Breach, Promise
+from seatrial.core.promises.of_campaigns import bake, let_in, on_time, one_thing, record_first, turn, unopened, way_back
+from seatrial.core.promises.of_fleets import admitted, bounded, capacity_kept, one_act, whole
+from seatrial.core.promises.of_nodes import aimed, closed, hands_off, held_off, no_lost_node, proven, recorded, table
+
+
+def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, ...]:
+    """Every promise this decision would break; empty when it may be executed."""
+    return tuple(breach for promise in PROMISES for breach in promise(seen, intent, decision))
+
+
+PROMISES: Final[tuple[Promise, ...]] = (
+    capacity_kept,
+    recorded,
+    admitted,
+    hands_off,
+    no_lost_node,
+    one_act,
+    bounded,
+    table,
+    proven,
+    held_off,
+    whole,
+    aimed,
+    closed,
+    turn,
+    record_first,
+    bake,
+    way_back,
+    unopened,
+    on_time,
+    let_in,
+    one_thing,
+)

@@ -1,0 +1,232 @@
+"""What we promise of a campaign: its record first, evidence before the fleet, a way back, and nobody out of turn.
+
+Law of this file: a promise is about what is decided, whoever decided it. Tests: tests/core/test_invariants.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from seatrial.core.actions import (
+    CampaignAct,
+    MarkNode,
+    NodeAct,
+    PausePool,
+    Promote,
+    Publish,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+    is_disruptive,
+)
+from seatrial.core.budget import capacity
+from seatrial.core.campaign import baking, course, leaving
+from seatrial.core.decide import Decision
+from seatrial.core.model import windows
+from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.model.gates import Verdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.movers import letting_in
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.progress import is_same, resource_of
+from seatrial.core.promises.breach import Breach, breach, is_start
+
+
+def turn(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A campaign's record walks along the table of phases, and nothing of it goes backwards."""
+    before = seen.rollout.campaign
+    for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord):
+            after = action.record.campaign
+            if after is None and before is not None:
+                yield breach("turn", intent.rollout, "the campaign's record is lost")
+            elif after is not None:
+                yield from (breach("turn", intent.rollout, detail) for detail in _backwards(before, after))
+
+
+def _backwards(before: CampaignRecord | None, after: CampaignRecord) -> Iterator[str]:
+    """What about a record may not follow the one before it."""
+    if before is None:
+        if after.phase is not RolloutPhase.PROPOSED:
+            yield f"it begins as {after.phase}"
+        return
+    if after.phase is not before.phase and after.phase not in course.TRANSITIONS[before.phase]:
+        yield f"{before.phase} → {after.phase}"
+    if before.phase is RolloutPhase.PAUSED and after.phase not in (RolloutPhase.PAUSED, before.paused_in):
+        yield f"paused in {before.paused_in}, resumed in {after.phase}"
+    is_begun = before.phase is not RolloutPhase.PROPOSED and before.paused_in is not RolloutPhase.PROPOSED
+    if is_begun and (after.mode, after.baseline, after.switches) != (before.mode, before.baseline, before.switches):
+        yield "who moves the nodes, or the way back, is changed on the way"
+    if after.round < before.round:
+        yield f"round {before.round} → {after.round}: what was measured for it would be taken for new"
+    if after.wave < before.wave:
+        yield f"wave {before.wave} → {after.wave}"
+    if (before.date or before.tag_base) and (after.date, after.tag_base) != (before.date, before.tag_base):
+        yield "the promotion gets a second name"
+    forgotten = [each for each in before.gates if each.verdict is Verdict.FAILED and each not in after.gates]
+    if forgotten:
+        yield f"gate {forgotten[0].gate} failed on {forgotten[0].node}, and is forgotten"
+    if before.why and after.why != before.why and before.phase in _UNDOING:
+        yield "why it is undone is changed"
+
+
+_UNDOING: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
+
+
+def record_first(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nothing of a campaign is done in the pass that changes its record: a crash between the two loses nothing."""
+    written = [action.record.campaign for action in decision.actions if isinstance(action, WriteRolloutRecord)]
+    if not written or written[0] == seen.rollout.campaign:
+        return
+    for action in decision.actions:
+        if isinstance(action, CampaignAct):
+            yield breach("record_first", intent.rollout, f"{type(action).__name__} before its record is seen")
+
+
+def bake(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """The fleet follows, and the matrix is promoted, only when every gate has passed for as long as was asked."""
+    for action in decision.actions:
+        if isinstance(action, WriteRolloutRecord):
+            lack = _opened_early(seen.rollout.campaign, action.record.campaign, intent)
+            if lack:
+                yield breach("bake", intent.rollout, lack)
+        is_fleet = isinstance(action, Publish) and action.step is PublishStep.FLEET
+        is_fleet = is_fleet or (isinstance(action, PausePool) and _lets_go(seen, intent, action))
+        if is_fleet or isinstance(action, Promote):
+            lack = _unbaked(seen.rollout.campaign, intent)
+            if lack:
+                yield breach("bake", action.subject, lack)
+
+
+def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, intent: Intent) -> str:
+    """What the evidence lacks with which waves are opened; empty when it is whole, or none are."""
+    opens = after is not None and after.phase is RolloutPhase.WAVING
+    if after is None or not opens or before is None or before.phase is not RolloutPhase.BAKING:
+        return ""
+    if intent.campaign is None:
+        return "there is no record of a canary"
+    asked_seconds = intent.campaign.bake.seconds
+    if after.baked_seconds < asked_seconds:
+        return f"baked {after.baked_seconds} of {asked_seconds} s"
+    return baking.why_incomplete(after, intent.campaign)
+
+
+def _lets_go(seen: Snapshot, intent: Intent, action: PausePool) -> bool:
+    """Whether nodes of a pool get what the canary is to prove; not where everything was taken back."""
+    is_paused = any(pool.name == action.name and pool.is_paused for pool in seen.machine_pools)
+    record, mover = seen.rollout.campaign, mover_seen(seen, intent.campaign)
+    is_back = record is not None and record.phase is RolloutPhase.REVERTING and mover.is_automatic
+    return not action.value and is_paused and not is_back
+
+
+def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
+    """What the evidence lacks; empty when it is whole."""
+    if record is None or intent.campaign is None:
+        return "there is no record of a canary"
+    if record.phase not in (RolloutPhase.WAVING, RolloutPhase.PROMOTING):
+        return f"the campaign is at {record.phase}"
+    unpassed = [each for each in record.gates if each.verdict is not Verdict.PASSED]
+    if not record.gates or unpassed:
+        return f"gate {unpassed[0].gate} is {unpassed[0].verdict}" if unpassed else "no gate was asked"
+    # Once the fleet follows, what is asked for later changes nothing.
+    asked_seconds = record.bake_asked_seconds
+    asked_seconds = intent.campaign.bake.seconds if asked_seconds is None else asked_seconds
+    return f"baked {record.baked_seconds} of {asked_seconds} s" if record.baked_seconds < asked_seconds else ""
+
+
+def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No version is published in a resource unless what it carried is on record, or nothing there would change."""
+    record = seen.rollout.campaign
+    known = dict(record.baseline) if record is not None else {}
+    for action in decision.actions:
+        if not isinstance(action, Publish) or action.step not in (PublishStep.CANARY, PublishStep.FLEET):
+            continue
+        for resource, version in action.versions:
+            if resource not in known and _moves_somebody(seen, resource, version):
+                yield breach("way_back", intent.rollout, f"{resource} gets {version} with nothing to return to")
+
+
+def _moves_somebody(seen: Snapshot, resource: str, version: str) -> bool:
+    mine = (node.facts for node in seen.nodes.values() if resource_of(node.facts, seen.operator) == resource)
+    return any(facts.driver is None or not is_same(facts.driver.version, version) for facts in mine)
+
+
+OPENING: Final = frozenset({RolloutPhase.WAVING, RolloutPhase.PROMOTING, RolloutPhase.DONE, RolloutPhase.REVERTING})
+"""Phases in which nodes other than the canaries may have their turn."""
+
+
+def unopened(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody starts, and nobody is disrupted, before their turn; those that go with a canary as one have its turn."""
+    if intent.campaign is None:
+        return
+    record = seen.rollout.campaign
+    canaries = set(record.canaries) if record is not None else set()
+    if record is not None and record.phase in OPENING:
+        return
+    units = {_unit_of(seen, intent, name) for name in canaries if name in seen.nodes} - {""}
+    for action in decision.actions:
+        if not isinstance(action, NodeAct) or is_under_way(seen.nodes[action.node].record):
+            continue
+        starts = isinstance(action, WriteNodeRecord) and is_start(seen, action)
+        is_first = action.node in canaries or _unit_of(seen, intent, action.node) in units
+        if (starts or is_disruptive(action)) and not is_first:
+            where = record.phase if record is not None else "nowhere yet"
+            yield breach("unopened", action.node, f"{type(action).__name__} while the campaign is at {where}")
+
+
+def _unit_of(seen: Snapshot, intent: Intent, name: str) -> str:
+    return capacity.place_of(seen.nodes[name].facts, intent).unit
+
+
+def on_time(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody starts outside a window or while paused, whoever moves the nodes; a way back waits for no window."""
+    is_paused = intent.is_paused and not seen.is_deleting  # who deletes a rollout does not wait for its pause to end
+    why = "paused" if is_paused else "outside of every window" if _is_shut(seen, intent, decision) else ""
+    for action in decision.actions:
+        starts = isinstance(action, WriteNodeRecord) and is_start(seen, action)
+        if why and (starts or (isinstance(action, MarkNode) and _lets_in(seen, intent, action))):
+            yield breach("on_time", action.subject, f"it is started while the rollout is {why}")
+
+
+def _is_shut(seen: Snapshot, intent: Intent, decision: Decision) -> bool:
+    record = seen.rollout.campaign
+    if intent.campaign is None or decision.at is None or (record is not None and letting_in.is_going_back(record)):
+        return False
+    return not windows.is_open(intent.campaign.openings, decision.at, mover_seen(seen).margin_seconds)
+
+
+def _lets_in(seen: Snapshot, intent: Intent, action: MarkNode) -> bool:
+    """Whether NVIDIA's controller may start a node once this is done."""
+    node, record = seen.nodes[action.node], seen.rollout.campaign
+    if record is None or not mover_seen(seen).starts_by_itself:
+        return False
+    if leaving.is_leaving(seen, intent):  # nothing more is published, so only what is published now can move it
+        return action.is_retry or (action.skip is False and mover_seen(seen).would_begin(node.facts))
+    version = letting_in.version_for(node.facts, record, seen.operator, intent)
+    return action.is_retry or (action.skip is False and letting_in.may_be_started(node, version))
+
+
+def let_in(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """NVIDIA's controller is let in to nodes that the ledger names; on the way forward not after too many failures."""
+    named = {admission.node for admission in seen.rollout.admitted}
+    nodes = mover_seen(seen).recorded(seen, intent)
+    is_back = seen.rollout.campaign is not None and letting_in.is_going_back(seen.rollout.campaign)
+    failed = [] if is_back else [name for name, node in nodes.items() if capacity.has_failed(node.record)]
+    for action in decision.actions:
+        if not isinstance(action, MarkNode) or not _lets_in(seen, intent, action):
+            continue
+        if action.node not in named:
+            yield breach("let_in", action.node, "it is let in, and the ledger does not name it")
+        if len(failed) > intent.failed_max:
+            detail = f"it is let in after {len(failed)} failures, limit {intent.failed_max}"
+            yield breach("let_in", action.node, detail)
+
+
+def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nothing new is published while another campaign is under way; going back is always right."""
+    for action in decision.actions:
+        is_new = isinstance(action, Publish) and action.step is not PublishStep.REVERT
+        if seen.others and is_new:
+            yield breach("one_thing", action.subject, f"{seen.others[0]} is under way as well")

@@ -1,0 +1,112 @@
+"""What we promise of a fleet: the limits, the ledger, units, and how much a pass does.
+
+Law of this file: a promise is about what is decided, whoever decided it. Tests: tests/core/test_invariants.py
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from seatrial.core.actions import (
+    Cordon,
+    NodeAct,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+    is_disruptive,
+)
+from seatrial.core.budget import capacity, units
+from seatrial.core.decide import ACTIONS_MAX, Decision
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import Admission, Snapshot
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node.phases import is_under_way
+from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
+
+
+def capacity_kept(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Our disruptions never take more of the fleet, a pool or a domain than the limits allow."""
+    nodes = mover_seen(seen).recorded(seen, intent)
+    is_back = capacity.is_going_back(seen.rollout)
+    budget = capacity.budget_of(nodes, seen.rollout.admitted, intent, is_back=is_back)
+    before = {admission.node for admission in capacity.still_admitted(seen.rollout.admitted, nodes, intent)}
+    under_way = {name for name, node in nodes.items() if is_under_way(node.record)}
+    for action in decision.actions:
+        if isinstance(action, Cordon):
+            yield from _overdrawn(budget, action.node, before | {action.node}, {action.node})
+        if not isinstance(action, WriteRolloutRecord):
+            continue
+        # Who is under way already is not let in but put back.
+        new = set(action.record.admitted) - set(seen.rollout.admitted)
+        added = {admission.node for admission in new} - under_way
+        if not added:
+            continue
+        if len(budget.failed) > budget.failed_max:
+            yield breach("capacity", action.record.name, f"{len(budget.failed)} failed, limit {budget.failed_max}")
+        for name, scope in budget.scopes.items():
+            inside = {node for node in added if name in budget.around(node)}
+            moving = scope.under_way | {node for node in under_way if name in budget.around(node)} | inside
+            if inside and len(moving) > scope.parallel_max:
+                detail = f"{len(moving)} nodes under way, limit {scope.parallel_max}{_in(name)}"
+                yield breach("capacity", action.record.name, detail)
+        # A new attempt of a node that the ledger names already takes nothing more from anybody.
+        taken = {admission.node for admission in action.record.admitted}
+        yield from _overdrawn(budget, action.record.name, taken, added - before)
+
+
+def _overdrawn(budget: capacity.Budget, subject: str, taken: set[str], added: set[str]) -> Iterator[Breach]:
+    """Scopes in which those added make too many unavailable."""
+    for name, scope in budget.scopes.items():
+        new = {node for node in added if name in budget.around(node)} - scope.unavailable
+        gone = scope.unavailable | {node for node in taken if name in budget.around(node)}
+        if new and len(gone) > scope.unavailable_max:
+            yield breach("capacity", subject, f"{len(gone)} unavailable, limit {scope.unavailable_max}{_in(name)}")
+
+
+def _in(scope: str) -> str:
+    return f" in {scope}" if scope else ""
+
+
+def admitted(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No node starts, and no disruptive act happens, without the ledger naming it."""
+    ledger = frozenset(seen.rollout.admitted)
+    for action in decision.actions:
+        if not isinstance(action, NodeAct):
+            continue
+        starts = isinstance(action, WriteNodeRecord) and is_start(seen, action)
+        admission = Admission(node=action.node, attempt=action.attempt)
+        takes = is_disruptive(action) and not closes_again(seen, action)
+        if (starts or takes) and admission not in ledger:
+            detail = f"{type(action).__name__} of attempt {action.attempt} is not in the ledger"
+            yield breach("admitted", action.node, detail)
+
+
+def one_act(_seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """At most one act per subject per pass."""
+    for subject, count in Counter(action.subject for action in decision.actions).items():
+        if count > 1:
+            yield breach("one_act", subject, f"{count} acts in one pass")
+
+
+def bounded(_seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No more than ACTIONS_MAX acts on nodes a pass."""
+    moves = [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)]
+    if len(moves) > ACTIONS_MAX:
+        yield breach("bounded", intent.rollout, f"{len(moves)} acts in one pass, limit {ACTIONS_MAX}")
+
+
+def whole(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody of a unit is let in while another member of it cannot start, but on the way back."""
+    if not any(domain.is_unit for domain in intent.domains) or capacity.is_going_back(seen.rollout):
+        return
+    nodes = mover_seen(seen).recorded(seen, intent)
+    unit_of = capacity.budget_of(nodes, (), intent).unit_of
+    unfit = units.unfit(nodes, unit_of)
+    for action in decision.actions:
+        if not isinstance(action, WriteRolloutRecord):
+            continue
+        for admission in sorted(set(action.record.admitted) - set(seen.rollout.admitted)):
+            name, unit = admission.node, unit_of.get(admission.node, "")
+            is_new = name in nodes and not is_under_way(nodes[name].record)
+            if is_new and unit in unfit:
+                yield breach("whole", name, f"let in without {unfit[unit][0]} of {unit}")

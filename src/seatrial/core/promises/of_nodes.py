@@ -1,0 +1,205 @@
+"""What we promise of each node: recorded first, left alone where it is somebody else's, proven before it takes work.
+
+Law of this file: a promise is about what is decided, whoever decided it. Tests: tests/core/test_invariants.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from seatrial.core.actions import (
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    MarkNode,
+    NodeAct,
+    Operand,
+    PauseClients,
+    PausePool,
+    RequestMaintenance,
+    RestartPod,
+    Uncordon,
+    WriteNodeRecord,
+    is_disruptive,
+)
+from seatrial.core.decide import Decision
+from seatrial.core.deciding.stops import CONTRADICTED
+from seatrial.core.deciding.turns import goal_of
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node import clearing, closing
+from seatrial.core.node.aiming import is_misled
+from seatrial.core.node.phases import TRANSITIONS
+from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
+from seatrial.core.node.step import is_abandoned
+from seatrial.core.promises.breach import Breach, breach, closes_again, is_start
+
+_CLEARING: Final = frozenset(
+    {NodePhase.POD_DELETION_REQUIRED, NodePhase.DRAIN_REQUIRED, NodePhase.POD_RESTART_REQUIRED}
+)
+ACTS_IN: Final = {
+    AskCheckpoint: frozenset({NodePhase.POD_DELETION_REQUIRED}),
+    EvictPods: _CLEARING | {NodePhase.VALIDATION_REQUIRED},  # who slipped in while the node was open
+    PauseClients: _CLEARING,
+    RequestMaintenance: frozenset({NodePhase.NODE_MAINTENANCE_REQUIRED}),
+    RestartPod: frozenset({NodePhase.POD_RESTART_REQUIRED}),
+    # Upgrade-required: where nothing that is loaded changes, a node is cordoned with its restart.
+    Cordon: frozenset({NodePhase.CORDON_REQUIRED, NodePhase.UPGRADE_REQUIRED}),
+}
+"""In which phase each act that takes something away, or asks for it, may happen."""
+
+
+def recorded(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No disruptive act before its record has been seen."""
+    for action in decision.actions:
+        if not isinstance(action, NodeAct) or not (is_disruptive(action) or isinstance(action, AskCheckpoint)):
+            continue
+        record = seen.nodes[action.node].record
+        if closes_again(seen, action):
+            continue  # what it takes away was taken before, on the record of the delete
+        if record is None or record.phase not in ACTS_IN[type(action)]:
+            yield breach("recorded", action.node, f"{type(action).__name__} while the record seen is {record}")
+        elif isinstance(action, RestartPod) and action.uid != record.old_pod:
+            yield breach("recorded", action.node, f"driver pod {action.uid} is deleted, and not on record")
+
+
+def hands_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A node cordoned, or marked skip, by somebody else stays so; so do the mark of another campaign and a pool."""
+    for action in decision.actions:
+        if isinstance(action, PausePool):
+            yield from _unpaused(seen, action)
+        if isinstance(action, MarkNode):
+            yield from _unmarked(seen, action)
+        if not isinstance(action, NodeAct):
+            continue
+        node = seen.nodes[action.node]
+        if isinstance(action, Uncordon) and not (node.record is not None and node.record.is_cordon_ours):
+            yield breach("hands_off", action.node, "uncordon of a node that somebody else cordoned")
+        starts = isinstance(action, Cordon) or (isinstance(action, WriteNodeRecord) and is_start(seen, action))
+        if node.facts.is_skipped and starts and not closes_again(seen, action):
+            yield breach("hands_off", action.node, "start of a node marked skip")
+
+
+def _unmarked(seen: Snapshot, action: MarkNode) -> Iterator[Breach]:
+    """Marks that an act would change although somebody else set them."""
+    facts = seen.nodes[action.node].facts
+    if action.skip is False and facts.skipped_by != action.rollout:
+        yield breach("hands_off", action.node, f"a skip label of {facts.skipped_by or 'a person'} is taken away")
+    if action.skip and facts.is_skipped:
+        yield breach("hands_off", action.node, "a skip label that is there already is made ours")
+    if action.is_handed_over and facts.skipped_by != action.rollout:
+        yield breach("hands_off", action.node, "a skip label that is not ours is given away")
+    if action.canary is not None and facts.canary_of not in ("", action.rollout):
+        yield breach("hands_off", action.node, f"the mark of {facts.canary_of} is changed")
+
+
+def _unpaused(seen: Snapshot, action: PausePool) -> Iterator[Breach]:
+    """Pauses that an act would change although somebody else made or ended them."""
+    for pool in seen.machine_pools:
+        if pool.name != action.name:
+            continue
+        if not action.value and pool.paused_by != action.rollout:
+            yield breach("hands_off", action.subject, f"a pause of {pool.paused_by or 'a person'} is ended")
+        if action.value and pool.is_paused and not pool.paused_by:
+            yield breach("hands_off", action.subject, "a pause of a person is made ours")
+        if action.value and pool.paused_by == action.rollout:
+            yield breach("hands_off", action.subject, "a pool that somebody resumed is paused again")
+
+
+def no_lost_node(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Each member is moving, done, or held with a reason; a campaign touches nobody before their turn."""
+    accounted = {held.subject for held in decision.holds} | {action.subject for action in decision.actions}
+    for name, node in seen.nodes.items():
+        is_done = node.record is not None and node.record.phase is NodePhase.UPGRADE_DONE
+        is_untouched = intent.campaign is not None and node.record is None and node.facts.is_in_sync
+        if name not in accounted and not is_done and not is_untouched:
+            yield breach("no_lost_node", name, f"neither moving nor held, record {node.record}")
+
+
+_NOTES: Final = ("is_cordon_ours", "is_cordon_theirs", "paused", "old_pod", "has_lost_driver", "reopened_count")
+"""What a write may change of a record without opening a phase."""
+
+
+def table(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Every phase opened is one the table allows."""
+    for action in decision.actions:
+        if not isinstance(action, WriteNodeRecord):
+            continue
+        node = seen.nodes[action.node]
+        before = node.record.phase if node.record else None
+        # A repair or a pause changes the notes of a phase, never the phase or when it was entered.
+        kept = replace(
+            action.record,
+            **{name: getattr(node.record, name) for name in _NOTES} if node.record else {},
+        )
+        is_repair = kept == node.record
+        if action.record.phase not in TRANSITIONS[before] and not is_repair:
+            yield breach("table", action.node, f"{before} → {action.record.phase}")
+
+
+def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No node takes work again unless its driver is proven."""
+    for action in decision.actions:
+        if not isinstance(action, Uncordon):
+            continue
+        node = seen.nodes[action.node]
+        # Whose rollout leaves is given back with the driver it has, whatever its DaemonSet wants by now.
+        why = why_unproven_as_it_runs if seen.is_deleting else why_unproven
+        lack = why(node.facts, node.record)
+        if lack is not None:
+            yield breach("proven", action.subject, f"uncordon in spite of {lack.code}")
+        slipped = closing.slipped_in(node)
+        if slipped:
+            yield breach("proven", action.subject, f"uncordon over {slipped[0].full_name}, which slipped in")
+
+
+def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No driver is taken from under a pod that uses it, unless nothing that is loaded changes."""
+    for action in decision.actions:
+        if not isinstance(action, RestartPod) or action.operand is not Operand.DRIVER:
+            continue
+        node = seen.nodes[action.node]
+        is_harmless = node.record is not None and node.record.is_restart_only and node.facts.is_restart_enough
+        if not is_harmless and clearing.users(node.facts):
+            yield breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
+
+
+def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """Nobody is disrupted for a driver that the rollout does not want, or that nobody would bring."""
+    for action in decision.actions:
+        if not isinstance(action, NodeAct) or not is_disruptive(action) or closes_again(seen, action):
+            continue
+        node = seen.nodes[action.node]
+        goal = goal_of(node, seen, intent)
+        if is_misled(node, goal):
+            yield breach("aimed", action.node, f"{type(action).__name__}, and {goal} is not what is published")
+        if is_abandoned(node):
+            yield breach("aimed", action.node, f"{type(action).__name__}, and no new driver would come")
+
+
+_WAITING_TO_WRITE: Final = frozenset(
+    {
+        HoldCode.WRITE_IN_FLIGHT,
+        HoldCode.WRITE_REFUSED,
+        HoldCode.PASS_FULL,
+        HoldCode.RECORD_UNREADABLE,
+        HoldCode.RECORD_EDITED,
+        *CONTRADICTED,
+    }
+)
+"""Why a node that is seen open is not closed in this pass, and may not be."""
+
+
+def closed(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """A node seen open between the delete of its driver and its proof is closed, unless a write to it has to wait."""
+    mover = mover_seen(seen)
+    acted = {action.subject for action in decision.actions if isinstance(action, Cordon | MarkNode)}
+    waiting = {held.subject for held in decision.holds if held.code in _WAITING_TO_WRITE}
+    for name, node in seen.nodes.items():
+        is_ours = closing.is_surely_opened(node) and mover.may_step(node, is_open=False)
+        if is_ours and name not in acted and name not in waiting:
+            yield breach("closed", name, f"left open on an unproven driver, record {node.record}")

@@ -1,0 +1,196 @@
+"""What an act writes, and where, in one line: the same in a trial, in `seatrial why` and in the laboratory's stories.
+
+    node/n1                          cordon, state wait-for-jobs-required
+    pods of node/n1                  evict jobs/train-0, jobs/train-1
+    git commit                       promote the entry on 2026-10-01, tag v2026-10-stable
+
+Law of this file: every act has its line, and mypy asks for the one of an act that is new. What people are told of an
+act that is over is announce.py's, what a commit says is commits.py's.
+
+Tests: tests/core/test_act_words.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    GuardRollout,
+    HomeAct,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    NodeAct,
+    OuterAct,
+    PausePool,
+    Promote,
+    Publish,
+    ReleaseMaintenance,
+    ReleaseRollout,
+    RemovePool,
+    RequestMaintenance,
+    RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+    Uncordon,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
+from seatrial.core.model.campaign import Switch, Via
+from seatrial.core.model.gates import PREPULL
+from seatrial.core.model.snapshot import NodePhase, Pod, RolloutRecord
+
+CANARY_LABEL: Final = "seatrial.dev/canary"
+SKIP_LABEL: Final = "nvidia.com/gpu-driver-upgrade.skip"
+NVIDIA_STATE_LABEL: Final = "nvidia.com/gpu-driver-upgrade-state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One write, as people read it."""
+
+    where: str
+    """The object, such as `node/n1`."""
+    what: str
+
+
+def told(action: Action) -> str:
+    """An act in one line."""
+    write = written(action)
+    return f"{write.where}: {write.what}"
+
+
+def written(action: Action) -> Written:
+    """The object an act writes, and what it writes there."""
+    match action:
+        case WriteRolloutRecord(record=record):
+            return Written(where=f"gpurollout/{record.name} status", what=_record(record))
+        case GuardRollout(rollout=name):
+            return Written(where=f"gpurollout/{name}", what="our finalizer, so that who deletes it is waited for")
+        case ReleaseRollout(rollout=name):
+            return Written(where=f"gpurollout/{name}", what="without our finalizer")
+        case MarkNode(node=node):
+            return Written(where=f"node/{node}", what=", ".join(_marks(action)))
+        case _:
+            return _outside(action) if isinstance(action, OuterAct) else _on_node(action)
+
+
+def switched(switches: Iterable[Switch]) -> str:
+    """What a driver manager is told, as people write it."""
+    texts = [f"{each.name}={each.value if each.value is not None else '(not set)'}" for each in switches]
+    return ", ".join(dict.fromkeys(texts))
+
+
+# ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _on_node(action: NodeAct) -> Written:
+    match action:
+        case WriteNodeRecord(node=node):  # Cordon, Uncordon and PauseClients are of it
+            return Written(where=f"node/{node}", what=", ".join(_opened(action)))
+        case EvictPods(node=node, pods=pods):
+            return Written(where=f"pods of node/{node}", what=f"evict {_names(pods)}")
+        case AskCheckpoint(node=node, pods=pods, webhook=webhook):
+            by = f" through {webhook}" if webhook else ""
+            return Written(where=f"pods of node/{node}", what=f"ask to save their work{by}: {_names(pods)}")
+        case RestartPod(namespace=namespace, pod=pod, operand=operand):
+            what = f"delete, so that its DaemonSet starts a new {operand}"
+            return Written(where=f"pod/{namespace}/{pod}", what=what)
+        case RequestMaintenance(name=name, node=node, joins=joins):
+            how = "join those who ask" if joins else "ask"
+            return Written(where=f"nodemaintenance/{name}", what=f"{how} the maintenance operator to empty node/{node}")
+        case ReleaseMaintenance(name=name, node=node):
+            what = f"tell the maintenance operator that node/{node} is no longer needed"
+            return Written(where=f"nodemaintenance/{name}", what=what)
+        case _:
+            assert_never(action)
+
+
+def _opened(action: WriteNodeRecord) -> Iterator[str]:
+    """What one PATCH of a node says."""
+    if isinstance(action, Cordon | Uncordon):
+        yield "cordon" if isinstance(action, Cordon) else "uncordon"
+    again = f" (attempt {action.attempt})" if action.attempt > 1 else ""
+    yield f"state {action.record.phase}{again}"
+    yield from (f"label {key}={value}" for key, value in action.labels)
+    yield from (f"{request} answered" for request in action.answers)
+
+
+def _marks(action: MarkNode) -> Iterator[str]:
+    for key, value, is_set in ((CANARY_LABEL, action.rollout, action.canary), (SKIP_LABEL, "true", action.skip)):
+        if is_set is not None:
+            yield f"label {key}={value}" if is_set else f"label {key} taken away"
+    if action.is_retry:
+        yield f"label {NVIDIA_STATE_LABEL}={NodePhase.UPGRADE_REQUIRED}"
+    if action.is_handed_over:
+        yield f"our name on label {SKIP_LABEL} taken away"
+
+
+def _names(pods: Iterable[Pod]) -> str:
+    return ", ".join(pod.full_name for pod in pods)
+
+
+# ── the rollout, and what it does outside of the nodes ───────────────────────────────────────────────────────────────
+
+
+def _record(record: RolloutRecord) -> str:
+    """What a record says: its phase, who is let in, how the gates stand."""
+    admitted = ", ".join(
+        f"{each.node} (attempt {each.attempt})" if each.attempt > 1 else each.node for each in record.admitted
+    )
+    gates = record.campaign.gates if record.campaign is not None else ()
+    verdicts = ", ".join(f"{each.gate} on {each.node} {each.verdict}" for each in gates)
+    parts = (
+        f"phase {record.campaign.phase}" if record.campaign is not None else "its record",
+        f"may be disrupted: {admitted}" if admitted else "",
+        f"gates: {verdicts}" if verdicts else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _outside(action: OuterAct) -> Written:
+    match action:
+        case StartProbe(gate=gate, node=node) if gate.name == PREPULL:
+            return Written(where="job to bring the image", what=f"on node/{node}, image {gate.image}")
+        case StartProbe(gate=gate, node=node):
+            command = f", command {' '.join(gate.command)}" if gate.command else ""
+            what = f"on node/{node}, image {gate.image}, {gate.gpus} GPUs{command}"
+            return Written(where=f"job for gate {gate.name}", what=what)
+        case SetAutoUpgrade(resource=resource, value=value):
+            return Written(where=resource, what=f"driver.upgradePolicy.autoUpgrade {str(value).lower()}")
+        case MakePool(name=name):
+            return Written(where=f"machineconfigpool/{name}", what="create, for the canary")
+        case PausePool(name=name, value=value):
+            return Written(where=f"machineconfigpool/{name}", what=f"paused {str(value).lower()}")
+        case RemovePool(name=name):
+            return Written(where=f"machineconfigpool/{name}", what="delete")
+        case _:
+            return _at_home(action)
+
+
+def _at_home(action: HomeAct) -> Written:
+    match action:
+        case Publish(versions=versions, via=via):
+            where = "git commit" if via is Via.GIT else ", ".join(name for name, _ in versions)
+            return Written(where=where, what=_published(action))
+        case RevertCommits(commits=commits):
+            return Written(where="git commit", what=f"revert {', '.join(commits)}")
+        case MarkBad(why=why):
+            return Written(where="git commit", what=f"mark the entry as bad: {why}")
+        case Promote(date=date, tag_base=tag):
+            return Written(where="git commit", what=f"promote the entry on {date}, tag {tag}")
+        case _:
+            assert_never(action)
+
+
+def _published(action: Publish) -> str:
+    carried = ", ".join(f"{name} driver version {version}" for name, version in action.versions)
+    quiet = f", driver manager {switched(action.switches)}: else it uncordons nodes before they are proven"
+    return f"{carried} (step {action.step}){quiet if action.switches else ''}"

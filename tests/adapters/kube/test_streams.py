@@ -1,0 +1,153 @@
+"""Rows of any table: what they keep is found by its keys, and a change costs what it is about, among however many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.streams.index import By, Index
+from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
+from seatrial.adapters.kube.streams.streams import Streams
+from tests.adapters.kube import standin
+from tests.adapters.kube.models import Item, Meta
+
+MANY = 1000
+HERE = Where(namespace="operators", home="ours")
+
+BY_TEAM: By[Item, str] = By(keys=lambda item: item.metadata.labels.get("teams", "").split())
+LAMPS: Row[Item, Item] = Row(
+    name="lamps",
+    path=lambda where: f"/lamps/{where.namespace}",
+    model=Item,
+    slim=lambda _: lambda item: item if item.metadata.name else None,
+    tells=lambda item: item.metadata.labels,
+    node=lambda item: item.metadata.labels["node"],
+    indices=(BY_TEAM,),
+)
+
+
+def lamps_of_the_team(item: Item, found: Found) -> Iterable[str]:
+    return (lamp.metadata.labels["node"] for lamp in found.under(LAMPS, BY_TEAM, item.metadata.name))
+
+
+TEAMS: Row[Item, Item] = replace(LAMPS, name="teams", tells=None, node=None, reach=lamps_of_the_team, indices=())
+NEWS: Row[Item, Item] = replace(LAMPS, name="news", path=lambda _: "/news", tells=None, node=None, indices=())
+
+
+def an_item(name: str, version: int = 1, **labels: str) -> Item:
+    meta = Meta(name=name, namespace="", uid=f"uid-{name}", resource_version=str(version), labels=labels)
+    return Item(metadata=meta)
+
+
+@pytest.fixture
+def streams(to_server: Client) -> Streams:
+    """A table that is not opened: what is in it, we wrote."""
+    return Streams(to_server, (LAMPS, TEAMS, NEWS), HERE)
+
+
+def names(items: Iterable[Item]) -> list[str]:
+    return [item.metadata.name for item in items]
+
+
+# ── indices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_item_is_found_under_each_of_its_keys_until_it_says_otherwise() -> None:
+    index = Index(BY_TEAM)
+    first, then = an_item("a", teams="red blue"), an_item("a", 2, teams="blue green")
+    index.change(None, first)
+    assert [names(index.under(team)) for team in ("red", "blue", "green")] == [["a"], ["a"], []]
+    index.change(first, then)
+    assert [names(index.under(team)) for team in ("red", "blue", "green")] == [[], ["a"], ["a"]]
+    index.change(then, None)
+    assert list(index.keys()) == [], "an entry without items is kept for ever otherwise"
+
+
+def test_one_change_of_many_asks_for_the_keys_of_one_item() -> None:
+    asked: list[str] = []
+
+    def keys(item: Item) -> tuple[str]:
+        asked.append(item.metadata.name)
+        return ("all",)
+
+    index = Index(By(keys=keys))
+    for number in range(MANY):
+        index.change(None, an_item(f"i{number}"))
+    asked.clear()
+    index.change(an_item("i7"), an_item("i7", 2))
+    assert asked == ["i7", "i7"]
+    assert len(index.under("all")) == MANY
+
+
+# ── what a change costs ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_change_costs_the_node_it_names_before_and_after(streams: Streams) -> None:
+    lamps = streams[LAMPS]
+    for number in range(MANY):
+        lamps.wrote(an_item(f"lamp-{number}", node=f"n{number}"))
+    streams.take_touched()
+    lamps.wrote(an_item("lamp-3", 2, node="n4"))
+    assert streams.take_touched() == ["n3", "n4"]
+    assert streams.take_touched() == [], "they are taken once"
+    assert names(lamps.on_node("n4")) == ["lamp-4", "lamp-3"]
+    assert names(lamps.on_node("n3")) == []
+
+
+def test_what_names_no_node_costs_those_it_reaches_through_others(streams: Streams) -> None:
+    for number, team in enumerate(("red", "blue", "red")):
+        streams[LAMPS].wrote(an_item(f"lamp-{number}", node=f"n{number}", teams=team))
+    streams.take_touched()
+    streams[TEAMS].wrote(an_item("red"))
+    assert streams.take_touched() == ["n0", "n2"]
+
+
+async def test_only_news_is_told_and_waited_for(streams: Streams) -> None:
+    told: list[str] = []
+    streams.hear(lambda _before, after: told.append(after.metadata.resource_version), LAMPS, NEWS)
+    for item in (an_item("lamp", node="n1"), an_item("lamp", 2, node="n1"), an_item("lamp", 3, node="n1", teams="red")):
+        streams[LAMPS].wrote(item)
+    streams[NEWS].wrote(an_item("paper", 4))
+    assert told == ["1", "3", "4"]
+    assert names(streams[LAMPS].on_node("n1")) == ["lamp"]
+    assert [item.metadata.resource_version for item in streams[LAMPS].on_node("n1")] == ["3"]
+
+
+def test_of_a_row_that_is_not_about_nodes_nobody_asks_for_those_of_a_node(streams: Streams) -> None:
+    with pytest.raises(TypeError, match="the row news does not say which node"):
+        streams[NEWS].on_node("n1")
+
+
+# ── which are watched, and what it means that one is not there ───────────────────────────────────────────────────────
+
+
+async def test_a_row_that_nobody_asked_for_is_empty_and_is_not_waited_for(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    server.will(standin.lists("a", version="5"), standin.streams(then=standin.waits(server)))
+    async with Streams(to_server, (NEWS,), HERE) as streams:
+        await streams.wait_synced(5)
+        assert [stream.row for stream in streams.opened] == [NEWS]
+        assert names(streams[NEWS].store) == ["a"]
+        assert names(streams[LAMPS].store) == []
+    assert {request.path for request in server.seen} == {"/news"}
+
+
+@pytest.mark.parametrize(
+    ("need", "is_decisive", "is_current"),
+    [(Need.REQUIRED, True, False), (Need.IF_INSTALLED, True, True), (Need.EXPLAINS, False, True)],
+)
+async def test_what_it_means_that_a_kind_is_missing_stands_in_its_row(
+    server: standin.StandIn, to_server: Client, need: Need, is_decisive: bool, is_current: bool
+) -> None:
+    server.will(standin.refuses(404, "NotFound", "the server could not find it"))
+    row = replace(NEWS, need=need)
+    async with Streams(to_server, (row,), HERE) as streams:
+        while streams[row].state.last_error is None:
+            await streams.wait(None)
+            streams.look()
+        assert (streams[row] in streams.decisive) is is_decisive
+        assert streams[row].is_current is is_current

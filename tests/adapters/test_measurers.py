@@ -1,0 +1,112 @@
+"""What everybody promises who has gates measured: a cluster with its Jobs, and the simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.shapes import keys, models
+from seatrial.adapters.kube.shapes.campaign_models import Job
+from seatrial.adapters.kube.writing.measure import JobMeasurer
+from seatrial.core.actions import StartProbe
+from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.ports import Measurer, Outcome, Result
+from seatrial.sim.world import World
+from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests.builders import NEW, a_node, an_intent
+
+NAMESPACE = "test-measurers"
+PROBE = StartProbe(
+    rollout="spring", gate=Gate(name="smoke", image="example.invalid/smoke"), node="n1", round=2, attempt=1
+)
+PENDING = Measurement(gate="smoke", node="n1", round=2, attempt=1, verdict=Verdict.PENDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A measurer, and what can be seen of its work."""
+
+    measurer: Measurer
+    measurements: Callable[[], Awaitable[list[Measurement]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollouts:
+    """Knows one rollout."""
+
+    uid: str
+
+    def stored_rollout(self, name: str) -> models.Rollout | None:
+        return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid)) if name == "spring" else None
+
+
+@pytest.fixture(params=["world", pytest.param("jobs", marks=pytest.mark.cluster)])
+async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    if request.param == "world":
+        world = World([a_node("n1")], an_intent())
+
+        async def seen() -> list[Measurement]:
+            return list(world.observe().seen.measurements)
+
+        yield Stage(measurer=world, measurements=seen)
+        return
+    async for made in _with_jobs(request.getfixturevalue("place")):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def place(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with a rollout, and a namespace for its Jobs."""
+    controller_process.install(plane)
+    rollout: dict[str, Any] = {
+        "apiVersion": keys.API_VERSION,
+        "kind": "GPURollout",
+        "metadata": {"name": "spring"},
+        "spec": {"target": {"driver": NEW.version}, "nodeSelector": {"no": "node"}},
+    }
+    plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, rollout])
+    plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", NAMESPACE, "--timeout=30s")
+    yield plane
+    plane.kubectl("delete", "gpurollout", "spring")
+    plane.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+async def _with_jobs(place: ControlPlane) -> AsyncIterator[Stage]:
+    uid = place.get("gpurollout", "spring")["metadata"]["uid"]
+    config = configs.load_config(kubeconfig=str(place.kubeconfig), environ={})
+    async with Client(config, user_agent="test-measurers") as client:
+
+        async def seen() -> list[Measurement]:
+            named = place.get("jobs", "-n", NAMESPACE, "-l", probes.SELECTOR)["items"]
+            paths = [f"{keys.jobs_path(NAMESPACE)}/{job['metadata']['name']}" for job in named]
+            items = [probes.probe_item(await client.get(path, Job)) for path in paths]
+            found = [probes.measurement_of(item, ()) for item in items if item is not None]
+            return [each for each in found if each is not None]
+
+        yield Stage(measurer=JobMeasurer(client, Rollouts(uid), home=NAMESPACE), measurements=seen)
+    place.kubectl("delete", "jobs", "--all", "-n", NAMESPACE)
+
+
+async def test_a_gate_is_measured_once_however_often_it_is_asked_for(stage: Stage) -> None:
+    for _ in range(2):
+        assert await stage.measurer.measure(PROBE) == Outcome(action=PROBE, result=Result.DONE)
+    assert await stage.measurements() == [PENDING]
+
+
+async def test_another_try_is_another_measurement(stage: Stage) -> None:
+    again = replace(PROBE, attempt=2)
+    for act in (PROBE, again):
+        await stage.measurer.measure(act)
+    assert sorted(each.attempt for each in await stage.measurements()) == [1, 2]
+
+
+async def test_nothing_is_measured_for_a_rollout_that_is_not_at_work(stage: Stage) -> None:
+    assert (await stage.measurer.measure(replace(PROBE, rollout="winter"))).result is Result.STALE
+    assert await stage.measurements() == []

@@ -1,0 +1,164 @@
+"""A rollout on trial: every write up to the first verdict, in every mode, and what it would wait for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from seatrial.app.matrix.judging import CheckReport
+from seatrial.app.rollout import rehearsing
+from seatrial.app.rollout.starting import Outset
+from seatrial.app.rollout.targeting import RolloutTarget
+from seatrial.core.compat.matrix import Component
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, Via
+from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts
+from tests import builders
+
+NOW = 1_700_000_000.0
+DAY = date(2026, 3, 1)
+REPORT = CheckReport(file="m.yaml", on=DAY, built_on=DAY, known_until=DAY, compared_with="", found=())
+TARGET = RolloutTarget(driver=builders.NEW.version, report=REPORT)
+
+
+def live(name: str, **changes: Any) -> NodeSeen:
+    """A node as a real cluster shows it: the ids of pods are no counters."""
+    driver = builders.a_driver(name, uid="0b9d2c1e-77aa-4e0f-9a55-435eb5e0bf44", ready_since=NOW - 9000)
+    validator = builders.a_validator(name, uid="5f1d2c1e-77aa-4e0f-9a55-435eb5e0bf44", ready_since=NOW - 9000)
+    plain: dict[str, Any] = {"driver": driver, "validator": validator}
+    return builders.an_old_node(name, **(plain | changes))
+
+
+def around(
+    *nodes: NodeSeen, operator: OperatorFacts | None = None, others: tuple[str, ...] = (), **campaign: Any
+) -> Outset:
+    members = nodes or tuple(live(f"n{number}") for number in range(1, 6))
+    return Outset(
+        at=NOW,
+        resource={},
+        made={"apiVersion": "v", "kind": "GPURollout", "spec": {}},
+        intent=builders.an_intent(campaign=builders.a_campaign(**campaign)),
+        members={node.name: node for node in members},
+        operator=operator or builders.an_operator(),
+        others=others,
+    )
+
+
+QUIET = (
+    "driver manager ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: "
+    "else it uncordons nodes before they are proven"
+)
+
+
+def lines(trial: rehearsing.Trial) -> list[str]:
+    return [f"{each.what}: {each.content}" for each in trial.writes]
+
+
+def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
+    trial = rehearsing.rehearse(around(), TARGET)
+    assert trial.is_judged
+    assert lines(trial) == [
+        "gpurollout/spring status: phase Proposed",
+        "gpurollout/spring status: phase Canary",
+        "node/n1: label seatrial.dev/canary=spring",
+        f"{builders.POLICY}: {builders.POLICY} driver version {builders.NEW.version} (step canary), {QUIET}",
+        "node/n1: state upgrade-required",
+        "gpurollout/spring status: phase Canary, may be disrupted: n1",
+        "node/n1: state cordon-required",
+        "node/n1: cordon, state wait-for-jobs-required",
+        "node/n1: state pod-deletion-required",
+        "node/n1: state pod-restart-required",
+        "pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver",
+        "node/n1: state validation-required",
+        "node/n1: state uncordon-required",
+        "node/n1: uncordon, state upgrade-done",
+        "gpurollout/spring status: phase Gating",
+        "gpurollout/spring status: phase Gating, gates: readiness on n1 passed, smoke on n1 pending",
+        "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPUs",
+        "gpurollout/spring status: phase Baking, gates: readiness on n1 passed, smoke on n1 passed",
+    ]
+
+
+def test_users_of_the_canary_are_named_in_what_would_be_evicted() -> None:
+    nodes = [live("n1", pods=(builders.a_gpu_pod(0), builders.a_gpu_pod(1)))]
+    found = lines(rehearsing.rehearse(around(*nodes, canary=Canary(nodes=("n1",))), TARGET))
+    assert "pods of node/n1: evict jobs/train-0, jobs/train-1" in found
+
+
+def test_the_job_that_brings_the_image_is_announced_too() -> None:
+    wanted = replace(builders.OLD, image=f"nvcr.io/nvidia/driver:{builders.OLD.version}-ubuntu24.04")
+    found = lines(rehearsing.rehearse(around(live("n1", wanted=wanted)), TARGET))
+    image = f"nvcr.io/nvidia/driver:{builders.NEW.version}-ubuntu24.04"
+    brought = found.index(f"job to bring the image: on node/n1, image {image}")
+    assert brought < found.index("node/n1: cordon, state wait-for-jobs-required")
+
+
+def test_what_is_published_by_commit_is_told_as_one() -> None:
+    found = lines(rehearsing.rehearse(around(publish=Via.GIT, has_source=True), TARGET))
+    assert any(line.startswith(f"git commit: {builders.POLICY} driver version") for line in found)
+
+
+def test_pools_that_are_to_stand_still_are_paused_first_and_a_missing_one_holds_it() -> None:
+    still: dict[str, Any] = {"pool": "gpu-canary", "still": ("worker",)}
+    there = replace(around(**still), machine_pools=(MachinePool(name="worker", resource_version="41"),))
+    assert lines(rehearsing.rehearse(there, TARGET))[2:5] == [
+        "machineconfigpool/worker: paused true",
+        "machineconfigpool/gpu-canary: create, for the canary",
+        "node/n1: label seatrial.dev/canary=spring",
+    ]
+    held = rehearsing.rehearse(around(**still), TARGET)
+    assert (lines(held), [each.code for each in held.holds]) == (
+        ["gpurollout/spring status: phase Proposed"],
+        ["pool-missing"],
+    )
+
+
+def test_where_nvidias_controller_moves_nodes_only_our_marks_and_versions_are_written() -> None:
+    given = around(operator=builders.an_operator(is_auto_upgrading=True), mode=Mode.DELEGATED)
+    found = lines(rehearsing.rehearse(given, TARGET))
+    assert "node/n2: label nvidia.com/gpu-driver-upgrade.skip=true" in found
+    assert not [line for line in found if "cordon" in line or "delete" in line]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"manual": (Point.CANARY,)}, "approval-pending"),
+        ({"others": ("winter",)}, "other-rollout"),
+        ({"openings": ((NOW + 3600, NOW + 7200),)}, None),
+        ({"openings": ()}, "outside-window"),
+        ({"canary": Canary(nodes=("nobody",))}, "no-canary"),
+    ],
+)
+def test_what_it_would_wait_for_is_said_and_nothing_is_waited_for_in_vain(
+    changes: dict[str, Any], code: str | None
+) -> None:
+    trial = rehearsing.rehearse(around(**changes), TARGET)
+    assert [held.code.value for held in trial.holds] == ([code] if code else [])
+    assert trial.is_judged is (code is None)
+
+
+def test_operands_of_a_live_node_are_not_taken_for_clients() -> None:
+    labels = {"nvidia.com/gpu.deploy.device-plugin": "true", "nvidia.com/gpu.present": "true"}
+    found = lines(rehearsing.rehearse(around(live("n1", labels=labels)), TARGET))
+    assert not [line for line in found if "gpu.deploy" in line]
+
+
+def test_a_fleet_of_500_is_tried_within_seconds() -> None:
+    nodes = [live(f"n{number:03}") for number in range(500)]
+    began = time.process_time()
+    trial = rehearsing.rehearse(around(*nodes), TARGET)
+    assert trial.is_judged
+    assert time.process_time() - began < 20
+
+
+def test_a_step_by_hand_marks_its_canary_and_then_waits_for_people() -> None:
+    firmware = ByHand(component=Component.FIRMWARE_CX7, version="28.44.1036")
+    trial = rehearsing.rehearse(around(by_hand=firmware, publish=Via.NOBODY), TARGET)
+    assert [held.code for held in trial.holds] == [HoldCode.BY_HAND_PENDING]
+    assert trial.is_held
+    assert {each.what.partition("/")[0] for each in trial.writes} <= {"gpurollout", "GPURollout", "Node", "node"}

@@ -1,0 +1,141 @@
+"""What a rollout upgrades to: read from files and from real Git remotes, and judged before anything begins."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.app.errors import UNKNOWN, CalledWrongly, Objection
+from seatrial.app.rollout import targeting
+from seatrial.app.rollout.options import Goal
+from seatrial.app.rollout.targeting import EntryUnusable, RolloutTarget
+from tests.adapters.git.remotes import bare
+
+DAY = date(2026, 3, 1)
+FILE = "gpu-version-matrix.yaml"
+
+
+def a_matrix(driver: str = "580.105.08", *, bad: str = "", more: str = "") -> str:
+    rejected = f'    bad: "{bad}"\n' if bad else ""
+    return (
+        "versions:\n"
+        '  current:\n    gpu_driver: "580.95.05"\n'
+        f'  canary:\n    gpu_driver: "{driver}"\n    canary_node: "gpu-7"\n{rejected}{more}'
+    )
+
+
+def read(spec: dict[str, Any] | None = None, **changes: Any) -> RolloutTarget:
+    return targeting.read(Goal(**changes), spec, "spring", DAY)
+
+
+def says(found: RolloutTarget) -> str:
+    """Why nothing is started with it, even by somebody who accepts what is unknown."""
+    objection = targeting.objection(found, accepts_unknown=True)
+    assert objection is not None
+    assert not objection.is_unknown
+    return objection.says
+
+
+def test_the_entry_of_a_file_gives_the_driver_and_who_goes_first(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(a_matrix())
+    found = read(matrix=str(tmp_path / FILE))
+    assert (found.driver, found.entry, found.canary_node, found.production) == (
+        "580.105.08",
+        "canary",
+        "gpu-7",
+        "580.95.05",
+    )
+    assert found.matrix is None  # a file of this machine is no home the controller could look at
+    assert targeting.objection(found, accepts_unknown=False) is None
+
+
+def test_the_head_of_a_git_remote_is_read_and_pinned(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    commit = remote.person().write(FILE, a_matrix())
+    found = read(git=str(remote.path), entry="canary")
+    assert found.driver == "580.105.08"
+    git = {"url": str(remote.path), "branch": "main", "path": FILE, "commit": commit}
+    assert found.matrix == {"git": git, "entry": "canary"}
+    assert commit[:12] in found.where
+
+
+def test_the_resource_names_the_role_even_where_the_file_has_a_key_of_its_own(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    remote.person().write(
+        "m.yaml", a_matrix().replace("  canary:", "  canary_testing:").replace("current:", "production:")
+    )
+    found = read(git=str(remote.path), path="m.yaml", entry="canary_testing")
+    assert found.entry == "canary_testing"
+    assert found.matrix is not None
+    assert found.matrix["entry"] == "canary"
+
+
+def test_rules_that_lie_beside_the_matrix_in_the_repository_are_heard(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    person = remote.person()
+    rules = "rules:\n- id: no-580\n  expression: '!stack.gpu_driver.startsWith(\"580.\")'\n  message: We left 580.\n"
+    person.write("seatrial-rules.yaml", rules)
+    person.write(FILE, a_matrix())
+    found = read(git=str(remote.path))
+    assert says(found) == "no rollout is started with what fails."
+    assert "We left 580." in {each.finding.message for each in found.report.found}
+
+
+@pytest.mark.parametrize(
+    ("driver", "accepts", "objection"),
+    [("580.105.08", False, None), ("999.1.2", False, UNKNOWN), ("999.1.2", True, None)],
+)
+def test_what_nobody_knows_is_refused_until_a_person_accepts_it(
+    driver: str, accepts: bool, objection: Objection | None
+) -> None:
+    assert targeting.objection(read(driver=driver), accepts_unknown=accepts) == objection
+
+
+def test_a_matrix_that_fails_is_refused_whatever_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(a_matrix(more='    gpu_operatr: "v26.7.0"\n'))
+    found = read(matrix=str(tmp_path / FILE))
+    assert says(found) == "no rollout is started with what fails."
+    assert any("gpu_operatr" in each.finding.message for each in found.report.found)
+
+
+def test_an_entry_that_was_rejected_before_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(a_matrix(bad="lost 3 % of throughput"))
+    found = read(matrix=str(tmp_path / FILE))
+    assert says(found).startswith("entry canary is marked bad: lost 3 % of throughput.")
+
+
+def test_an_entry_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(a_matrix())
+    with pytest.raises(EntryUnusable, match="has no entry spring; it has current, canary"):
+        read(matrix=str(tmp_path / FILE), entry="spring")
+
+
+def test_a_remote_without_the_file_says_where_it_looked(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    with pytest.raises(EntryUnusable, match=r"has no nowhere\.yaml on main"):
+        read(git=str(remote.path), path="nowhere.yaml")
+
+
+def test_a_version_that_is_none_is_called_wrongly() -> None:
+    with pytest.raises(CalledWrongly, match="the driver to upgrade to"):
+        read(driver="latest")
+
+
+def test_a_file_whose_target_is_not_the_entrys_is_refused(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    remote.person().write(FILE, a_matrix())
+    spec = {"target": {"driver": "570.124.06"}, "matrix": {"git": {"url": str(remote.path)}, "entry": "canary"}}
+    with pytest.raises(EntryUnusable, match=r"spec.target.driver is 570.124.06, and entry canary .* says 580.105.08"):
+        read(spec)
+
+
+def test_a_file_that_pins_a_commit_is_read_there(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    person = remote.person()
+    first = person.write(FILE, a_matrix("580.95.05"))
+    person.write(FILE, a_matrix())
+    spec = {"matrix": {"git": {"url": str(remote.path), "commit": first}, "entry": "canary"}}
+    assert read(spec).driver == "580.95.05"

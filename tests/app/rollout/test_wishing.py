@@ -1,0 +1,92 @@
+"""What a person may say to a rollout, and what is written for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.app.errors import CalledWrongly
+from seatrial.app.rollout import wishing
+from seatrial.app.rollout.picking import Rollout
+from seatrial.app.rollout.wishing import RolloutRefused
+from tests.app.rollout.rollouts import a_rollout
+
+
+def test_pausing_twice_is_pausing_once() -> None:
+    assert wishing.pause(a_rollout()).spec == {"paused": True}
+    again = wishing.pause(a_rollout(paused=True))
+    assert (again.spec, again.said) == (None, "spring is paused already.")
+
+
+def test_one_that_has_ended_is_not_paused() -> None:
+    with pytest.raises(RolloutRefused, match="has ended"):
+        wishing.pause(a_rollout(phase="Done"))
+
+
+def test_resuming_says_where_it_goes_on() -> None:
+    paused = a_rollout(phase="Paused", paused=True)
+    paused.raw["status"]["campaign"]["pausedIn"] = "Baking"
+    wish = wishing.resume(paused)
+    assert wish.spec == {"paused": False}
+    assert "goes on in Baking" in wish.said
+    assert wishing.resume(a_rollout()).spec is None
+
+
+def test_a_yes_is_added_to_those_that_were_said() -> None:
+    asks = {"manual": ["canary", "waves"], "approved": ["canary"]}
+    assert wishing.approve(a_rollout(approvals=asks), "waves").spec == {"approvals": {"approved": ["canary", "waves"]}}
+    assert wishing.approve(a_rollout(approvals=asks), "canary").spec is None
+
+
+def test_a_yes_that_nobody_asked_for_is_told_to_be_one() -> None:
+    assert "would not have asked" in wishing.approve(a_rollout(), "waves").said
+
+
+def test_an_abort_is_a_reason_and_ends_a_pause_too() -> None:
+    assert wishing.abort(a_rollout(), "slow").spec == {"abort": "slow"}
+    paused = wishing.abort(a_rollout(paused=True), "slow")
+    assert paused.spec == {"abort": "slow", "paused": False}
+    assert "Its pause ends" in paused.said
+
+
+def test_an_abort_that_was_asked_for_stays_as_it_was() -> None:
+    again = wishing.abort(a_rollout(abort="slow"), "other")
+    assert again.spec is None
+    assert "being undone already: slow" in again.said
+    assert wishing.abort(a_rollout(phase="Reverted", abort="slow"), "other").said == "spring is undone already."
+
+
+def test_a_rollout_without_a_canary_has_nothing_to_approve_or_undo() -> None:
+    plain = Rollout(raw={"metadata": {"name": "plain"}, "spec": {"target": {"driver": "580.105.08"}}})
+    with pytest.raises(RolloutRefused, match="moves nodes only"):
+        wishing.approve(plain, "waves")
+    with pytest.raises(RolloutRefused, match="moves nodes only"):
+        wishing.abort(plain, "slow")
+
+
+def test_an_undo_is_explained_before_it_is_asked_for() -> None:
+    rollout = a_rollout(
+        phase="Done", publish={"via": "git", "git": {"path": "p.yaml"}}, matrix={"entry": "canary", "git": {"url": "u"}}
+    )
+    rollout.raw["status"]["campaign"]["baseline"] = [{"resource": "ClusterPolicy/gpu", "version": "570.124.06"}]
+    rollout.raw["status"]["counts"] = {"upgrade-done": 24}
+    assert wishing.what_is_undone(rollout) == [
+        "Undoing spring (Done, to driver 580.105.08) means:",
+        "  ClusterPolicy/gpu carries 570.124.06 again",
+        "  its commits are reverted by one commit, and no others",
+        "  nodes that were touched go back, with the same care and limits (24 are done now)",
+        "  entry canary of the matrix is marked bad, with the reason",
+    ]
+    assert "nothing has to be taken back" in wishing.what_is_undone(a_rollout(phase=""))[0]
+
+
+def test_one_that_is_done_is_undone_only_where_that_is_asked() -> None:
+    with pytest.raises(RolloutRefused, match="seatrial rollback spring"):
+        wishing.check_undo(a_rollout(phase="Done"), allows_done=False)
+    wishing.check_undo(a_rollout(phase="Done"), allows_done=True)
+
+
+def test_a_reason_is_one_line_and_no_story() -> None:
+    assert wishing.reason_of(" slow\n by 3 % ") == "slow by 3 %"
+    for said in ("  ", "x" * 301):
+        with pytest.raises(CalledWrongly, match="--reason has to say why"):
+            wishing.reason_of(said)

@@ -1,0 +1,163 @@
+"""What a rollout waits for is shown as the controller wrote it and with its age; what is worked out here is said so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube.reading.leader import Leader
+from seatrial.app import looking, picture, waits
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import tree, why
+from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.decide import decide
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.snapshot import NodePhase, Snapshot, Summary, Told, Waiting
+from tests import builders
+from tests.cli.test_rollout_tree import a_look as a_campaign
+from tests.cli.test_status import Show, a_look, show
+
+__all__ = ["show"]
+NOW = builders.NOW
+SKIPPED = Waiting(
+    code="skipped",
+    why="somebody marked it",
+    next_step="Take the mark off.",
+    nodes=("n1", "n2"),
+    count=900,
+    since=NOW - 60,
+)
+WRITTEN = Summary(state="waiting", counts=(("upgrade-required", 900),), holds=(("skipped", 900),), waiting=(SKIPPED,))
+
+
+def a_rollout(*, age: float = 12.0, summary: Summary = WRITTEN, **changes: Any) -> looking.Look:
+    """A rollout over three nodes that its controller has written about."""
+    fleet = builders.a_fleet(3, NodePhase.UPGRADE_REQUIRED, is_skipped=True)
+    return a_look(builders.a_snapshot(*fleet, summary=summary, summarised_at=NOW - age), **changes)
+
+
+def written(seen: Snapshot) -> Snapshot:
+    """With what the controller would have written of it."""
+    acts = decide(seen, builders.an_intent(), NOW).actions
+    (record,) = [act.record for act in acts if isinstance(act, WriteRolloutRecord)]
+    return replace(seen, rollout=record)
+
+
+def test_the_status_is_shown_as_it_was_written_with_how_old_it_is(show: Show) -> None:
+    code, text = show(a_rollout())
+    assert code is ExitCode.HELD
+    assert "As of     12 s ago, by the controller\n" in text
+    assert "  skipped (n1, n2 and 896 more)\n    somebody marked it.\n    Take the mark off.\n" in text
+
+
+def test_what_is_seen_from_here_does_not_overrule_what_was_written(show: Show) -> None:
+    done = builders.a_snapshot(
+        builders.a_well_node("n1", NodePhase.UPGRADE_DONE), summary=WRITTEN, summarised_at=NOW - 5
+    )
+    code, text = show(a_look(done))
+    assert (code, "spring to driver 580.105.08: waiting" in text) == (ExitCode.HELD, True)
+
+
+def test_without_a_controller_it_is_worked_out_here_and_said_so(show: Show) -> None:
+    seen = builders.a_snapshot(*builders.a_fleet(2, NodePhase.UPGRADE_REQUIRED, is_skipped=True))
+    text = show(a_look(seen))[1]
+    assert "As of     now, worked out here: no controller has written a status yet\n" in text
+    assert "  skipped (n1, n2)\n" in text
+
+
+def test_a_status_of_an_older_release_is_shown_and_its_nodes_are_worked_out(show: Show) -> None:
+    text = show(a_rollout(summary=replace(WRITTEN, waiting=())))[1]
+    assert "by the controller; which nodes wait is worked out here, since it is an older release" in text
+    assert "  skipped (n1, n2, n3)\n" in text
+
+
+def test_what_is_written_and_what_is_worked_out_are_the_same_on_the_same_view() -> None:
+    seen = builders.a_snapshot(
+        *builders.a_fleet(3, NodePhase.UPGRADE_REQUIRED, is_skipped=True),
+        builders.a_node("m1", NodePhase.UPGRADE_FAILED, record={"reason": "driver-timeout", "failed_revision": "new"}),
+        builders.a_node("m2", driver=None),
+    )
+    intent = builders.an_intent()
+    here, there = (waits.waits_of(a_look(each, intent)) for each in (seen, written(seen)))
+    assert here is not None
+    assert there is not None
+    assert (here.nodes, here.rollout, here.state) == (there.nodes, there.rollout, there.state)
+
+
+@pytest.mark.parametrize(
+    ("age", "leader", "says"),
+    [
+        (12, None, "12 s ago, by the controller"),
+        (
+            7200,
+            Leader(heard_at=NOW - 2),
+            "2 h 0 min ago, by the controller, which is at work and has seen nothing change",
+        ),
+        (900, Leader(heard_at=NOW - 600), "was not heard of for 10 min: this may no longer be so. Is it running?"),
+        (900, Leader(heard_at=None), "15 min ago, by the controller, which was not heard of since: this may no longer"),
+        (900, None, "whether it still runs cannot be seen from here (its Lease cannot be read)"),
+        (-30, None, "0 s ago, by the controller"),
+    ],
+    ids=["young", "unchanged", "silent", "gone", "unknown", "clocks"],
+)
+def test_an_old_status_says_whether_anybody_vouches_for_it(age: float, leader: Leader | None, says: str) -> None:
+    found = a_rollout(age=age, leader=leader)
+    waiting = waits.waits_of(found)
+    assert waiting is not None
+    assert says in waits.as_of(found, waiting)
+    assert waits.is_stale(found, waiting) == ("no longer" in says)
+
+
+def test_a_rollout_that_has_ended_is_not_called_old() -> None:
+    found = a_rollout(age=9e6, summary=Summary(state="done"), leader=Leader(heard_at=None))
+    waiting = waits.waits_of(found)
+    assert waiting is not None
+    assert waits.as_of(found, waiting) == "2500 h 0 min ago, by the controller"
+
+
+# ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def answer(found: looking.Look, name: str) -> list[str]:
+    return why.describe(found, found.nodes[name])[5:]
+
+
+def test_the_node_that_the_status_tells_for_gets_its_words() -> None:
+    assert answer(a_rollout(), "n1") == [
+        "Answer    n1: somebody marked it (for 1 min). Take the mark off.",
+        "Said      12 s ago, by the controller",
+    ]
+
+
+@pytest.mark.parametrize("name", ["n2", "n3"], ids=["named", "one of many"])
+def test_a_node_that_may_be_among_those_is_worked_out_and_the_controllers_word_is_named(name: str) -> None:
+    lines = answer(a_rollout(), name)
+    assert lines[0].startswith(
+        f"Answer    {name}: somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true"
+    )
+    assert lines[1] == "Said      12 s ago, by the controller, of 900 nodes; the details are worked out here"
+
+
+def test_a_node_that_the_status_does_not_tell_of_is_worked_out_and_said_so() -> None:
+    few = replace(SKIPPED, nodes=("n1", "n2"), count=2)
+    lines = answer(a_rollout(summary=replace(WRITTEN, waiting=(few,))), "n3")
+    assert lines[-1] == "Said      worked out here, not by the controller: its status does not name this node"
+
+
+# ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_campaign_says_what_the_controller_wrote_and_nothing_is_worked_out_beside_it() -> None:
+    told = Told(code="gates-running", why="nccl runs", next_step="Wait.", since=NOW - 60, until=NOW + 60)
+    node = Waiting(code="driver-starting", why="its driver starts", next_step="Wait.", nodes=("n2",), count=1)
+    summary = Summary(state="progressing", holds=(("gates-running", 1),), told=(told,), waiting=(node,))
+    fleet = (builders.a_done_node("n1"), builders.a_node("n2", NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=True))
+    drawn = picture.picture_of(a_campaign(RolloutPhase.GATING, nodes=fleet, summary=summary))
+    assert drawn is not None
+    assert drawn.told == (told,)
+    text = "\n".join(tree.tree(drawn, tree.Ink(is_plain=True)))
+    assert "gates-running (for 1 min, at most 1 min more)" in text
+    assert "n2 pod-restart-required, for 1 min 40 s: its driver starts" in text
+    assert "as of 16 min 40 s ago, by the controller" in text

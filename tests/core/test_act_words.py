@@ -1,0 +1,147 @@
+"""Every act has a line that says what is written, and where; and that line is written once."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import replace
+
+import pytest
+
+from seatrial.adapters.kube.shapes import keys
+from seatrial.core.actions import (
+    Action,
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    GuardRollout,
+    MakePool,
+    MarkBad,
+    MarkNode,
+    Operand,
+    PauseClients,
+    PausePool,
+    Promote,
+    Publish,
+    ReleaseMaintenance,
+    ReleaseRollout,
+    RemovePool,
+    Request,
+    RequestMaintenance,
+    RestartPod,
+    RevertCommits,
+    SetAutoUpgrade,
+    StartProbe,
+    Uncordon,
+    WriteNodeRecord,
+    WriteRolloutRecord,
+)
+from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
+from seatrial.core.model.gates import PREPULL, Gate, GateResult, Verdict
+from seatrial.core.model.policy import Policy
+from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, RolloutRecord
+from seatrial.core.words import acts as words
+from tests.builders import NEW, POLICY, a_campaign_record, a_gpu_pod
+
+RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, entered_at=0.0, attempt=1)
+PODS = (a_gpu_pod(0), a_gpu_pod(1))
+ASK = AskCheckpoint(node="n1", attempt=1, pods=PODS, token="t")
+REQUEST = RequestMaintenance(
+    node="n1", attempt=1, namespace="ns", name="seatrial-n1", requestor="seatrial", policy=Policy()
+)
+RELEASE = ReleaseMaintenance(
+    node="n1",
+    attempt=1,
+    namespace="ns",
+    name="seatrial-n1",
+    requestor="seatrial",
+    uid="u",
+    resource_version="9",
+    is_ours=True,
+)
+LEDGER = RolloutRecord(name="spring", resource_version="1", admitted=(Admission(node="n1", attempt=1),))
+GATES = (GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED),)
+CAMPAIGN = a_campaign_record(RolloutPhase.GATING, gates=GATES)
+SMOKE = Gate(name="smoke", image="example.com/smoke:1", command=("all_reduce", "-b"))
+PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
+PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.DIRECT)
+QUIET = "driver manager DRAIN=false: else it uncordons nodes before they are proven"
+MARK = MarkNode(node="n1", rollout="spring", expect="7")
+
+LINES: list[tuple[Action, str]] = [
+    (WriteNodeRecord(node="n1", record=RECORD, expect="7"), "node/n1: state wait-for-jobs-required"),
+    (
+        WriteNodeRecord(node="n1", record=replace(RECORD, attempt=2), expect="7", answers=(Request.ACCEPT_LOSS,)),
+        "node/n1: state wait-for-jobs-required (attempt 2), accept-loss answered",
+    ),
+    (Cordon(node="n1", record=RECORD, expect="7"), "node/n1: cordon, state wait-for-jobs-required"),
+    (Uncordon(node="n1", record=RECORD, expect="7"), "node/n1: uncordon, state wait-for-jobs-required"),
+    (
+        PauseClients(node="n1", record=RECORD, expect="7", labels=(("gpu.deploy.client", "paused"),)),
+        "node/n1: state wait-for-jobs-required, label gpu.deploy.client=paused",
+    ),
+    (ASK, "pods of node/n1: ask to save their work: jobs/train-0, jobs/train-1"),
+    (
+        replace(ASK, webhook="http://saver"),
+        "pods of node/n1: ask to save their work through http://saver: jobs/train-0, jobs/train-1",
+    ),
+    (EvictPods(node="n1", attempt=1, pods=PODS), "pods of node/n1: evict jobs/train-0, jobs/train-1"),
+    (
+        RestartPod(node="n1", attempt=1, operand=Operand.DRA_PLUGIN, namespace="ns", pod="dra", uid="u"),
+        "pod/ns/dra: delete, so that its DaemonSet starts a new dra-plugin",
+    ),
+    (REQUEST, "nodemaintenance/seatrial-n1: ask the maintenance operator to empty node/n1"),
+    (
+        replace(REQUEST, joins="9"),
+        "nodemaintenance/seatrial-n1: join those who ask the maintenance operator to empty node/n1",
+    ),
+    (RELEASE, "nodemaintenance/seatrial-n1: tell the maintenance operator that node/n1 is no longer needed"),
+    (WriteRolloutRecord(record=LEDGER), "gpurollout/spring status: its record, may be disrupted: n1"),
+    (
+        WriteRolloutRecord(record=replace(LEDGER, admitted=(Admission(node="n1", attempt=2),), campaign=CAMPAIGN)),
+        "gpurollout/spring status: phase Gating, may be disrupted: n1 (attempt 2), gates: smoke on n1 passed",
+    ),
+    (
+        GuardRollout(rollout="spring", expect="1"),
+        "gpurollout/spring: our finalizer, so that who deletes it is waited for",
+    ),
+    (ReleaseRollout(rollout="spring", expect="1"), "gpurollout/spring: without our finalizer"),
+    (
+        replace(MARK, canary=True, skip=False),
+        f"node/n1: label {keys.CANARY_LABEL}=spring, label {keys.SKIP_LABEL} taken away",
+    ),
+    (replace(MARK, is_retry=True), f"node/n1: label {keys.NVIDIA_STATE_LABEL}=upgrade-required"),
+    (replace(MARK, is_handed_over=True), f"node/n1: our name on label {keys.SKIP_LABEL} taken away"),
+    (PUBLISH, f"{POLICY}: {POLICY} driver version {NEW.version} (step canary)"),
+    (
+        replace(PUBLISH, via=Via.GIT, switches=(Switch(resource=POLICY, name="DRAIN", value="false"),)),
+        f"git commit: {POLICY} driver version {NEW.version} (step canary), {QUIET}",
+    ),
+    (RevertCommits(rollout="spring", commits=("c2", "c1"), driver=NEW.version), "git commit: revert c2, c1"),
+    (MarkBad(rollout="spring", driver=NEW.version, why="Xid 79"), "git commit: mark the entry as bad: Xid 79"),
+    (
+        Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable"),
+        "git commit: promote the entry on 2026-10-01, tag v2026-10-stable",
+    ),
+    (PROBE, "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPUs, command all_reduce -b"),
+    (replace(PROBE, gate=Gate(name=PREPULL, image="i")), "job to bring the image: on node/n1, image i"),
+    (
+        SetAutoUpgrade(rollout="spring", resource=POLICY, value=False),
+        f"{POLICY}: driver.upgradePolicy.autoUpgrade false",
+    ),
+    (MakePool(rollout="spring", name="gpu"), "machineconfigpool/gpu: create, for the canary"),
+    (PausePool(rollout="spring", name="worker", value=True, expect="5"), "machineconfigpool/worker: paused true"),
+    (RemovePool(rollout="spring", name="gpu", expect="3"), "machineconfigpool/gpu: delete"),
+]
+
+
+@pytest.mark.parametrize(("act", "line"), LINES)
+def test_an_act_says_what_it_writes_and_where(act: Action, line: str) -> None:
+    assert words.told(act) == line
+
+
+def test_every_kind_of_act_is_in_the_list_above() -> None:
+    assert {type(act) for act, _ in LINES} == set(typing.get_args(Action))
+
+
+def test_a_switch_that_nobody_set_is_called_so() -> None:
+    assert words.switched((Switch(resource=POLICY, name="DRAIN", value=None),)) == "DRAIN=(not set)"

@@ -1,0 +1,84 @@
+"""Who moves the nodes: chosen in one place, and asked the same questions whoever it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import seatrial.core
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.campaign import ByHand, Campaign, CampaignRecord, Mode, RolloutPhase
+from seatrial.core.movers.by_hand import Hand
+from seatrial.core.movers.direct import DIRECT, UNCHOSEN
+from seatrial.core.movers.mover import asked_mode, mode_of, mover_of, mover_seen
+from seatrial.core.movers.nvidia import LATE_SECONDS, NVIDIA
+from seatrial.core.movers.view import Mover
+from tests.builders import a_campaign, a_campaign_record, a_snapshot, an_old_node, an_operator
+
+CORE = Path(seatrial.core.__file__).parent
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
+EVERYBODY = (DIRECT, UNCHOSEN, NVIDIA, Hand(asked=FIRMWARE, drivers=DIRECT))
+
+
+def test_who_moves_is_asked_for_by_its_word_in_one_place_of_core() -> None:
+    """Beside it, each mover says under which word it is written down, and the operator's facts what the cluster has."""
+    asks = re.compile(r"\bMode\.(DIRECT|DELEGATED|BY_HAND)\b|by_hand is (not )?None|is_delegated")
+    found = {str(path.relative_to(CORE)) for path in CORE.rglob("*.py") if asks.search(path.read_text())}
+    own = {f"movers/{name}.py" for name in ("direct", "nvidia", "by_hand")}
+    assert found == {"movers/mover.py", "model/snapshot.py", *own}
+
+
+@pytest.mark.parametrize(("mode", "mover"), [(None, UNCHOSEN), (Mode.DIRECT, DIRECT), (Mode.DELEGATED, NVIDIA)])
+def test_every_word_has_its_mover(mode: Mode | None, mover: Mover) -> None:
+    assert mover_of(mode) is mover
+    assert mover.mode is mode
+
+
+def test_people_know_what_is_asked_of_them_and_who_moves_the_drivers_meanwhile() -> None:
+    campaign = a_campaign(by_hand=FIRMWARE)
+    found = mover_of(Mode.BY_HAND, campaign, an_operator(is_auto_upgrading=True))
+    assert found == Hand(asked=FIRMWARE, drivers=NVIDIA)
+
+
+@pytest.mark.parametrize(
+    ("written", "campaign", "is_auto_upgrading", "mode"),
+    [
+        (Mode.DIRECT, a_campaign(mode=Mode.DELEGATED), True, Mode.DIRECT),
+        (None, a_campaign(mode=Mode.DELEGATED), False, Mode.DELEGATED),
+        (None, a_campaign(by_hand=FIRMWARE), True, Mode.BY_HAND),
+        (None, a_campaign(), True, Mode.DELEGATED),
+        (None, a_campaign(), False, Mode.DIRECT),
+        (None, None, False, Mode.DIRECT),
+    ],
+)
+def test_what_is_written_down_goes_before_what_is_asked_and_that_before_what_the_cluster_has(
+    written: Mode | None, campaign: Campaign | None, is_auto_upgrading: bool, mode: Mode
+) -> None:
+    operator = an_operator(is_auto_upgrading=is_auto_upgrading)
+    assert mode_of(CampaignRecord(mode=written), campaign, operator) is mode
+
+
+def test_nobody_is_asked_outright_where_the_cluster_decides() -> None:
+    assert (asked_mode(None), asked_mode(a_campaign())) == (None, None)
+
+
+def test_before_anybody_is_chosen_people_alone_are_known() -> None:
+    seen = a_snapshot(an_old_node(), campaign=a_campaign_record(RolloutPhase.PROPOSED, mode=None))
+    assert mover_seen(seen) is UNCHOSEN
+    assert mover_seen(seen, a_campaign(by_hand=FIRMWARE)).mode is Mode.BY_HAND
+
+
+def test_only_nvidias_controller_starts_nodes_by_itself_and_later_than_it_was_let_in() -> None:
+    assert [mover for mover in EVERYBODY if mover.starts_by_itself] == [NVIDIA]
+    assert [mover.margin_seconds for mover in EVERYBODY] == [0.0, 0.0, LATE_SECONDS, 0.0]
+
+
+def test_only_where_we_move_the_nodes_somebody_counts_what_it_costs() -> None:
+    assert [mover for mover in EVERYBODY if mover.counts_losses] == [DIRECT, UNCHOSEN]
+
+
+def test_people_are_kept_to_no_budget_and_need_no_gpu() -> None:
+    assert [mover.mode for mover in EVERYBODY if not mover.is_automatic] == [Mode.BY_HAND]
+    assert [mover.mode for mover in EVERYBODY if not mover.moves_drivers] == [Mode.BY_HAND]

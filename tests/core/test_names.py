@@ -1,0 +1,28 @@
+"""A few names stand for many, and say how many."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.core.text.names import a_few
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ([], ""),
+        (["n1"], "n1"),
+        (["n1", "n2", "n3"], "n1, n2, n3"),
+        (["n1", "n2", "n3", "n4"], "n1, n2, n3 and 1 more"),
+    ],
+)
+def test_a_few_names_are_said_and_the_rest_are_counted(names: list[str], told: str) -> None:
+    assert a_few(names, 3) == told
+
+
+def test_no_name_at_all_may_be_said_too() -> None:
+    assert a_few((), none="none") == "none"
+
+
+def test_of_many_names_not_all_need_to_be_known() -> None:
+    assert a_few(["n1", "n2", "n3"], 2, count=900) == "n1, n2 and 898 more"

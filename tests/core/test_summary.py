@@ -1,0 +1,137 @@
+"""Who waits, as the status tells it: grouped by reason, bounded, and never written for the sake of time alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.decide import decide
+from seatrial.core.deciding import summary
+from seatrial.core.deciding.summary import SUMMARY_SECONDS, waiting_of
+from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.intent import Intent, Retries
+from seatrial.core.model.snapshot import NodePhase, RolloutRecord, Snapshot, Waiting
+from tests.builders import (
+    NEW,
+    NOW,
+    OLD,
+    a_campaign,
+    a_campaign_record,
+    a_fleet,
+    a_gpu_pod,
+    a_ledger,
+    a_node,
+    a_snapshot,
+    an_intent,
+    an_operator,
+)
+
+
+def written(seen: Snapshot, intent: Intent, now: float = NOW) -> RolloutRecord | None:
+    """What is written of the rollout in one pass."""
+    acts = decide(seen, intent, now).actions
+    return next((act.record for act in acts if isinstance(act, WriteRolloutRecord)), None)
+
+
+def test_nodes_that_wait_are_told_by_reason_with_how_many_and_the_first_names() -> None:
+    seen = a_snapshot(*a_fleet(7, NodePhase.UPGRADE_REQUIRED, is_skipped=True), a_node("n8", driver=None))
+    record = written(seen, an_intent())
+    assert record is not None
+    assert record.summary is not None
+    skipped = next(each for each in record.summary.waiting if each.code == "skipped")
+    assert skipped == Waiting(
+        code="skipped",
+        why="somebody marked the node with nvidia.com/gpu-driver-upgrade.skip=true",
+        next_step=skipped.next_step,
+        nodes=("n1", "n2", "n3", "n4", "n5"),
+        count=7,
+    )
+    assert sum(each.count for each in record.summary.waiting) == sum(count for _, count in record.summary.holds)
+
+
+def test_the_words_are_those_of_the_first_by_name_whatever_the_order() -> None:
+    holds = [hold(name, HoldCode.WRITE_REFUSED, why=f"of {name}", since=NOW) for name in ("n3", "n1", "n2")]
+    (told,) = waiting_of(holds)
+    assert (told.nodes, told.count, told.since) == (("n1", "n2", "n3"), 3, NOW)
+    assert "of n1" in told.why
+    assert waiting_of(reversed(holds)) == (told,)
+
+
+def test_waits_of_a_moment_are_told_to_nobody() -> None:
+    assert waiting_of(hold("n1", code, limit=1) for code in summary.MOMENTS) == ()
+
+
+def test_what_stops_a_rollout_is_told_though_no_node_waits_for_it() -> None:
+    record = written(a_snapshot(a_node(phase=NodePhase.UPGRADE_DONE, wanted=OLD)), an_intent())
+    assert record is not None
+    assert record.summary is not None
+    assert [(each.code, each.nodes) for each in record.summary.waiting] == [("target-not-published", ("spring",))]
+
+
+def test_the_nodes_of_a_campaign_are_told_apart_from_what_it_waits_for_itself() -> None:
+    seen = a_snapshot(
+        a_node("n1"),
+        a_node("n2", NodePhase.UPGRADE_REQUIRED, is_skipped=True),
+        campaign=a_campaign_record(RolloutPhase.CANARY, canaries=("n1",)),
+        operator=an_operator(NEW.version),
+    )
+    record = written(seen, an_intent(campaign=a_campaign()))
+    assert record is not None
+    assert record.summary is not None
+    assert all(each.code not in {told.code for told in record.summary.told} for each in record.summary.waiting)
+    assert {name for each in record.summary.waiting for name in each.nodes} <= {"n1", "n2"}
+
+
+# ── writes, counted ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def after(seen: Snapshot, record: RolloutRecord) -> Snapshot:
+    return replace(seen, rollout=replace(record, resource_version="41"))
+
+
+def test_time_alone_writes_nothing() -> None:
+    seen = a_snapshot(
+        *a_fleet(9, NodePhase.UPGRADE_REQUIRED, is_skipped=True),
+        a_node("m1", NodePhase.POD_DELETION_REQUIRED, is_cordon_ours=True, pods=(a_gpu_pod(is_terminating=True),)),
+        a_node("m2", NodePhase.UPGRADE_FAILED, record={"reason": "driver-timeout", "failed_revision": "new"}),
+        admitted=a_ledger("m1", "m2"),
+    )
+    record = written(seen, an_intent())
+    assert record is not None
+    assert [written(after(seen, record), an_intent(), NOW + seconds) for seconds in range(180)] == [None] * 180
+
+
+def test_a_pause_in_which_no_deadline_comes_nearer_writes_nothing() -> None:
+    notes = {"reason": "driver-timeout", "failed_revision": "new", "failures": 1}
+    failed = a_node("m2", NodePhase.UPGRADE_FAILED, record=notes, entered_at=NOW - 10)
+    paused = replace(an_intent(is_paused=True), retries=Retries(count_max=1))
+    seen = a_snapshot(failed, admitted=a_ledger("m2"), attentive_since=NOW)
+    record = written(seen, paused)
+    assert record is not None
+    later = (replace(after(seen, record), attentive_since=NOW + seconds) for seconds in range(0, 600, 20))
+    assert {written(each, paused, each.attentive_since) for each in later} == {None}
+
+
+def test_another_name_at_the_same_count_is_written_after_a_while() -> None:
+    seen = a_snapshot(
+        a_node("n1", NodePhase.UPGRADE_REQUIRED, is_skipped=True), a_node("n2", NodePhase.UPGRADE_REQUIRED)
+    )
+    paused = an_intent(is_paused=True)
+    record = written(seen, paused)
+    assert record is not None
+    other = a_snapshot(a_node("n1", NodePhase.UPGRADE_REQUIRED), a_node("n3", NodePhase.UPGRADE_REQUIRED))
+    assert written(after(other, record), paused, NOW + SUMMARY_SECONDS - 1) is None
+    again = written(after(other, record), paused, NOW + SUMMARY_SECONDS)
+    assert again is not None
+    assert again.summary is not None
+    assert again.summary.waiting[0].nodes == ("n1", "n3")
+
+
+def test_a_status_of_a_release_that_told_of_no_nodes_is_not_written_for_that_alone() -> None:
+    seen = a_snapshot(*a_fleet(3, NodePhase.UPGRADE_REQUIRED, is_skipped=True))
+    record = written(seen, an_intent())
+    assert record is not None
+    assert record.summary is not None
+    old = replace(record, summary=replace(record.summary, waiting=()))
+    assert written(after(seen, old), an_intent(), NOW + 3600) is None

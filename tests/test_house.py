@@ -1,0 +1,192 @@
+"""The house: how large its files and functions are, which way its imports point, and that a rule is written once.
+
+Counts, not opinions: whoever makes a file of 600 lines, a circle, or a second copy of a rule is told here, and where.
+docs/concepts/architecture.md shows the same rooms.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SOURCE: Final = ROOT / "src"
+FILES: Final = tuple(sorted(SOURCE.rglob("*.py")))
+TREES: Final = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+FOLDERS: Final = tuple(sorted({path.parent for path in FILES}))
+
+FILE_MEDIAN_MAX: Final = 150
+FILE_P90_MAX: Final = 350
+FILE_MAX: Final = 500
+FUNCTION_P95_MAX: Final = 25
+FUNCTION_MAX: Final = 60
+ENTRIES_MAX: Final = 16
+DECIDE_MAX: Final = 40
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def _share(sizes: list[int], share: float) -> int:
+    return sorted(sizes)[int(share * (len(sizes) - 1))]
+
+
+def _lengths() -> dict[str, int]:
+    return {_name(path): path.read_text(encoding="utf-8").count("\n") for path in FILES}
+
+
+def _functions() -> Iterator[tuple[str, int]]:
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+                yield f"{_name(path)}: {node.name}", node.end_lineno - node.lineno + 1
+
+
+def test_half_of_the_files_are_short_and_none_is_long() -> None:
+    lengths = _lengths()
+    assert {name: length for name, length in lengths.items() if length > FILE_MAX} == {}
+    assert median(lengths.values()) <= FILE_MEDIAN_MAX
+    assert _share(list(lengths.values()), 0.9) <= FILE_P90_MAX
+
+
+def test_nearly_all_functions_fit_into_a_glance_and_none_needs_two_screens() -> None:
+    functions = dict(_functions())
+    assert {name: length for name, length in functions.items() if length > FUNCTION_MAX} == {}
+    assert _share([length for _, length in _functions()], 0.95) <= FUNCTION_P95_MAX
+
+
+def test_decide_says_what_it_does_in_forty_lines() -> None:
+    assert dict(_functions())["seatrial/core/decide.py: decide"] <= DECIDE_MAX
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=_name)
+def test_a_folder_can_be_taken_in_and_says_its_law(folder: Path) -> None:
+    entries = [each for each in folder.iterdir() if not each.name.startswith(("_", "."))]
+    assert len(entries) <= ENTRIES_MAX, sorted(each.name for each in entries)
+    tree = TREES.get(folder / "__init__.py")
+    assert tree is not None, "the folder has no __init__.py to say what it is for"
+    assert ast.get_docstring(tree), "its __init__.py does not say what the folder is for"
+
+
+# ── imports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _modules() -> dict[str, Path]:
+    dotted = {path: ".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in FILES}
+    return {name.removesuffix(".__init__"): path for path, name in dotted.items()}
+
+
+def _imported(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of ours that a file imports anywhere: at the top, inside a function, or for types alone."""
+    found: set[str] = set()
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            below = {f"{node.module}.{each.name}" for each in node.names}
+            found |= below & modules.keys() if below <= modules.keys() else below | {node.module}
+    return found & modules.keys()
+
+
+def _circles() -> list[list[str]]:
+    modules = _modules()
+    graph = {name: _imported(path, modules) - {name} for name, path in modules.items()}
+    while True:  # who imports nobody that is left cannot be in a circle
+        ends = {name for name, imported in graph.items() if not imported}
+        if not ends:
+            break
+        graph = {name: imported - ends for name, imported in graph.items() if name not in ends}
+    circles = []
+    while graph:
+        walk = [min(graph)]
+        while (following := min(graph[walk[-1]])) not in walk:
+            walk.append(following)
+        circle = walk[walk.index(following) :]
+        circles.append(circle)
+        graph = {name: imported - set(circle) for name, imported in graph.items() if name not in circle}
+        while ends := {name for name, imported in graph.items() if not imported}:
+            graph = {name: imported - ends for name, imported in graph.items() if name not in ends}
+    return circles
+
+
+def test_no_two_files_import_each_other_on_any_way_round() -> None:
+    assert _circles() == []
+
+
+# ── said once ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ONCE: Final = {
+    "a_few": ("core/text/names.py",),
+    "ENDED": ("core/model/campaign.py", "core/node/phases.py"),  # the end of a rollout, and that of a node
+    "UNDER_WAY": ("core/node/phases.py",),
+    "is_under_way": ("core/node/phases.py",),
+    "admit": ("core/budget/capacity.py",),
+    "EXPLANATIONS": ("core/words/explain.py",),
+    "PROMISES": ("core/promises/invariants.py",),
+}
+"""Rules that were written more than once, and where each lives now."""
+
+NEVER: Final = {"core/fleet.py": "the second engine, which never knew campaigns"}
+
+
+def _defined(name: str) -> list[str]:
+    found = []
+    for path, tree in TREES.items():
+        if SOURCE / "seatrial" not in path.parents:
+            continue
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names = {each.id for each in targets if isinstance(each, ast.Name)} | {getattr(node, "name", "")}
+            if name in names:
+                found.append(str(path.relative_to(SOURCE / "seatrial")))
+    return found
+
+
+@pytest.mark.parametrize(("name", "homes"), ONCE.items())
+def test_a_rule_is_written_once(name: str, homes: tuple[str, ...]) -> None:
+    assert _defined(name) == list(homes)
+
+
+def _literal_sets(*members: str) -> list[str]:
+    """Where exactly these members are written down as a set, a tuple or a list."""
+    return [
+        f"{_name(path)}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Set | ast.Tuple | ast.List)
+        and {each.attr for each in node.elts if isinstance(each, ast.Attribute)} == set(members)
+        and all(isinstance(each, ast.Attribute) for each in node.elts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("members", "home"), [(("DONE", "REVERTED"), "campaign"), (("UPGRADE_DONE", "UPGRADE_FAILED"), "phases")]
+)
+def test_what_has_ended_is_listed_once(members: tuple[str, ...], home: str) -> None:
+    places = _literal_sets(*members)
+    assert [home in place for place in places] == [True], places
+
+
+def test_nobody_lists_the_first_names_and_counts_the_rest_by_himself() -> None:
+    """`f"{shown} and {count} more"` is what core/text/names.py is for; a line that only counts is another thing."""
+    copies = [
+        f"{_name(path)}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        and len(node.values) > 1
+        and re.search(r"[^;'\"] and \{[^{}]*\} more", ast.unparse(node))
+    ]
+    assert [copy for copy in copies if not copy.startswith("seatrial/core/text/names.py")] == []
+
+
+@pytest.mark.parametrize("path", NEVER)
+def test_what_was_thrown_away_stays_away(path: str) -> None:
+    assert not (SOURCE / "seatrial" / path).exists(), NEVER[path]
