@@ -7,7 +7,7 @@ from dataclasses import replace
 from seatrial.core.actions import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.deciding import summary
-from seatrial.core.deciding.summary import SUMMARY_SECONDS, waiting_of
+from seatrial.core.deciding.summary import NEWS_SECONDS, SUMMARY_SECONDS, waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent, Retries
@@ -126,6 +126,20 @@ def test_another_name_at_the_same_count_is_written_after_a_while() -> None:
     assert again is not None
     assert again.summary is not None
     assert again.summary.waiting[0].nodes == ("n1", "n3")
+
+
+def test_another_reason_for_which_the_rollout_itself_waits_is_written_within_a_second() -> None:
+    campaign = a_campaign_record(RolloutPhase.PROPOSED)
+    seen = a_snapshot(a_node("n1"), operator=an_operator(), campaign=campaign)
+    intent = an_intent(campaign=a_campaign(manual=frozenset({"canary"})))
+    record = written(seen, intent)
+    assert record is not None
+    assert record.summary is not None
+    assert [told.code for told in record.summary.told] == ["approval-pending"]
+    other = replace(record.summary.told[0], code="outside-window")
+    was = replace(record, summary=replace(record.summary, told=(other,)))
+    assert written(after(seen, was), intent, NOW + NEWS_SECONDS / 2) is None
+    assert written(after(seen, was), intent, NOW + NEWS_SECONDS) is not None
 
 
 def test_a_status_of_a_release_that_told_of_no_nodes_is_not_written_for_that_alone() -> None:

@@ -211,7 +211,7 @@ def test_a_resource_that_a_syncer_owns_is_not_written_at_all(stage: LightStage) 
     stage.lay_out()
     with stage.synced(manager="argocd-controller"):
         stage.begin("owned")
-        stage.wait_held("written-by-another")
+        stage.wait_holds("written-by-another")
         answer = stage.run("why", "owned")
         assert "Give the rollout spec.publish.via: git" in answer.stdout
         assert not stage.writes("clusterpolicies")

@@ -88,7 +88,7 @@ def test_outside_of_its_window_nothing_starts(stage: LightStage) -> None:
     soon = datetime.now(UTC) + timedelta(hours=3)
     closed = {"open": [{"start": f"{soon:%H:%M}", "minutes": 60}]}
     stage.begin("at-night", windows=closed)
-    stage.wait_held("outside-window")
+    stage.wait_holds("outside-window")
     (held,) = json.loads(stage.run("status", "-o", "json").stdout)["holds"]
     assert held["code"] == "outside-window"
     assert datetime.fromtimestamp(held["until"], UTC).strftime("%H:%M") == f"{soon:%H:%M}"

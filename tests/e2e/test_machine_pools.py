@@ -85,7 +85,7 @@ def observe(stage: LightStage, version: str, *names: str) -> None:
 
 def test_openshift_reaches_the_fleet_when_the_canary_has_proved_it(stage: LightStage) -> None:
     stage.begin("openshift", **step(stage), approvals={"manual": ["waves"]})
-    stage.wait_held("by-hand-pending")
+    stage.wait_holds("by-hand-pending")
     assert pause(stage) == (True, "openshift")
     assert pools(stage) == {"worker", "gpu-canary"}
     assert [(each.verb, each.name) for each in stage.writes("machineconfigpools") if each.code < 300] == [

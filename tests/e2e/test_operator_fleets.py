@@ -5,7 +5,7 @@ told once; each test looks at one promise in what the watches and the API server
 says nothing but its target: how it is done is the ClusterPolicy's upgradePolicy.
 
     node 0  a budget that never allows an eviction, until it is loosened
-    node 1  cordoned by an admin before its turn
+    node 1  cordoned by an admin before its turn; its image comes while the rollout is paused
     node 2  a pod that holds a GPU by a claim
     node 3  a driver that does not load; retried
     node 4  skipped, until it is not any more
@@ -202,6 +202,7 @@ def tale(stage: Stage) -> Tale:
     allow(stage.plane, guarded, min_available=1)
     holder = consumers.add_claim_pod(beside.fleet, claimed, name="holder")
     beside.fleet.break_driver(broken, "module-load", restart_count=CRASHES_BEFORE)
+    beside.fleet.break_driver(cordoned, "image-pull")
     assert stage.run("node", "skip", skipped).returncode == 0
 
     stage.publish(NEW, drivers=owners)
@@ -222,6 +223,8 @@ def tale(stage: Stage) -> Tale:
     paused_at, written = time.time(), written_states(stage)
     stage.wait(lambda: states(history.latest()) == written, "what was written before the pause to be seen")
     paused = history.latest()
+    beside.fleet.mend(cordoned)
+    stage.wait(lambda: cordoned in reloaded_nodes(history), "a driver to be Ready while we are paused")
     wait_renewed(stage, paused_at)
     resumed, resumed_at = history.latest(), time.time()
     reloaded = reloaded_nodes(history)

@@ -1,7 +1,7 @@
 """What is written down of a rollout as a whole: the ledger, the campaign, and a summary for whoever looks.
 
 Law of this file: the ledger is written at once when it changed; the summary goes with it, or at most every now and
-then. What is told in it does not change by itself: instants are values, and how long ago they were is for the reader.
+then: soon where the rollout itself waits for something else, later where counts and words have changed. What is told in it does not change by itself: instants are values, and how long ago they were is for the reader.
 Tests: tests/core/test_decide.py, tests/core/test_summary.py
 """
 
@@ -41,6 +41,8 @@ from seatrial.core.words import explain
 
 SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
+NEWS_SECONDS: Final = 1.0
+"""It is written at most this often where the rollout itself waits for something else than it says."""
 TOLD_MAX: Final = 8
 """How many waits of the rollout itself its status tells in words."""
 NAMED_MAX: Final = 5
@@ -60,7 +62,7 @@ def write_rollout(
     now: Instant,
     campaign: CampaignRecord | None = None,
 ) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
-    """The ledger at once when it changed; the summary with it, or at most every SUMMARY_SECONDS."""
+    """The ledger at once when it changed; the summary with it, or by itself as often as its news is worth."""
     before = seen.rollout
     subject = acts.rollout_subject(before.name)
     rebuff = seen.rebuffs.get(subject)
@@ -88,8 +90,14 @@ def write_rollout(
     if (summary, record.rebuffs) == (before.summary, before.rebuffs):
         return (), None
     # A summary from the future is of a clock that was put back, and is not waited for.
-    due_at = before.summarised_at + SUMMARY_SECONDS if before.summarised_at <= now else now
+    due_at = before.summarised_at + _rest_seconds(before.summary, summary) if before.summarised_at <= now else now
     return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
+
+
+def _rest_seconds(before: Summary | None, after: Summary) -> float:
+    """How long what is written may stay as it is, by what is new."""
+    is_news = before is None or {each.code for each in before.told} != {each.code for each in after.told}
+    return NEWS_SECONDS if is_news else SUMMARY_SECONDS
 
 
 def summed_up(
