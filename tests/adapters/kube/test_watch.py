@@ -257,9 +257,7 @@ async def test_a_kind_that_is_removed_later_is_listed_again(server: standin.Stan
     assert watcher.told == ["sync a@5", "sync b@9"]
 
 
-async def test_a_missing_right_to_watch_is_asked_for_slowly(
-    server: standin.StandIn, to_server: clients.Client
-) -> None:
+async def test_a_missing_right_to_watch_is_asked_for_slowly(server: standin.StandIn, to_server: clients.Client) -> None:
     forbidden = standin.refuses(403, "Forbidden")
     server.will(*[standin.lists("a", version="5"), forbidden] * 3)
     watcher = Watcher(rounds_max=3)
