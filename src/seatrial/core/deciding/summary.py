@@ -1,7 +1,8 @@
 """What is written down of a rollout as a whole: the ledger, the campaign, and a summary for whoever looks.
 
 Law of this file: the ledger is written at once when it changed; the summary goes with it, or at most every now and
-then: soon where the rollout itself waits for something else, later where counts and words have changed. What is told in it does not change by itself: instants are values, and how long ago they were is for the reader.
+then: soon where the rollout itself waits for something else, later where counts and words have changed. What is told in
+it does not change by itself: instants are values, and how long ago they were is for the reader.
 Tests: tests/core/test_decide.py, tests/core/test_summary.py
 """
 
