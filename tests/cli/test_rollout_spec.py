@@ -95,6 +95,7 @@ def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
         (("--driver", TARGET, "--entry", "canary"), "--entry names an entry"),
         (("--driver", TARGET, "--branch", "main"), "--branch says something about --git"),
         (("-f", "r.yaml", "--bake", "1h"), "--bake would say nothing"),
+        (("-f", "r.yaml", "--max-parallel", "0"), "--max-parallel would say nothing"),
         (("--driver", TARGET, "--publish", "git"), "needs --publish-path"),
         (("--driver", TARGET, "--publish", "git", "--publish-path", "x.yaml"), "needs a repository"),
         (("--driver", TARGET, "--publish-path", "x.yaml"), "add --publish git"),

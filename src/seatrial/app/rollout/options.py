@@ -94,8 +94,13 @@ def given(asked: StartOptions) -> list[str]:
         f"--{each.name.replace('_', '-')}"
         for group in (asked.goal, asked.publishing, asked.care)
         for each in fields(group)
-        if getattr(group, each.name) not in (None, False, ())
+        if _is_said(getattr(group, each.name))
     ]
+
+
+def _is_said(value: object) -> bool:
+    """Whether somebody said it; 0 is said, although it equals False."""
+    return value is not None and value is not False and value != ()
 
 
 def check(asked: StartOptions) -> None:
