@@ -14,6 +14,7 @@ from seatrial import manifests
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
 from seatrial.adapters.kube.shapes import models
 from seatrial.cli import main as cli
+from seatrial.controller.notices import Format
 from seatrial.core.compat.matrix import Role
 from seatrial.core.model.campaign import Campaign, Growth, Mode, Point, Via
 from seatrial.core.model.gates import READINESS
@@ -151,9 +152,10 @@ def test_what_the_operator_may_say_has_no_default_here(part: str) -> None:
         ("windows.open.days", [*DAYS]),
         ("approvals.manual", [*Point]),
         ("approvals.approved", [*Point]),
+        ("notifications.format", [*Format]),
     ],
 )
-def test_the_words_to_choose_from_are_those_the_core_knows(place: str, known: list[str]) -> None:
+def test_the_words_to_choose_from_are_those_the_code_knows(place: str, known: list[str]) -> None:
     schema: dict[str, Any] = {"properties": spec_schema()}
     for name in place.split("."):
         schema = schema["properties"][name]

@@ -10,7 +10,7 @@ import pytest
 
 from seatrial.app import looking
 from seatrial.app import picture as rollout_picture
-from seatrial.app.picture import Picture
+from seatrial.app.picture import NodeLine, Picture
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.show import watch as rollout_watch
@@ -19,6 +19,7 @@ from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.model.campaign import Mode, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Summary, Told
+from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight
 from tests import builders
 
@@ -160,6 +161,49 @@ def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None
     assert "✖ n2 upgrade-failed" in text
     assert "▶ n3 pod-restart-required" in text
     assert "1 done, 1 moving, 1 to come, 1 failed of 4" in text
+
+
+def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
+    """Whoever adds to a line of `status -w`, or to its JSON, says so here."""
+    told = Told(code="evicting", why="pods still on their way out: 2", next_step="Nothing to do.")
+    picture = replace(
+        a_picture(RolloutPhase.WAVING),
+        failed=(NodeLine(name="n2", standing=Progress.FAILED, state="failed", driver="", since=None, told=None),),
+        moving=(
+            NodeLine(
+                name="n3",
+                standing=Progress.MOVING,
+                state="drain",
+                driver="570.124.06",
+                since=builders.NOW - 60,
+                told=told,
+            ),
+        ),
+    )
+    lines = drawn(picture).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("├─ nodes"))
+    assert lines[first : first + 3] == [
+        "├─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5",
+        "│         ✖ n2 failed",
+        "│         ▶ n3 drain, for 1 min: pods still on their way out: 2",
+    ]
+    assert rollout_picture.as_data(picture)["nodes"]["nodesMoving"] == [
+        {
+            "name": "n3",
+            "standing": "moving",
+            "state": "drain",
+            "driver": "570.124.06",
+            "since": builders.NOW - 60,
+            "hold": {
+                "subject": "n3",
+                "code": "evicting",
+                "why": "pods still on their way out: 2",
+                "next": "Nothing to do.",
+                "since": None,
+                "until": None,
+            },
+        }
+    ]
 
 
 def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:

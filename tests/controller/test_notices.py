@@ -1,15 +1,42 @@
-"""Notices that cannot be sent: told, and never in the way."""
+"""What a notice says in each format; and those that cannot be sent: told, and never in the way."""
 
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
 from seatrial.adapters.http.webhook import Reply
 from seatrial.controller.log import Log
-from seatrial.controller.notices import Notifier
+from seatrial.controller.notices import Format, Notifier, notice_of
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.words.announce import About, Announcement, Tone
 from seatrial.supervision import Ending
+from tests import builders
+
+SPRING = RolloutRecord(name="spring", campaign=builders.a_campaign_record(RolloutPhase.BAKING))
+ANNOUNCED = Announcement(text="The canary passed; it bakes for 48 h.", tone=Tone.WARNING, about=About.ROLLOUT)
+PLAIN = {"rollout": "spring", "phase": "Baking", "level": "warning", "text": "The canary passed; it bakes for 48 h."}
+BODIES: dict[Format, dict[str, str]] = {
+    Format.PLAIN: PLAIN,
+    Format.SLACK: {"text": "spring: The canary passed; it bakes for 48 h."},
+}
+
+
+@pytest.mark.parametrize("wanted", Format)
+def test_every_format_has_its_body(wanted: Format) -> None:
+    assert json.loads(notice_of(SPRING, ANNOUNCED, wanted)) == BODIES[wanted]
+
+
+def test_a_plain_rollout_has_no_phase_to_tell() -> None:
+    assert json.loads(notice_of(RolloutRecord(name="spring"), ANNOUNCED, "plain")) == PLAIN | {"phase": ""}
+
+
+def test_a_format_that_only_a_later_release_knows_becomes_the_plain_one_and_says_so() -> None:
+    note = "format 'pigeon' is not known to this release of seatrial, so this is the plain one"
+    assert json.loads(notice_of(SPRING, ANNOUNCED, "pigeon")) == PLAIN | {"note": note}
 
 
 @pytest.mark.parametrize(("status", "is_told"), [(200, False), (204, False), (500, True), (0, True)])

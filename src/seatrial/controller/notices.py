@@ -1,6 +1,7 @@
-"""What is sent to whoever wants to be notified of a rollout's turns: plain JSON, or the form that Slack reads.
+"""What is sent to whoever wants to be notified of a rollout's turns: plain JSON, or the format that Slack reads.
 
-Law of this file: one notice per turn, tried once; the Event and the rollout's status say the same and last longer.
+Law of this file: one notice per turn, tried once; the Event and the rollout's status say the same and last longer. A
+format that the definition allows is one of `Format`, and each has its body here.
 Tests: tests/controller/test_notices.py
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import assert_never
 
 from seatrial import supervision
 from seatrial.adapters.http.webhook import Reply
@@ -19,20 +22,38 @@ from seatrial.core.words.announce import Announcement
 ACCEPTED = range(200, 300)
 
 
-def notice_of(record: RolloutRecord, announcement: Announcement, form: str) -> bytes:
-    """The body of a notice."""
-    text = f"{record.name}: {announcement.text}"
-    if form == "slack":
-        return json.dumps({"text": text}).encode()
-    campaign = record.campaign
-    return json.dumps(
-        {
-            "rollout": record.name,
-            "phase": campaign.phase if campaign is not None else "",
-            "level": announcement.tone,
-            "text": announcement.text,
-        }
-    ).encode()
+class Format(StrEnum):
+    """How a notice is made up: `spec.notifications.format`."""
+
+    PLAIN = "plain"
+    SLACK = "slack"
+
+
+def notice_of(record: RolloutRecord, announcement: Announcement, wanted: str) -> bytes:
+    """The body of a notice; a format that only a later release knows becomes plain JSON, which says so."""
+    if wanted not in frozenset(Format):
+        note = f"format {wanted!r} is not known to this release of seatrial, so this is the plain one"
+        return _body(**_plain(record, announcement), note=note)
+    match Format(wanted):
+        case Format.PLAIN:
+            return _body(**_plain(record, announcement))
+        case Format.SLACK:
+            return _body(text=f"{record.name}: {announcement.text}")
+        case unknown:
+            assert_never(unknown)
+
+
+def _plain(record: RolloutRecord, announcement: Announcement) -> dict[str, str]:
+    return {
+        "rollout": record.name,
+        "phase": record.campaign.phase if record.campaign is not None else "",
+        "level": announcement.tone,
+        "text": announcement.text,
+    }
+
+
+def _body(**fields: str) -> bytes:
+    return json.dumps(fields).encode()
 
 
 class Notifier:
