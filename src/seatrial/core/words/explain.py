@@ -1,12 +1,16 @@
 """Holds and failures as sentences: why it waits, and what to do.
 
 The sentences of holds are tables of their own, of_rollouts.py and of_nodes.py; here their gaps are filled.
-Tests: tests/core/test_explain.py; docs/reference/holds.md is generated from EXPLANATIONS.
+Law of this file: it never raises, since the controller writes these sentences while it decides. What a hold should have
+said and did not is a gap that reads UNKNOWN; `unsaid` finds it, and tests ask it wherever a hold is made.
+Tests: tests/core/test_explain.py, tests/core/test_hold_parameters.py; docs/reference/holds.md is generated from
+EXPLANATIONS.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import Formatter
 from typing import Final
 
 from seatrial.core.holds import Hold, HoldCode
@@ -51,6 +55,47 @@ FAILURES: Final[Mapping[str, str]] = {
     FailureCode.VALIDATION_TIMEOUT: "the new driver was not proven in time; the node stays cordoned",
 }
 
+UNKNOWN: Final = "(unknown)"
+MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "subject": (),
+    "label": (),
+    "cure": (),
+    "why_text": (),
+    "reason_text": (),
+    "trouble_text": (),
+    "setback_text": (),
+    "silent_text": (),
+    "by_text": (),
+    "scope_text": (),
+    "otherwise_step": (),
+    "point_text": ("point",),
+    "carrier_text": ("resource",),
+    "publish_step": ("via", "version", "resource"),
+    "resume_step": ("pool",),
+    "hand_step": ("component", "version", "names"),
+    "back_step": ("component", "before", "names"),
+}
+"""Gaps that are filled here, each with the parameters that it cannot do without. Any other gap is a parameter."""
+
+
+def needs(code: HoldCode) -> frozenset[str]:
+    """The parameters without which the sentences of a hold have a hole."""
+    said = EXPLANATIONS[code]
+    gaps = {gap for text in (said.why, said.next_step) for _, gap, _, _ in Formatter().parse(text) if gap}
+    return frozenset(name for gap in gaps for name in MADE_OF.get(gap, (gap,)))
+
+
+def unsaid(held: Hold) -> tuple[str, ...]:
+    """What the sentences of this hold need and it does not say; a bug of whoever made it."""
+    return tuple(sorted(needs(held.code) - dict(held.params).keys()))
+
+
+class _Gaps(dict[str, str]):
+    """What fills the gaps of a sentence; a hole is said to be one."""
+
+    def __missing__(self, _name: str) -> str:
+        return UNKNOWN
+
 
 def _hand_step(params: Mapping[str, str]) -> str:
     """What a person does, and how it comes to be seen."""
@@ -58,7 +103,7 @@ def _hand_step(params: Mapping[str, str]) -> str:
     first = f"{told}. " if told else "Bring it there by its own means. "
     if params.get("shown"):
         return f"{first}It is seen by itself, in the node's {params['shown']}."
-    said = f"`seatrial rollout observed {params.get('component')} {params.get('version')} {params.get('names')}`"
+    said = f"`seatrial rollout observed {params['component']} {params['version']} {params['names']}`"
     return f"{first}Kubernetes does not show it: say so with {said}, once it is there."
 
 
@@ -67,7 +112,7 @@ def _back_step(params: Mapping[str, str]) -> str:
         return f"Put it back by its own means; it is seen by itself, in the node's {params['shown']}."
     version = params.get("before", "")
     version = "VERSION" if " " in version else version
-    said = f"`seatrial rollout observed {params.get('component')} {version} {params.get('names')}`"
+    said = f"`seatrial rollout observed {params['component']} {version} {params['names']}`"
     return f"Put it back by its own means, then say so with {said}."
 
 
@@ -97,9 +142,9 @@ def next_step(held: Hold) -> str:
 
 
 def _diagnosis(held: Hold) -> tuple[str, str] | None:
-    """What a recognised trouble means, and what to do about it."""
+    """What a recognised trouble means, and what to do about it; none for one that only a later release knows."""
     params = dict(held.params)
-    if not params.get("diagnosis"):
+    if params.get("diagnosis") not in frozenset(troubles.Trouble):
         return None
     found = troubles.Diagnosis(trouble=troubles.Trouble(params["diagnosis"]), found=params.get("found", ""))
     cause, cure = troubles.advice(
@@ -124,7 +169,7 @@ def span(seconds: float) -> str:
 
 
 def _fill(text: str, held: Hold) -> str:
-    params = dict(held.params)
+    params = _Gaps(held.params)
     trouble = params.get("trouble", "")
     params["trouble_text"] = f" ({trouble})" if trouble else ""
     params.setdefault("label", "seatrial.dev/gpu-driver-upgrade-state")
@@ -138,21 +183,21 @@ def _fill(text: str, held: Hold) -> str:
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
     if params.get("resource") == ANY:
         params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets are"}
-    elif "resource" in params:
+    else:
         params["carrier_text"] = f"{params['resource']} and the DaemonSets that come from it are"
     cause = _diagnosis(held)
     params["cure"] = cause[1] if cause else "Mend the cause."
     # What others say may end with a full stop of its own.
-    texts = {key: value.rstrip(". ") for key, value in params.items()}
+    texts = _Gaps({key: value.rstrip(". ") for key, value in params.items()})
     whole = {
         "cure": params["cure"],
-        "publish_step": PUBLISHING.get(params.get("via", ""), "").format(**texts),
+        "publish_step": PUBLISHING.get(params.get("via", ""), "").format_map(texts),
         "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
         "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
     }
-    return text.format(**(texts | whole), subject=held.subject)
+    return text.format_map(_Gaps({**texts, **whole, "subject": held.subject}))
 
 
 def _resume_step(params: Mapping[str, str], rollout: str) -> str:
