@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
+from dataclasses import fields
 from datetime import date
 from types import ModuleType
 from typing import Any
@@ -11,6 +13,9 @@ import pytest
 
 from seatrial.core.compat import facts as knowledge
 from seatrial.core.compat.facts import Cite, Existence, FactInvalid, Facts, read
+from seatrial.core.compat.facts.reading import READERS
+from seatrial.core.compat.facts.sections import FOR_PEOPLE, Reader, reads
+from seatrial.core.compat.facts.spots import Spot
 from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
@@ -87,6 +92,52 @@ def test_holes_and_false_references_are_found() -> None:
 def test_what_the_reader_refuses_the_script_refuses() -> None:
     data = {**whole(), "drivers": {}}
     assert list(builder().check(data)) == ["drivers: there is no such key. Did you mean 'driver'?"]
+
+
+def without(data: dict[str, Any], places: Iterable[str]) -> dict[str, Any]:
+    """The data with these places taken out."""
+    left = {name: dict(each) if isinstance(each, dict) else each for name, each in data.items()}
+    for place in places:
+        section, _, key = place.partition(".")
+        if key:
+            left.get(section, {}).pop(key, None)
+        else:
+            left.pop(section, None)
+    return left
+
+
+def spoiled(data: dict[str, Any], place: str) -> dict[str, Any]:
+    """The data with something at a place that is no fact."""
+    section, _, key = place.partition(".")
+    return {**data, section: {**data[section], key: 17} if key else 17}
+
+
+def taken(reader: Reader, data: dict[str, Any]) -> dict[str, Any]:
+    """What one reader makes of data, field by field."""
+    found = reader(Spot(data), Facts(built_on=date.min, known_until=date.min))
+    return {each.name: getattr(found, each.name) for each in fields(Facts)}
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.take.__name__)
+def test_a_reader_looks_where_it_says_and_nowhere_else(reader: Reader) -> None:
+    data, other = whole(), [place for each in READERS if each is not reader for place in each.places]
+    elsewhere = {*other, *FOR_PEOPLE} - set(reader.places)
+    assert taken(reader, without(data, elsewhere)) == taken(reader, data)
+    for place in reader.places:
+        with pytest.raises(FactInvalid):
+            taken(reader, spoiled(data, place))
+
+
+def test_what_is_there_for_people_is_read_by_nobody_and_is_there() -> None:
+    data = whole()
+    assert set(FOR_PEOPLE) & {place for reader in READERS for place in reader.places} == set()
+    assert without(data, FOR_PEOPLE) != data
+    assert [place for place in FOR_PEOPLE if without(data, [place]) == data] == []
+
+
+def test_a_reader_has_a_place() -> None:
+    with pytest.raises(TypeError, match="place"):
+        reads()(lambda _whole, known: known)  # type: ignore[call-arg]
 
 
 # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@
     knowledge.py  Facts: the questions
     reading*.py   data → Facts: the order of the readers; operators, platform and drivers each by themselves
     spots.py      a place in the data: FactInvalid says the path of what is wrong
-    sections.py   every section and its keys
+    sections.py   what a reader is, and the keys that none reads
 
 Where the data comes from (package data, a user's file) is the business of adapters/files/knowledge.py.
 

@@ -11,20 +11,17 @@ Tests: tests/core/test_facts.py
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
+from seatrial.core.compat.facts import reading_drivers, reading_operators, reading_platform
 from seatrial.core.compat.facts.knowledge import Facts
-from seatrial.core.compat.facts.reading_drivers import architectures, cuda, drivers, firmware, rdma_and_dcgm, tags
-from seatrial.core.compat.facts.reading_operators import gpu_operators, network_operators
-from seatrial.core.compat.facts.reading_platform import mofed_kernel, openshift
 from seatrial.core.compat.facts.rows import (
     Bound,
     Issue,
 )
-from seatrial.core.compat.facts.sections import SCHEMA_VERSION, SECTIONS, SENTENCES
+from seatrial.core.compat.facts.sections import FOR_PEOPLE, SCHEMA_VERSION, SENTENCES, Reader, reads, sections_of
 from seatrial.core.compat.facts.spots import FactInvalid, Spot, kind_of, parsed, text_at
 from seatrial.core.compat.matrix import ALIASES, Component
 from seatrial.core.compat.versions import (
@@ -47,8 +44,8 @@ def read(data: Any) -> Facts:
     if schema is not None and schema.number() != SCHEMA_VERSION:
         raise FactInvalid(schema.path, f"expected {SCHEMA_VERSION}, found {schema.value}. Update seatrial.")
     facts = _dated(whole)
-    for take in _READERS:
-        facts = take(whole, facts)
+    for reader in READERS:
+        facts = reader(whole, facts)
     return facts
 
 
@@ -61,6 +58,7 @@ def _dated(whole: Spot) -> Facts:
     return Facts(built_on=built, known_until=max(heads, default=built))
 
 
+@reads("known_issues")
 def _issues(whole: Spot, facts: Facts) -> Facts:
     """Issues about things a matrix does not name (IPAM, vGPU, …) stay in the data for people to read."""
     rows = []
@@ -93,30 +91,29 @@ def _bound(component: Component, spot: Spot) -> Bound:
     return Bound(sign=match["sign"], version=parsed(kind, match["version"], spot.path))
 
 
+@reads(*SENTENCES)
 def _sentences(whole: Spot, facts: Facts) -> Facts:
     found = {}
-    for section, key in SENTENCES:
+    for place in SENTENCES:
+        section, _, key = place.partition(".")
         spot = whole.maybe(section)
         sentence = spot.maybe(key) if spot else None
         if sentence is not None:
-            found[f"{section}.{key}"] = sentence.cite()
+            found[place] = sentence.cite()
     return replace(facts, cites=found) if found else facts
 
 
-_READERS: Final[tuple[Callable[[Spot, Facts], Facts], ...]] = (
-    tags,
-    drivers,
-    gpu_operators,
-    network_operators,
-    openshift,
-    mofed_kernel,
-    cuda,
-    architectures,
-    firmware,
-    rdma_and_dcgm,
+READERS: Final[tuple[Reader, ...]] = (
+    *reading_drivers.FIRST,
+    *reading_operators.READERS,
+    *reading_platform.READERS,
+    *reading_drivers.LAST,
     _issues,
     _sentences,
 )
+_HEAD: Final = ("schema_version", "generated")
+SECTIONS: Final = sections_of((*_HEAD, *FOR_PEOPLE, *(place for reader in READERS for place in reader.places)))
+"""Every section and, where they are fixed, its keys."""
 
 
 def _component(key: str) -> Component | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.rows import (
@@ -21,6 +22,7 @@ from seatrial.core.compat.facts.rows import (
     Said,
     Toolkit,
 )
+from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import Spot, entries_of, evidence_of, parsed, rows_of, text_at
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
@@ -36,6 +38,17 @@ from seatrial.core.compat.versions import (
 from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
 
 
+@reads(
+    "driver.known_versions",
+    "driver.lifecycle",
+    "driver.nvidia_lifecycle_table_2026",
+    "driver.min_kernel_by_branch",
+    "driver.seen_on_kernel",
+    "driver.module_type_auto",
+    "driver.cuda_reported_by_branch",
+    "driver.documented_product_minimums",
+    "driver.product_first_listed_in_open_module_readme",
+)
 def drivers(whole: Spot, facts: Facts) -> Facts:
     """Drivers that exist, their branches, and what each needs."""
     section = whole.maybe("driver")
@@ -116,6 +129,7 @@ def _products(section: Spot) -> Iterator[Product]:
         )
 
 
+@reads("cuda.toolkit", "cuda.toolkit_newer", "cuda.never_released", "cuda.minor_version_floor")
 def cuda(whole: Spot, facts: Facts) -> Facts:
     """CUDA toolkits, and the oldest driver of each."""
     section = whole.maybe("cuda")
@@ -137,6 +151,7 @@ def cuda(whole: Spot, facts: Facts) -> Facts:
     )
 
 
+@reads("gpu_architecture")
 def architectures(whole: Spot, facts: Facts) -> Facts:
     """GPU architectures, oldest first."""
     rows = [
@@ -153,6 +168,7 @@ def architectures(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, architectures={row.name: row for row in rows}) if rows else facts
 
 
+@reads("nic_firmware.bundled", "nic_firmware.tested_pairs", "nic_firmware.release_train")
 def firmware(whole: Spot, facts: Facts) -> Facts:
     """Which network firmware goes with which driver."""
     section = whole.maybe("nic_firmware")
@@ -177,6 +193,7 @@ def firmware(whole: Spot, facts: Facts) -> Facts:
     )
 
 
+@reads("existing_tags.dcgm_exporter", "existing_tags.device_plugin", "existing_tags.nccl")
 def tags(whole: Spot, facts: Facts) -> Facts:
     """Image tags that exist."""
     section = whole.maybe("existing_tags")
@@ -193,6 +210,7 @@ def tags(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, tags=found) if found else facts
 
 
+@reads("gpudirect_rdma.dma_buf", "dcgm.driver_floor")
 def rdma_and_dcgm(whole: Spot, facts: Facts) -> Facts:
     """What GPUDirect RDMA and DCGM ask of a driver."""
     rdma, dcgm = whole.maybe("gpudirect_rdma"), whole.maybe("dcgm")
@@ -205,3 +223,8 @@ def rdma_and_dcgm(whole: Spot, facts: Facts) -> Facts:
             "arch": Said(text=dmabuf.at("min_arch").text(), cite=dmabuf.cite()),
         }
     return replace(facts, dmabuf=needs, dcgm_branch_min=floor.at("min_driver_branch").number() if floor else None)
+
+
+FIRST: Final = (tags, drivers)
+"""Before the operators: what is listed wins over what a release is known to ship."""
+LAST: Final = (cuda, architectures, firmware, rdma_and_dcgm)

@@ -18,6 +18,7 @@ from seatrial.core.compat.facts.rows import (
     NetworkOperatorRelease,
     Support,
 )
+from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
@@ -52,6 +53,7 @@ _OLM_RANGE: Final = re.compile(r"v?(?P<min>[0-9]+\.[0-9]+)-v?(?P<max>[0-9]+\.[0-
 _CHART_RANGE: Final = re.compile(r">= (?P<min>[0-9]+\.[0-9]+)\.[0-9]+(?:-0)?")
 
 
+@reads("gpu_operator.release_line", "gpu_operator.releases", "ci_results.source", "ci_results.confidence")
 def gpu_operators(whole: Spot, facts: Facts) -> Facts:
     """Releases of the GPU Operator, the drivers they name and the parts they ship."""
     section = whole.maybe("gpu_operator")
@@ -101,6 +103,7 @@ def _gpu_release(key: str, spot: Spot, tested_cite: Cite | None) -> GpuOperatorR
     )
 
 
+@reads("network_operator.release_line", "network_operator.releases")
 def network_operators(whole: Spot, facts: Facts) -> Facts:
     """Releases of the Network Operator."""
     section = whole.maybe("network_operator")
@@ -195,3 +198,6 @@ def _with_operands(
         }
         for component in (*_OPERANDS.values(), *(part for part in tags if part not in _OPERANDS.values()))
     }
+
+
+READERS: Final = (gpu_operators, network_operators)

@@ -6,6 +6,7 @@ Law of this file: a row is as sure as its weakest part. Tests: tests/core/test_f
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.reading_operators import line_of
@@ -16,6 +17,7 @@ from seatrial.core.compat.facts.rows import (
     RhelSupport,
     ValidatedKernel,
 )
+from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import Spot, day_at, entries_of, parsed, rows_of, text_at
 from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.versions import (
@@ -26,6 +28,7 @@ from seatrial.core.compat.versions import (
 )
 
 
+@reads("openshift.releases", "openshift.known_bad_z_streams")
 def openshift(whole: Spot, facts: Facts) -> Facts:
     """OpenShift's releases, and those known to be bad."""
     section = whole.maybe("openshift")
@@ -72,6 +75,7 @@ def _stated(source: str, row: Cite) -> Cite:
     return Cite(source=source, confidence=Confidence.VERIFIED if own else row.confidence)
 
 
+@reads("mofed_kernel.validated_upper_kernel", "mofed_kernel.stale_inventory", "mofed_kernel.rhel_added_by_release")
 def mofed_kernel(whole: Spot, facts: Facts) -> Facts:
     """Which kernels the network driver is known to build on."""
     section = whole.maybe("mofed_kernel")
@@ -97,3 +101,6 @@ def mofed_kernel(whole: Spot, facts: Facts) -> Facts:
         )
     lines = {stale.at("network_operator_line").version(Line).line: stale.cite()} if stale else {}
     return replace(facts, rhel_support=tuple(rows), validated_kernels=tuple(validated), stale_inventory=lines)
+
+
+READERS: Final = (openshift, mofed_kernel)

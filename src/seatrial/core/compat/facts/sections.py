@@ -1,87 +1,88 @@
-"""Every section of the knowledge base by name, and the keys that each may have.
+"""Which keys the knowledge base may have: those that a reader says it reads, and those that are there for people.
 
-Law of this file: names only. A misspelt key must not be read as "nothing known". Tests: tests/core/test_facts.py
+    @reads("cuda.toolkit", "cuda.never_released")      a key of a section
+    @reads("gpu_architecture")                         a section whose keys are free
+
+Law of this file: a key is named where it is read, or else here. A misspelt one must not be read as "nothing known".
+Tests: tests/core/test_facts.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.compat.facts.knowledge import Facts
+from seatrial.core.compat.facts.spots import Spot
+
 SCHEMA_VERSION: Final = 1
-SECTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "schema_version": frozenset(),
-    "generated": frozenset(),
-    "gpu_operator": frozenset({"versioning", "release_line", "never_released", "releases", "source_disagreements"}),
-    "network_operator": frozenset({"versioning", "release_line", "releases"}),
-    "openshift": frozenset(
-        {"releases", "upgrade_path", "kernel_6x_starts_at", "known_bad_z_streams", "z_stream_kernel"},
-    ),
-    "rhel_kernel_streams": frozenset(),
-    "driver": frozenset(
-        {
-            "known_versions",
-            "min_kernel_by_branch",
-            "lifecycle",
-            "product_first_listed_in_open_module_readme",
-            "cuda_reported_by_branch",
-            "documented_product_minimums",
-            "module_type_auto",
-            "image_tag",
-            "cluster_policy_scope",
-            "policy_any_active_production_driver",
-            "nvidia_lifecycle_table_2026",
-            "seen_on_kernel",
-        }
-    ),
-    "cuda": frozenset(
-        {
-            "toolkit",
-            "toolkit_newer",
-            "never_released",
-            "minor_version_floor",
-            "backward",
-            "max_major_without_forward_package",
-        }
-    ),
-    "gpu_architecture": frozenset(),
-    "nic_firmware": frozenset(
-        {"family_by_leading_number", "release_train", "bundled", "window", "oem_caveat", "cx6_frozen", "tested_pairs"}
-    ),
-    "ci_results": frozenset({"source", "confidence", "meaning", "by_openshift_minor", "ci_notes"}),
-    "known_good_combinations": frozenset(),
-    "existing_tags": frozenset({"dcgm_exporter", "device_plugin", "nccl"}),
-    "mofed_kernel": frozenset(
-        {
-            "container_build",
-            "precompiled",
-            "validated_upper_kernel",
-            "min_ofed",
-            "stale_inventory",
-            "rhel_added_by_release",
-        }
-    ),
-    "gpudirect_rdma": frozenset({"dma_buf", "peermem", "gds_needs_open"}),
-    "dcgm": frozenset({"driver_floor", "exporter_tag", "exporter_prefix_equals_dcgm"}),
-    "nccl": frozenset({"packaging", "release_dates", "blackwell"}),
-    "known_issues": frozenset(),
-}
-"""Every section and, where they are fixed, its keys: a misspelt one must not be read as "nothing known"."""
+Take = Callable[[Spot, Facts], Facts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Takes what it understands from the data into the facts, and says where it looks."""
+
+    places: tuple[str, ...]
+    take: Take
+
+    def __call__(self, whole: Spot, facts: Facts) -> Facts:
+        return self.take(whole, facts)
+
+
+def reads(place: str, *more: str) -> Callable[[Take], Reader]:
+    """Make a reader of these places."""
+    return lambda take: Reader(places=(place, *more), take=take)
+
+
+def sections_of(places: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    """Every section with its keys; one without keys may have any."""
+    found: dict[str, set[str]] = {}
+    for place in places:
+        section, _, key = place.partition(".")
+        found.setdefault(section, set()).update({key} - {""})
+    return {section: frozenset(keys) for section, keys in found.items()}
+
+
 SENTENCES: Final = (
-    ("gpu_operator", "versioning"),
-    ("network_operator", "versioning"),
-    ("openshift", "upgrade_path"),
-    ("driver", "cluster_policy_scope"),
-    ("driver", "policy_any_active_production_driver"),
-    ("cuda", "backward"),
-    ("nic_firmware", "family_by_leading_number"),
-    ("nic_firmware", "release_train"),
-    ("nic_firmware", "window"),
-    ("mofed_kernel", "container_build"),
-    ("mofed_kernel", "rhel_added_by_release"),
-    ("gpudirect_rdma", "dma_buf"),
-    ("gpudirect_rdma", "peermem"),
-    ("dcgm", "driver_floor"),
-    ("nccl", "packaging"),
+    "gpu_operator.versioning",
+    "network_operator.versioning",
+    "openshift.upgrade_path",
+    "driver.cluster_policy_scope",
+    "driver.policy_any_active_production_driver",
+    "cuda.backward",
+    "nic_firmware.family_by_leading_number",
+    "nic_firmware.release_train",
+    "nic_firmware.window",
+    "mofed_kernel.container_build",
+    "mofed_kernel.rhel_added_by_release",
+    "gpudirect_rdma.dma_buf",
+    "gpudirect_rdma.peermem",
+    "dcgm.driver_floor",
+    "nccl.packaging",
 )
 """Facts that rules quote as they stand."""
+FOR_PEOPLE: Final = (
+    "gpu_operator.never_released",
+    "gpu_operator.source_disagreements",
+    "openshift.kernel_6x_starts_at",
+    "openshift.z_stream_kernel",
+    "rhel_kernel_streams",
+    "driver.image_tag",
+    "cuda.max_major_without_forward_package",
+    "nic_firmware.oem_caveat",
+    "nic_firmware.cx6_frozen",
+    "ci_results.meaning",
+    "ci_results.by_openshift_minor",
+    "ci_results.ci_notes",
+    "known_good_combinations",
+    "mofed_kernel.precompiled",
+    "mofed_kernel.min_ofed",
+    "gpudirect_rdma.gds_needs_open",
+    "dcgm.exporter_tag",
+    "dcgm.exporter_prefix_equals_dcgm",
+    "nccl.release_dates",
+    "nccl.blackwell",
+)
+"""What no rule asks yet."""
