@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seatrial.core.actions import Publish
 from seatrial.core.holds import HoldCode, hold
+from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
 from seatrial.core.model.snapshot import Carrier, DriverRevision, NodeSeen, OperatorFacts
 from seatrial.core.movers import publishing
@@ -202,3 +205,17 @@ def test_on_the_way_back_a_resource_is_noted_on_although_it_carries_the_old_vers
     wanted = published(PublishStep.REVERT, (POLICY, OLD.version), note="spring/revert/900")
     assert acts == (replace(wanted, expects=((POLICY, "7"),)),), "a late write of ours is then bound to what is gone"
     assert publishing.publish(view(campaign=there.record), PublishStep.REVERT, ((POLICY, OLD.version),)) == ((), ())
+
+
+def test_every_deployer_is_named_in_the_sentences_and_known_by_what_it_writes() -> None:
+    assert deployers.ENGINE == "your GitOps engine (Argo CD or Flux)"
+    assert all(each.name in deployers.ENGINE for each in deployers.DEPLOYERS)
+    assert all(deployers.is_deployer(f"{manager}-1") for each in deployers.DEPLOYERS for manager in each.managers)
+    assert not deployers.is_deployer("kubectl-edit")
+
+
+def test_no_sentence_of_the_product_lists_deployers_by_itself() -> None:
+    source = Path(deployers.__file__).parents[2]
+    names = re.compile("|".join(each.name for each in deployers.DEPLOYERS))
+    listing = [path.name for path in sorted(source.rglob("*.py")) if names.search(path.read_text(encoding="utf-8"))]
+    assert listing == ["deployers.py"]

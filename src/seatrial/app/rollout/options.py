@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from seatrial.app.errors import CalledWrongly
+from seatrial.core.model import deployers
 
 POINTS: Final = ("canary", "waves", "promotion", "rollback")
 """Where a person may have to say yes."""
@@ -146,7 +147,7 @@ def _check_publish(goal: Goal, way: Publishing, typed: list[str]) -> None:
     about_git: list[str] = [name for name in ("--publish-path", "--publish-url", "--publish-branch") if name in typed]
     if way.publish == "git" and not way.publish_path:
         raise CalledWrongly(
-            "--publish git needs --publish-path, the file that Argo CD or Flux brings into the cluster."
+            f"--publish git needs --publish-path, the file that {deployers.ENGINE} brings into the cluster."
         )
     if way.publish == "git" and not (goal.git or way.publish_url):
         raise CalledWrongly("--publish git needs a repository: the matrix's (--git) or another (--publish-url).")

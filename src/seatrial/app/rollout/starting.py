@@ -231,6 +231,7 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
 
 def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Who publishes, who moves the nodes, and whom it waits for."""
+    from seatrial.core.model import deployers
     from seatrial.core.model.campaign import Mode, Via
     from seatrial.core.movers.mover import mode_of
 
@@ -238,7 +239,7 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that carries a version"
     how_published = {
         Via.DIRECT: f"by writing {carriers}",
-        Via.GIT: "by commits, which Argo CD or Flux brings into the cluster",
+        Via.GIT: f"by commits, which {deployers.ENGINE} brings into the cluster",
         Via.NOBODY: "by somebody else; the rollout waits for it",
     }
     yield "Publish", "nothing" if step is not None else how_published[campaign.publish]

@@ -11,6 +11,7 @@ from typing import Any
 
 from seatrial.app.rollout.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
 from seatrial.cli.rollout import words
+from seatrial.core.model import deployers
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--selector", metavar="K=V", type=words.label, action="append", help="labels of its members")
     way = parser.add_argument_group("who publishes, and who moves the nodes")
     way.add_argument("--publish", choices=["direct", "git", "none"], help="how versions reach the cluster (direct)")
-    way.add_argument("--publish-path", metavar="P", help="the file that Argo CD or Flux brings into the cluster")
+    way.add_argument("--publish-path", metavar="P", help=f"the file that {deployers.ENGINE} brings into the cluster")
     way.add_argument("--publish-url", metavar="URL", help="its repository, when it is not the matrix's")
     way.add_argument("--publish-branch", metavar="B", help="its branch")
     way.add_argument("--pull-requests", action="store_true", help="propose commits on a branch instead of pushing them")

@@ -56,7 +56,7 @@ class Via(StrEnum):
     """How a version reaches the cluster."""
 
     GIT = "git"
-    """A commit to the path that Argo CD or Flux brings into the cluster."""
+    """A commit to the path that a GitOps engine brings into the cluster."""
     DIRECT = "direct"
     """We write the resource that owns the drivers."""
     NOBODY = "none"

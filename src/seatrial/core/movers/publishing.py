@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
 
 from seatrial.core.actions import Publish
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.owners import GPU_PRESENT
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.view import Outcome, Versions, View
 from seatrial.core.node.progress import ANY, carried, carrier_of, is_same, wants
 from seatrial.core.words import acts as words
-
-GITOPS: Final = ("argocd", "kustomize-controller", "helm-controller", "flux")
-"""How the field managers of those begin who bring a repository into the cluster, and undo what differs from it."""
 
 
 def baseline(view: View) -> Versions:
@@ -253,4 +250,4 @@ def _has_followed(view: View, resource: str, text: str) -> bool:
 def writer_of(view: View, resource: str) -> str:
     """Who brings a repository into the cluster and wrote the version of this resource last; empty when nobody does."""
     writer = carrier_of(resource, view.operator).writer
-    return writer if writer.startswith(GITOPS) else ""
+    return writer if deployers.is_deployer(writer) else ""

@@ -14,7 +14,7 @@ from string import Formatter
 from typing import Final
 
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model import troubles
+from seatrial.core.model import deployers, troubles
 from seatrial.core.model.campaign import Point, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import Told
@@ -34,7 +34,7 @@ POINTS: Final[Mapping[str, str]] = {
 }
 
 PUBLISHING: Final[Mapping[str, str]] = {
-    Via.GIT: "It goes on when Argo CD or Flux has brought the commit into the cluster; see whether it does, "
+    Via.GIT: f"It goes on when {deployers.ENGINE} has brought the commit into the cluster; see whether it does, "
     "or whether a pull request waits to be merged.",
     Via.DIRECT: "It goes on when the GPU Operator has written the DaemonSets; see its log if it does not.",
     Via.NOBODY: "Publish {version} in {resource}.",

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
 from seatrial.adapters.kube.shapes import keys, models, operator_models
 from seatrial.core.model import owners
+from seatrial.core.model.deployers import is_deployer
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.snapshot import Carrier, OperatorFacts, Pool
 from seatrial.core.movers import driver_manager
-from seatrial.core.movers.publishing import GITOPS
 from seatrial.core.text import foreign
 
 POLICY_VERSION: Final = ("spec", "driver", "version")
@@ -112,7 +112,7 @@ def _writer(meta: models.ManagedMeta, field: tuple[str, ...]) -> str:
     owning = [entry for entry in meta.managed_fields if not entry.subresource and _owns(entry, field)]
     last = max(
         owning,
-        key=lambda entry: (entry.manager != FIELD_MANAGER, entry.manager.startswith(GITOPS), entry.time),
+        key=lambda entry: (entry.manager != FIELD_MANAGER, is_deployer(entry.manager), entry.time),
         default=None,
     )
     return foreign.line(last.manager) if last is not None else ""

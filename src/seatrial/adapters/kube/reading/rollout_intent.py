@@ -24,8 +24,8 @@ from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
 from seatrial.core.compat.versions import parse as parse_version
+from seatrial.core.model import deployers, windows
 from seatrial.core.model import intent as intents
-from seatrial.core.model import windows
 from seatrial.core.model.campaign import (
     Bake,
     ByHand,
@@ -272,7 +272,9 @@ def _read_via(spec: models.RolloutSpec) -> Via:
         return via
     place = publish_place(spec)
     if place is None:
-        raise ValueError("spec.publish.git.path: via git needs the file that Argo CD or Flux brings into the cluster.")
+        raise ValueError(
+            f"spec.publish.git.path: via git needs the file that {deployers.ENGINE} brings into the cluster."
+        )
     if not place.url:
         raise ValueError("spec.publish.git.url: via git needs a repository, here or in spec.matrix.git.")
     return via
