@@ -10,11 +10,11 @@ import pytest
 import seatrial.core
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Campaign, CampaignRecord, Mode, RolloutPhase
-from seatrial.core.movers.by_hand import Hand
-from seatrial.core.movers.direct import DIRECT, UNCHOSEN
 from seatrial.core.movers.mover import asked_mode, mode_of, mover_of, mover_seen
-from seatrial.core.movers.nvidia import LATE_SECONDS, NVIDIA
 from seatrial.core.movers.view import Mover
+from seatrial.core.movers.who.by_hand import Hand
+from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN
+from seatrial.core.movers.who.nvidia import LATE_SECONDS, NVIDIA
 from tests.builders import a_campaign, a_campaign_record, a_snapshot, an_old_node, an_operator
 
 CORE = Path(seatrial.core.__file__).parent
@@ -26,7 +26,7 @@ def test_who_moves_is_asked_for_by_its_word_in_one_place_of_core() -> None:
     """Beside it, each mover says under which word it is written down, and the operator's facts what the cluster has."""
     asks = re.compile(r"\bMode\.(DIRECT|DELEGATED|BY_HAND)\b|by_hand is (not )?None|is_delegated")
     found = {str(path.relative_to(CORE)) for path in CORE.rglob("*.py") if asks.search(path.read_text())}
-    own = {f"movers/{name}.py" for name in ("direct", "nvidia", "by_hand")}
+    own = {f"movers/who/{name}.py" for name in ("direct", "nvidia", "by_hand")}
     assert found == {"movers/mover.py", "model/snapshot.py", *own}
 
 

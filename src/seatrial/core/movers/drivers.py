@@ -1,6 +1,6 @@
 """Drivers: what is so whoever moves them, we or NVIDIA's controller. Published in a resource, proven on the node.
 
-Law of this file: who moves the nodes is not known here; direct.py and nvidia.py say what is different. Tests:
+Law of this file: who moves the nodes is not known here; who/direct.py and who/nvidia.py say what differs. Tests:
 tests/core/test_movers.py
 """
 

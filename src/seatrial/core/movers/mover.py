@@ -13,10 +13,10 @@ from seatrial.core.model.campaign import Campaign, CampaignRecord, Mode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import OperatorFacts, Snapshot
-from seatrial.core.movers.by_hand import Hand
-from seatrial.core.movers.direct import DIRECT, UNCHOSEN
-from seatrial.core.movers.nvidia import NVIDIA
 from seatrial.core.movers.view import Mover, View
+from seatrial.core.movers.who.by_hand import Hand
+from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN
+from seatrial.core.movers.who.nvidia import NVIDIA
 
 PLAIN: Final[Mover] = DIRECT
 """Without a campaign we move the nodes ourselves."""

@@ -1,7 +1,7 @@
 """What a campaign looks at in one pass (View), and whom it asks how a version gets onto nodes (Mover).
 
     View    the snapshot, what is asked, the record that was seen, and who moves the nodes, in one hand
-    Mover   how something reaches a node, and how one knows that it has: direct.py, nvidia.py and by_hand.py answer
+    Mover   how something reaches a node, and how one knows that it has: each file of who/ answers
 
 Each knows the other, so they live together; who moves is chosen in mover.py, and nowhere else. Law of this file: a
 campaign asks its mover, and never which mover it is. Tests: tests/core/test_movers.py
