@@ -12,8 +12,9 @@ from seatrial.app import looking, picture, waits
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree, why
 from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
-from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodePhase, Snapshot, Summary, Told, Waiting
 from tests import builders
 from tests.cli.test_rollout_tree import a_look as a_campaign
@@ -65,6 +66,15 @@ def test_without_a_controller_it_is_worked_out_here_and_said_so(show: Show) -> N
     text = show(a_look(seen))[1]
     assert "As of     now, worked out here: no controller has written a status yet\n" in text
     assert "  skipped (n1, n2)\n" in text
+
+
+@pytest.mark.parametrize("written", [Mode.BY_HAND, None])
+def test_a_step_by_hand_is_worked_out_here_too(written: Mode | None) -> None:
+    firmware = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
+    found = a_campaign(RolloutPhase.WAVING, record={"mode": written}, by_hand=firmware)
+    worked = waits.waits_of(found)
+    assert worked is not None
+    assert (worked.state, worked.written_at) == ("progressing", None)
 
 
 def test_a_status_of_an_older_release_is_shown_and_its_nodes_are_worked_out(show: Show) -> None:

@@ -120,8 +120,9 @@ def _worked_out(sight: Sight, decision: Decision) -> Waits:
 def _state(sight: Sight, decision: Decision) -> str:
     campaign = sight.seen.rollout.campaign
     moves = [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)]
-    nodes = mover_seen(sight.seen).recorded(sight.seen, sight.intent)
-    state = summary.summarise(replace(sight.seen, nodes=nodes), decision.holds, decision.stop).state
+    asked = sight.intent.campaign
+    nodes = mover_seen(sight.seen, asked).recorded(sight.seen, sight.intent)
+    state = summary.summarise(replace(sight.seen, nodes=nodes), decision.holds, decision.stop, asked).state
     is_moving = bool(moves) or state == "progressing"
     if campaign is not None:
         return summary.state_of(campaign, decision.stop, is_moving=is_moving)
