@@ -16,7 +16,7 @@ from seatrial.adapters.kube.shapes import models
 from seatrial.cli import main as cli
 from seatrial.controller.notices import Format
 from seatrial.core.compat.matrix import Role
-from seatrial.core.model.campaign import Campaign, Growth, Mode, Point, Via
+from seatrial.core.model.campaign import ASKED_BY_WORD, AUTO, Campaign, Growth, Point, Via
 from seatrial.core.model.gates import READINESS
 from seatrial.core.model.intent import Order
 from seatrial.core.model.snapshot import OperatorFacts
@@ -164,7 +164,7 @@ def test_the_words_to_choose_from_are_those_the_code_knows(place: str, known: li
 
 
 def test_the_mode_is_one_the_core_knows_or_left_to_the_cluster() -> None:
-    assert set(spec_schema()["mode"]["enum"]) == {*Mode, "auto"} - {Mode.BY_HAND}  # which byHand says
+    assert set(spec_schema()["mode"]["enum"]) == {*ASKED_BY_WORD, AUTO}
 
 
 def test_the_gate_that_every_canary_has_is_not_to_be_named_again() -> None:

@@ -16,13 +16,16 @@ from seatrial.cli.show import tree as rollout_tree
 from seatrial.cli.show import watch as rollout_watch
 from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
-from seatrial.core.model.campaign import Mode, RolloutPhase, Turn
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.snapshot import NodePhase, NodeSeen, Summary, Told
+from seatrial.core.movers.mover import mover_of
 from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight
 from tests import builders
 
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
 PLAIN = Ink(is_plain=True)
 SIGNS = Ink()
 
@@ -92,6 +95,19 @@ def test_every_phase_can_be_drawn_with_every_ink(phase: RolloutPhase, ink: Ink) 
     assert phase.value in text
     assert text.isascii() or not ink.is_plain
     assert json.loads(json.dumps(rollout_picture.as_data(picture)))["phase"] == phase.value
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_who_moves_the_nodes_is_told_by_the_mover_itself(mode: Mode) -> None:
+    picture = a_picture(RolloutPhase.WAVING, record={"mode": mode}, by_hand=FIRMWARE)
+    assert drawn(picture).splitlines()[2].endswith(f"; {mover_of(mode).who_moves} ({mode.value})")
+
+
+def test_that_others_move_the_nodes_is_said_in_words() -> None:
+    delegated = a_picture(RolloutPhase.WAVING, record={"mode": Mode.DELEGATED})
+    assert "; NVIDIA's controller moves the nodes (delegated)" in drawn(delegated)
+    by_people = a_picture(RolloutPhase.WAVING, record={"mode": Mode.BY_HAND}, by_hand=FIRMWARE)
+    assert "; people move it (by-hand)" in drawn(by_people)
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])

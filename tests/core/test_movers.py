@@ -1,13 +1,22 @@
-"""Who moves the nodes: chosen in one place, and asked the same questions whoever it is."""
+"""Who moves the nodes: chosen in one place, and asked the same questions whoever it is.
+
+Who there is says the room of movers itself, so a new one is asked here without being named.
+"""
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 import seatrial.core
+import seatrial.core.movers
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Campaign, CampaignRecord, Mode, RolloutPhase
 from seatrial.core.movers.mover import asked_mode, mode_of, mover_of, mover_seen
@@ -19,21 +28,53 @@ from tests.builders import a_campaign, a_campaign_record, a_snapshot, an_old_nod
 
 CORE = Path(seatrial.core.__file__).parent
 FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
-EVERYBODY = (DIRECT, UNCHOSEN, NVIDIA, Hand(asked=FIRMWARE, drivers=DIRECT))
+WORDS: Final[tuple[Mode | None, ...]] = (None, *Mode)
+EVERYBODY: Final = tuple(mover_of(mode, a_campaign(by_hand=FIRMWARE), an_operator()) for mode in WORDS)
+ROOM: Final = "seatrial.core.movers.who."
+
+
+def _kinds(kind: type[Mover] = Mover) -> Iterator[type[Mover]]:
+    """Every kind of mover in the room: those that leave no question open."""
+    for each in kind.__subclasses__():
+        if not inspect.isabstract(each) and each.__module__.startswith("seatrial."):
+            yield each
+        yield from _kinds(each)
+
+
+def _load_the_room() -> None:
+    for module in pkgutil.walk_packages(seatrial.core.movers.__path__, "seatrial.core.movers."):
+        import_module(module.name)
+
+
+def test_who_could_move_the_nodes_can_be_chosen() -> None:
+    _load_the_room()
+    assert {kind.__name__ for kind in _kinds()} == {type(mover).__name__ for mover in EVERYBODY}
+
+
+def test_every_mover_lives_where_the_import_contracts_cover_it() -> None:
+    _load_the_room()
+    assert [kind.__module__ for kind in _kinds() if not kind.__module__.startswith(ROOM)] == []
+
+
+def test_everybody_says_who_he_is_and_no_two_the_same() -> None:
+    chosen = [mover for mover in EVERYBODY if mover.mode is not None]
+    for words in ([mover.who for mover in chosen], [mover.who_moves for mover in chosen]):
+        assert all(words)
+        assert len(set(words)) == len(chosen)
 
 
 def test_who_moves_is_asked_for_by_its_word_in_one_place_of_core() -> None:
     """Beside it, each mover says under which word it is written down, and the operator's facts what the cluster has."""
-    asks = re.compile(r"\bMode\.(DIRECT|DELEGATED|BY_HAND)\b|by_hand is (not )?None|is_delegated")
+    words = "|".join(Mode.__members__)
+    asks = re.compile(rf"\bMode\.({words})\b|by_hand is (not )?None|is_delegated")
     found = {str(path.relative_to(CORE)) for path in CORE.rglob("*.py") if asks.search(path.read_text())}
-    own = {f"movers/who/{name}.py" for name in ("direct", "nvidia", "by_hand")}
-    assert found == {"movers/mover.py", "model/snapshot.py", *own}
+    own = {f"movers/who/{path.name}" for path in (CORE / "movers" / "who").glob("[!_]*.py")}
+    assert found == {"movers/mover.py", "model/snapshot.py", "model/campaign.py", *own}
 
 
-@pytest.mark.parametrize(("mode", "mover"), [(None, UNCHOSEN), (Mode.DIRECT, DIRECT), (Mode.DELEGATED, NVIDIA)])
-def test_every_word_has_its_mover(mode: Mode | None, mover: Mover) -> None:
-    assert mover_of(mode) is mover
-    assert mover.mode is mode
+@pytest.mark.parametrize("mode", WORDS)
+def test_every_word_has_its_mover(mode: Mode | None) -> None:
+    assert mover_of(mode).mode is mode
 
 
 def test_people_know_what_is_asked_of_them_and_who_moves_the_drivers_meanwhile() -> None:
@@ -72,11 +113,11 @@ def test_before_anybody_is_chosen_people_alone_are_known() -> None:
 
 def test_only_nvidias_controller_starts_nodes_by_itself_and_later_than_it_was_let_in() -> None:
     assert [mover for mover in EVERYBODY if mover.starts_by_itself] == [NVIDIA]
-    assert [mover.margin_seconds for mover in EVERYBODY] == [0.0, 0.0, LATE_SECONDS, 0.0]
+    assert {mover.margin_seconds: mover for mover in EVERYBODY if mover.margin_seconds} == {LATE_SECONDS: NVIDIA}
 
 
 def test_only_where_we_move_the_nodes_somebody_counts_what_it_costs() -> None:
-    assert [mover for mover in EVERYBODY if mover.counts_losses] == [DIRECT, UNCHOSEN]
+    assert [mover for mover in EVERYBODY if mover.counts_losses] == [UNCHOSEN, DIRECT]
 
 
 def test_people_are_kept_to_no_budget_and_need_no_gpu() -> None:

@@ -59,6 +59,8 @@ class Picture:
     campaign: Campaign
     record: CampaignRecord
     mode: str
+    who_moves: str
+    """Who moves the nodes, as a sentence."""
     canaries: tuple[NodeLine, ...]
     counts: tuple[tuple[Progress, int], ...]
     moving: tuple[NodeLine, ...]
@@ -135,6 +137,7 @@ def picture_of(found: Look) -> Picture | None:
         campaign=campaign,
         record=record,
         mode=mode_of(record, campaign, seen.operator).value,
+        who_moves=view.mover.who_moves,
         canaries=tuple(lines[name] for name in chosen if name in lines),
         counts=tuple((each, counts[each]) for each in Progress),
         moving=tuple(line for line in lines.values() if line.standing is Progress.MOVING),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seatrial.app.rollout import starting
 from seatrial.app.rollout.options import Care, StartOptions
 from seatrial.app.texts import FileUnusable
-from seatrial.core.model.campaign import Canary, Point
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.campaign import ASKED_BY_WORD, ByHand, Canary, Mode, Point
+from seatrial.core.movers.mover import mover_of
 from tests import builders
 from tests.app.rollout.test_rehearsing import TARGET, around, live
+
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
 
 
 def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:
@@ -21,6 +26,25 @@ def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:
     assert rows["Source"] == "no matrix: the version was given by hand"
     assert rows["Publish"] == f"by writing {builders.POLICY}"
     assert rows["Asks"] == "a person before waves"
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"mode": Mode.DIRECT}, "moved by seatrial (direct)"),
+        ({"mode": Mode.DELEGATED}, "moved by NVIDIA's upgrade controller (delegated)"),
+        ({"by_hand": FIRMWARE}, "moved by people (by-hand)"),
+    ],
+)
+def test_who_moves_the_nodes_is_said_beforehand(asked: dict[str, Any], says: str) -> None:
+    assert dict(starting.preview(around(**asked), TARGET))["Nodes"] == says
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_it_is_said_by_the_mover_itself(mode: Mode) -> None:
+    asked: dict[str, Any] = {"by_hand": FIRMWARE} if mode not in ASKED_BY_WORD else {}
+    rows = dict(starting.preview(around(mode=mode, **asked), TARGET))
+    assert rows["Nodes"] == f"moved by {mover_of(mode).who} ({mode.value})"
 
 
 def test_another_rollout_under_way_is_told_last() -> None:

@@ -232,8 +232,8 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Who publishes, who moves the nodes, and whom it waits for."""
     from seatrial.core.model import deployers
-    from seatrial.core.model.campaign import Mode, Via
-    from seatrial.core.movers.mover import mode_of
+    from seatrial.core.model.campaign import Via
+    from seatrial.core.movers.mover import mode_of, mover_of
 
     step = campaign.by_hand
     carriers = ", ".join(carrier.name for carrier in outset.operator.carriers) or "no resource that carries a version"
@@ -244,8 +244,7 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     }
     yield "Publish", "nothing" if step is not None else how_published[campaign.publish]
     mode = mode_of(None, campaign, outset.operator)
-    movers = {Mode.DELEGATED: "NVIDIA's upgrade controller", Mode.DIRECT: "seatrial", Mode.BY_HAND: "people"}
-    yield "Nodes", f"moved by {movers[mode]} ({mode.value})"
+    yield "Nodes", f"moved by {mover_of(mode, campaign, outset.operator).who} ({mode.value})"
     if campaign.manual:
         yield "Asks", f"a person before {', '.join(campaign.manual)}"
     if campaign.openings is not None:

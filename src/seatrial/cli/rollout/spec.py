@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from seatrial.app.rollout.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
 from seatrial.cli.rollout import words
 from seatrial.core.model import deployers
+from seatrial.core.model.campaign import ASKED_BY_WORD, AUTO
+
+MODES: Final = sorted([AUTO, *(mode.value for mode in ASKED_BY_WORD)])
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     way.add_argument("--publish-url", metavar="URL", help="its repository, when it is not the matrix's")
     way.add_argument("--publish-branch", metavar="B", help="its branch")
     way.add_argument("--pull-requests", action="store_true", help="propose commits on a branch instead of pushing them")
-    way.add_argument("--mode", choices=["auto", "delegated", "direct"], help="who moves the nodes (auto: as it is)")
+    way.add_argument("--mode", choices=MODES, help="who moves the nodes (auto: as it is)")
     care = parser.add_argument_group("how carefully")
     care.add_argument("--canary", metavar="N", type=words.positive, help="how many nodes go first (1)")
     care.add_argument("--canary-node", metavar="NODE", action="append", help="this node goes first; repeatable")

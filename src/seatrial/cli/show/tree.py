@@ -126,9 +126,6 @@ def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_MOVERS: Final = {"delegated": "NVIDIA's controller moves the nodes", "by-hand": "people move it"}
-
-
 def _head(picture: Picture, ink: Ink) -> Iterator[str]:
     record = picture.record
     was = f"{picture.before} {ink.sign('to')} " if picture.before else ""
@@ -140,7 +137,7 @@ def _head(picture: Picture, ink: Ink) -> Iterator[str]:
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
         phase = f"Paused in {record.paused_in.value} for {age}"
-    yield f"{phase}{_left(picture)}; {_MOVERS.get(picture.mode, 'seatrial moves the nodes')} ({picture.mode})"
+    yield f"{phase}{_left(picture)}; {picture.who_moves} ({picture.mode})"
     if picture.source:
         yield ink.paint(picture.source, "faint")
     if record.why:

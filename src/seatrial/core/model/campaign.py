@@ -33,6 +33,12 @@ class Mode(StrEnum):
     BY_HAND = "by-hand"
 
 
+ASKED_BY_WORD: Final = tuple(mode for mode in Mode if mode is not Mode.BY_HAND)
+"""Who may be asked for in spec.mode; that people move the nodes is said by spec.byHand."""
+AUTO: Final = "auto"
+"""The word for whoever the cluster is set up for."""
+
+
 class RolloutPhase(StrEnum):
     """Where a campaign stands; the text is what the resource's status says."""
 

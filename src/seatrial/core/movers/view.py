@@ -207,8 +207,6 @@ class Need(StrEnum):
 class Mover(ABC):
     """How something reaches a node, and how one knows that it has."""
 
-    mode: ClassVar[Mode | None]
-    """The word under which it is written down."""
     moves_drivers: ClassVar[bool] = True
     """Only nodes with a GPU get what it brings."""
     is_automatic: ClassVar[bool] = True
@@ -221,6 +219,23 @@ class Mover(ABC):
     """Nobody would move where NVIDIA's controller is on, and stands back for sandbox workloads."""
     margin_seconds: ClassVar[float] = 0.0
     """How much later a node may be started that was let in."""
+
+    # who it is; abstract, so that nobody can be a mover without saying it
+
+    @property
+    @abstractmethod
+    def mode(self) -> Mode | None:
+        """The word under which it is written down."""
+
+    @property
+    @abstractmethod
+    def who(self) -> str:
+        """Who moves the nodes, for people: moved by …"""
+
+    @property
+    @abstractmethod
+    def who_moves(self) -> str:
+        """The same, as a sentence about a rollout that is under way."""
 
     # publish, and what stood there before
 

@@ -27,6 +27,8 @@ from seatrial.core.compat.versions import parse as parse_version
 from seatrial.core.model import deployers, windows
 from seatrial.core.model import intent as intents
 from seatrial.core.model.campaign import (
+    ASKED_BY_WORD,
+    AUTO,
     Bake,
     ByHand,
     Campaign,
@@ -51,7 +53,6 @@ from seatrial.core.text import foreign
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
-AUTO: Final = "auto"
 DAY_SECONDS: Final = 86_400
 DAYS_AHEAD: Final = 15
 
@@ -226,13 +227,11 @@ def _read_after(spec: models.RolloutSpec, name: str) -> str:
 
 
 def _read_mode(said: str) -> Mode | None:
-    """Who is to move the nodes; that people do is said by spec.byHand."""
     if said == AUTO:
         return None
-    movers = {mode.value: mode for mode in Mode if mode is not Mode.BY_HAND}
-    if said not in movers:
-        raise ValueError(f"spec.mode: {said!r} is none of {', '.join(movers)}.")
-    return movers[said]
+    if said not in ASKED_BY_WORD:
+        raise ValueError(f"spec.mode: {said!r} is none of {', '.join(ASKED_BY_WORD)}.")
+    return Mode(said)
 
 
 def _read_gate(gate: models.RolloutGate) -> Gate:

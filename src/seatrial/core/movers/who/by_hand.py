@@ -41,6 +41,8 @@ class Hand(Mover):
     """Who moves the drivers of the cluster meanwhile."""
 
     mode: ClassVar[Mode | None] = Mode.BY_HAND
+    who: ClassVar[str] = "people"
+    who_moves: ClassVar[str] = "people move it"
     moves_drivers: ClassVar[bool] = False
     is_automatic: ClassVar[bool] = False
 

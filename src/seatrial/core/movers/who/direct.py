@@ -29,6 +29,8 @@ class Direct(Drivers):
     """Nodes are cordoned, emptied, restarted and proven by us."""
 
     mode: ClassVar[Mode | None] = Mode.DIRECT
+    who: ClassVar[str] = "seatrial"
+    who_moves: ClassVar[str] = "seatrial moves the nodes"
     counts_losses: ClassVar[bool] = True
 
     def switches(self, view: View) -> tuple[Switch, ...]:

@@ -42,6 +42,8 @@ class Nvidia(Drivers):
     """Nodes are moved by NVIDIA's controller, as far as our labels let it in."""
 
     mode: ClassVar[Mode | None] = Mode.DELEGATED
+    who: ClassVar[str] = "NVIDIA's upgrade controller"
+    who_moves: ClassVar[str] = "NVIDIA's controller moves the nodes"
     starts_by_itself: ClassVar[bool] = True
     minds_sandbox: ClassVar[bool] = True
     margin_seconds: ClassVar[float] = LATE_SECONDS
