@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,6 +46,12 @@ def a_rollout(**fields: Any) -> models.Rollout:
     return msgspec.convert(
         {"metadata": {"name": "spring", "resourceVersion": "40"}, "spec": spec, **fields}, models.Rollout
     )
+
+
+@pytest.mark.parametrize(("said", "meant"), [(models.RolloutGate, Gate), (models.RolloutCheckpoint, Checkpoint)])
+def test_what_is_handed_over_by_name_has_the_same_names_on_both_sides(said: type[models.Model], meant: type) -> None:
+    """A field that core does not know would fail with the first rollout; one that the spec lacks nobody could set."""
+    assert [each.name for each in msgspec.structs.fields(said)] == [each.name for each in dataclasses.fields(meant)]
 
 
 def test_a_rollouts_spec_is_the_intent() -> None:

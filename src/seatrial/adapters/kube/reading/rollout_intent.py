@@ -1,8 +1,9 @@
 """A rollout's spec as an Intent: what is wanted, with the operator's policy where the spec is silent.
 
 Law of this file: what cannot be meant is a ValueError that begins with the field it stands in. The API server refuses
-most of it before we see it (manifests/crd.yaml); a definition that is older than this release does not. Windows become
-openings from yesterday on for two weeks, by the day: an intent that changed with every second would be read as news.
+most of it before we see it (manifests/crd.yaml); a definition that is older than this release does not. A gate is
+handed over by the names of its fields, so that a new field needs no line here. Windows become openings from yesterday on
+for two weeks, by the day: an intent that changed with every second would be read as news.
 
 Tests: tests/adapters/kube/test_rollout_intent.py
 """
@@ -17,6 +18,8 @@ from datetime import UTC, tzinfo
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
 
 from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
@@ -81,7 +84,7 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
         domains=tuple(_read_domain(number, domain) for number, domain in enumerate(spec.domains)),
         order=_one_of(intents.Order, spec.order, "spec.order"),
         retries=intents.Retries(count_max=spec.retries.max, pause_seconds=spec.retries.pause_seconds),
-        checkpoint=intents.Checkpoint(timeout_seconds=spec.checkpoint.timeout_seconds, webhook=spec.checkpoint.webhook),
+        checkpoint=_by_name(intents.Checkpoint, spec.checkpoint),
         requestor=_read_requestor(spec.maintenance) if spec.maintenance is not None else None,
         restart_timeout_seconds=spec.driver_timeout_seconds,
         validation_timeout_seconds=spec.validation_timeout_seconds,
@@ -144,6 +147,11 @@ def _at(place: str, read: Callable[[Any], T], said: object) -> T:
         raise ValueError(f"{place}: {err}") from err
 
 
+def _by_name(kind: type[T], said: models.Model) -> T:
+    """A part of the spec whose fields are the same in core, and have the same names."""
+    return kind(**msgspec.structs.asdict(said))
+
+
 # ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -177,7 +185,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
     spec, name = rollout.spec, rollout.metadata.name
     return Campaign(
         canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
-        gates=tuple(_read_gate(gate) for gate in spec.gates),
+        gates=tuple(_by_name(Gate, gate) for gate in spec.gates),
         bake=Bake(seconds=spec.bake.duration_seconds, every_seconds=spec.bake.every_seconds),
         waves=_read_waves(spec.waves),
         openings=_read_windows(spec.windows, now) if spec.windows is not None else None,
@@ -232,12 +240,6 @@ def _read_mode(said: str) -> Mode | None:
     if said not in ASKED_BY_WORD:
         raise ValueError(f"spec.mode: {said!r} is none of {', '.join(ASKED_BY_WORD)}.")
     return Mode(said)
-
-
-def _read_gate(gate: models.RolloutGate) -> Gate:
-    return Gate(
-        name=gate.name, image=gate.image, command=gate.command, gpus=gate.gpus, timeout_seconds=gate.timeout_seconds
-    )
 
 
 def _read_waves(said: models.RolloutWaves) -> Waves:
