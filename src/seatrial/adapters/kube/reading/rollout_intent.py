@@ -2,8 +2,8 @@
 
 Law of this file: what cannot be meant is a ValueError that begins with the field it stands in. The API server refuses
 most of it before we see it (manifests/crd.yaml); a definition that is older than this release does not. A gate is
-handed over by the names of its fields, so that a new field needs no line here. Windows become openings from yesterday on
-for two weeks, by the day: an intent that changed with every second would be read as news.
+handed over by the names of its fields, so that a new field needs no line here. Windows become openings from yesterday
+on for two weeks, by the day: an intent that changed with every second would be read as news.
 
 Tests: tests/adapters/kube/test_rollout_intent.py
 """
