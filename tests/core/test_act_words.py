@@ -17,6 +17,7 @@ from seatrial.core.actions import (
     MakePool,
     MarkBad,
     MarkNode,
+    NodeAct,
     Operand,
     PauseClients,
     PausePool,
@@ -40,6 +41,7 @@ from seatrial.core.model.gates import PREPULL, Gate, GateResult, Verdict
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, RolloutRecord
 from seatrial.core.words import acts as words
+from seatrial.core.words.announce import announce
 from tests.builders import NEW, POLICY, a_campaign_record, a_gpu_pod
 
 RECORD = NodeRecord(phase=NodePhase.WAIT_FOR_JOBS_REQUIRED, entered_at=0.0, attempt=1)
@@ -66,6 +68,8 @@ PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
 PUBLISH = Publish(rollout="spring", step=PublishStep.CANARY, versions=((POLICY, NEW.version),), via=Via.DIRECT)
 QUIET = "driver manager DRAIN=false: else it uncordons nodes before they are proven"
 MARK = MarkNode(node="n1", rollout="spring", expect="7")
+
+STATE_FAILED = "Failed to update node state label to wait-for-jobs-required, no"
 
 LINES: list[tuple[Action, str]] = [
     (WriteNodeRecord(node="n1", record=RECORD, expect="7"), "node/n1: state wait-for-jobs-required"),
@@ -141,6 +145,42 @@ def test_an_act_says_what_it_writes_and_where(act: Action, line: str) -> None:
 
 def test_every_kind_of_act_is_in_the_list_above() -> None:
     assert {type(act) for act, _ in LINES} == set(typing.get_args(Action))
+
+
+FAILURES: list[tuple[NodeAct, str]] = [
+    (WriteNodeRecord(node="n1", record=RECORD, expect="7"), STATE_FAILED),
+    (Cordon(node="n1", record=RECORD, expect="7"), STATE_FAILED),
+    (Uncordon(node="n1", record=RECORD, expect="7"), STATE_FAILED),
+    (PauseClients(node="n1", record=RECORD, expect="7"), STATE_FAILED),
+    (ASK, "Failed to ask pods on the node to save their work, no"),
+    (
+        EvictPods(node="n1", attempt=1, pods=PODS),
+        "Failed to delete workload pods on the node for the driver upgrade, no",
+    ),
+    (
+        RestartPod(node="n1", attempt=1, operand=Operand.DRIVER, namespace="ns", pod="driver", uid="u"),
+        "Failed to restart driver pod no",
+    ),
+    (
+        RestartPod(node="n1", attempt=1, operand=Operand.VALIDATOR, namespace="ns", pod="validator", uid="u"),
+        "Failed to restart validator pod validator, no",
+    ),
+    (
+        RestartPod(node="n1", attempt=1, operand=Operand.DRA_PLUGIN, namespace="ns", pod="dra", uid="u"),
+        "Failed to restart dra-plugin pod dra, no",
+    ),
+    (REQUEST, "Failed to request maintenance of the node, no"),
+    (RELEASE, "Failed to release the node from maintenance, no"),
+]
+
+
+@pytest.mark.parametrize(("act", "text"), FAILURES)
+def test_an_act_on_a_node_that_failed_is_told_in_one_sentence(act: NodeAct, text: str) -> None:
+    assert [each.text for each in announce(None, act, "no", annotations={})] == [text]
+
+
+def test_every_kind_of_act_on_a_node_has_such_a_sentence() -> None:
+    assert {type(act) for act, _ in FAILURES} == set(typing.get_args(NodeAct))
 
 
 def test_a_switch_that_nobody_set_is_called_so() -> None:

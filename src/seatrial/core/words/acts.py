@@ -1,11 +1,14 @@
-"""What an act writes, and where, in one line: the same in a trial, in `seatrial why` and in the laboratory's stories.
+"""The words of every act: what it writes, and where, in one line; of an act on a node also what is told when it fails.
+
+The line is the same in a trial, in `seatrial why` and in the laboratory's stories:
 
     node/n1                          cordon, state wait-for-jobs-required
     pods of node/n1                  evict jobs/train-0, jobs/train-1
     git commit                       promote the entry on 2026-10-01, tag v2026-10-stable
 
-Law of this file: every act has its line, and mypy asks for the one of an act that is new. What people are told of an
-act that is over is announce.py's, what a commit says is commits.py's.
+Law of this file: every act has its words in one place, and mypy asks for those of an act that is new. What is told on a
+failure is NVIDIA's where its controller tells it (announce.py says why, and tells it); what a commit says is
+commits.py's.
 
 Tests: tests/core/test_act_words.py
 """
@@ -27,6 +30,7 @@ from seatrial.core.actions import (
     MarkBad,
     MarkNode,
     NodeAct,
+    Operand,
     OuterAct,
     PausePool,
     Promote,
@@ -50,6 +54,7 @@ from seatrial.core.model.snapshot import NodePhase, Pod, RolloutRecord
 CANARY_LABEL: Final = "seatrial.dev/canary"
 SKIP_LABEL: Final = "nvidia.com/gpu-driver-upgrade.skip"
 NVIDIA_STATE_LABEL: Final = "nvidia.com/gpu-driver-upgrade-state"
+EVICTION_FAILED: Final = "Failed to delete workload pods on the node for the driver upgrade"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,16 @@ class Written:
     where: str
     """The object, such as `node/n1`."""
     what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnNode(Written):
+    """One write that is about a node, and what is told there when it fails."""
+
+    failed: str
+    """What stands before the error, with what is between the two."""
+    is_told_of_pod: bool = False
+    """Whether a failure is told of the act's pod, and not of its node."""
 
 
 def told(action: Action) -> str:
@@ -79,7 +94,7 @@ def written(action: Action) -> Written:
         case MarkNode(node=node):
             return Written(where=f"node/{node}", what=", ".join(_marks(action)))
         case _:
-            return _outside(action) if isinstance(action, OuterAct) else _on_node(action)
+            return _outside(action) if isinstance(action, OuterAct) else on_node(action)
 
 
 def switched(switches: Iterable[Switch]) -> str:
@@ -91,24 +106,42 @@ def switched(switches: Iterable[Switch]) -> str:
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _on_node(action: NodeAct) -> Written:
+def on_node(action: NodeAct) -> OnNode:
+    """What an act writes for a node, and what is told there when it fails."""
     match action:
-        case WriteNodeRecord(node=node):  # Cordon, Uncordon and PauseClients are of it
-            return Written(where=f"node/{node}", what=", ".join(_opened(action)))
+        case WriteNodeRecord(node=node, record=record):  # Cordon, Uncordon and PauseClients are of it
+            failed = f"Failed to update node state label to {record.phase}, "
+            return OnNode(where=f"node/{node}", what=", ".join(_opened(action)), failed=failed)
         case EvictPods(node=node, pods=pods):
-            return Written(where=f"pods of node/{node}", what=f"evict {_names(pods)}")
+            return OnNode(where=f"pods of node/{node}", what=f"evict {_names(pods)}", failed=f"{EVICTION_FAILED}, ")
         case AskCheckpoint(node=node, pods=pods, webhook=webhook):
             by = f" through {webhook}" if webhook else ""
-            return Written(where=f"pods of node/{node}", what=f"ask to save their work{by}: {_names(pods)}")
+            return OnNode(
+                where=f"pods of node/{node}",
+                what=f"ask to save their work{by}: {_names(pods)}",
+                failed="Failed to ask pods on the node to save their work, ",
+            )
         case RestartPod(namespace=namespace, pod=pod, operand=operand):
-            what = f"delete, so that its DaemonSet starts a new {operand}"
-            return Written(where=f"pod/{namespace}/{pod}", what=what)
+            is_driver = operand is Operand.DRIVER  # the one that NVIDIA's controller restarts and tells of
+            return OnNode(
+                where=f"pod/{namespace}/{pod}",
+                what=f"delete, so that its DaemonSet starts a new {operand}",
+                failed="Failed to restart driver pod " if is_driver else f"Failed to restart {operand} pod {pod}, ",
+                is_told_of_pod=is_driver,
+            )
         case RequestMaintenance(name=name, node=node, joins=joins):
             how = "join those who ask" if joins else "ask"
-            return Written(where=f"nodemaintenance/{name}", what=f"{how} the maintenance operator to empty node/{node}")
+            return OnNode(
+                where=f"nodemaintenance/{name}",
+                what=f"{how} the maintenance operator to empty node/{node}",
+                failed="Failed to request maintenance of the node, ",
+            )
         case ReleaseMaintenance(name=name, node=node):
-            what = f"tell the maintenance operator that node/{node} is no longer needed"
-            return Written(where=f"nodemaintenance/{name}", what=what)
+            return OnNode(
+                where=f"nodemaintenance/{name}",
+                what=f"tell the maintenance operator that node/{node} is no longer needed",
+                failed="Failed to release the node from maintenance, ",
+            )
         case _:
             assert_never(action)
 

@@ -2,7 +2,8 @@
 
 Dashboards and habits match these texts, so they are copied to the letter and never improved; what NVIDIA's controller
 does not tell (why a node was given up, and what to do) is told in our own. An act that was stale is not told: nothing
-happened. Like explain.py, English for users; sending is elsewhere.
+happened. What is told of an act that failed stands with its other words, in acts.py. English for users; sending is
+elsewhere.
 
 A node upgraded without trouble is told of nine times: eight states, and the pods that were moved away. The phases of a
 campaign are told as Events on the rollout, in our own words.
@@ -15,28 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 
-from seatrial.core.actions import (
-    AskCheckpoint,
-    Cordon,
-    EvictPods,
-    NodeAct,
-    Operand,
-    ReleaseMaintenance,
-    Request,
-    RequestMaintenance,
-    RestartPod,
-    WriteNodeRecord,
-)
+from seatrial.core.actions import Cordon, NodeAct, Request, WriteNodeRecord
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.words import explain
+from seatrial.core.words.acts import EVICTION_FAILED, on_node
 
 PHASE_REASON: Final = "GPURolloutPhase"
 """The reason of Events about a campaign's phases; those about nodes have NVIDIA's."""
-EVICTION_FAILED: Final = "Failed to delete workload pods on the node for the driver upgrade"
 
 
 class Tone(StrEnum):
@@ -77,11 +67,11 @@ def announce(
     `before` is the node as it was when the act was decided; None where nobody remembers. `annotations` are the keys
     under which others ask; `has_moved_pods` says whether this attempt made pods leave.
     """
-    if isinstance(action, WriteNodeRecord):
-        if error:
-            return tuple(_failed_write(before, action, error, annotations))
-        return (*_write(before, action, annotations), *_passage(before, action, has_moved_pods))
-    return tuple(_failed_act(action, error)) if error else ()
+    if not isinstance(action, WriteNodeRecord):
+        return (_failed(action, error),) if error else ()
+    if error:
+        return tuple(_failed_write(before, action, error, annotations))
+    return (*_write(before, action, annotations), *_passage(before, action, has_moved_pods))
 
 
 def announce_phase(before: CampaignRecord | None, after: CampaignRecord) -> tuple[Announcement, ...]:
@@ -188,29 +178,15 @@ def _failed_write(
     before: NodeSeen | None, action: WriteNodeRecord, error: str, annotations: Mapping[Request, str]
 ) -> Iterator[Announcement]:
     if _opens_phase(before, action) or not action.answers:
-        yield _warning(f"Failed to update node state label to {action.record.phase}, {error}")
+        yield _failed(action, error)
     for request in action.answers:
         yield _warning(f"Failed to update node annotation {annotations[request]}=null: {error}")
 
 
-def _failed_act(
-    action: AskCheckpoint | EvictPods | RestartPod | RequestMaintenance | ReleaseMaintenance, error: str
-) -> Iterator[Announcement]:
-    match action:
-        case EvictPods():
-            yield _warning(f"{EVICTION_FAILED}, {error}")
-        case RestartPod(operand=Operand.DRIVER):
-            yield Announcement(text=f"Failed to restart driver pod {error}", tone=Tone.WARNING, about=About.POD)
-        case RestartPod(operand=operand, pod=pod):
-            yield _warning(f"Failed to restart {operand} pod {pod}, {error}")
-        case AskCheckpoint():
-            yield _warning(f"Failed to ask pods on the node to save their work, {error}")
-        case RequestMaintenance():
-            yield _warning(f"Failed to request maintenance of the node, {error}")
-        case ReleaseMaintenance():
-            yield _warning(f"Failed to release the node from maintenance, {error}")
-        case _:
-            assert_never(action)
+def _failed(action: NodeAct, error: str) -> Announcement:
+    words = on_node(action)
+    about = About.POD if words.is_told_of_pod else About.NODE
+    return Announcement(text=f"{words.failed}{error}", tone=Tone.WARNING, about=about)
 
 
 def _why(record: NodeRecord) -> str:
