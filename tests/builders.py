@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from seatrial.core.actions import Action, Publish, WriteNodeRecord
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.campaign import (

@@ -155,9 +155,9 @@ def test_acts_with_the_same_fields_are_told_apart() -> None:
 
 
 def _writes() -> list[Any]:
-    from seatrial.core import actions
+    from seatrial.core.actions.on_nodes import Cordon, PauseClients, Uncordon, WriteNodeRecord
 
-    return [actions.WriteNodeRecord, actions.Cordon, actions.Uncordon, actions.PauseClients]
+    return [WriteNodeRecord, Cordon, Uncordon, PauseClients]
 
 
 def test_a_default_that_is_a_selector_is_left_out_and_comes_back() -> None:

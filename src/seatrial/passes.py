@@ -21,7 +21,8 @@ from typing import Any, Final
 import msgspec
 
 from seatrial import codec
-from seatrial.core.actions import Action, WriteRolloutRecord
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision
 from seatrial.core.deciding.stops import STALE_SECONDS
 from seatrial.core.holds import Hold

@@ -11,21 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from seatrial.core.actions import (
-    Action,
-    AskCheckpoint,
-    HomeAct,
-    Keeping,
-    MakePool,
-    MarkNode,
-    NodeAct,
-    PausePool,
-    Publish,
-    RemovePool,
-    SetAutoUpgrade,
-    StartProbe,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import HomeAct, Publish
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.on_nodes import AskCheckpoint, NodeAct
+from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
-from seatrial.core.actions import AskCheckpoint
+from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.ports import CheckpointWebhook, Outcome, Result
 from seatrial.sim.nodes import Fate
 from seatrial.sim.world import Delay, World

@@ -14,7 +14,7 @@ from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.measure import JobMeasurer
-from seatrial.core.actions import StartProbe
+from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.ports import Measurer, Outcome, Result
 from seatrial.sim.world import World

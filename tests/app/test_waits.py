@@ -11,7 +11,7 @@ from seatrial.adapters.kube.reading.leader import Leader
 from seatrial.app import looking, picture, waits
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree, why
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase

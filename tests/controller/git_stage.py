@@ -11,7 +11,7 @@ from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Repository
 from seatrial.adapters.kube.shapes import models
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.core.actions import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.words import commits
 from tests.adapters.git.remotes import ROBOT, Bare, Person, bare

@@ -20,7 +20,7 @@ from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller.config_map_home import BEFORE_ANNOTATION, STEPS_ANNOTATION, ConfigMapHome
 from seatrial.controller.homes import Apart, CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace, look_at
-from seatrial.core.actions import RevertCommits
+from seatrial.core.actions.at_home import RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers import driver_manager

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from seatrial.controller.log import Log
-from seatrial.core.actions import Operand, RestartPod, WriteRolloutRecord
+from seatrial.core.actions.on_nodes import Operand, RestartPod
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.snapshot import RolloutRecord
 from seatrial.core.promises.breach import Breach

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from seatrial.controller.metrics import Metrics
-from seatrial.core.actions import Cordon
+from seatrial.core.actions.on_nodes import Cordon
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import NodePhase, Snapshot

@@ -13,16 +13,9 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import kinds, models
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.controller.teller import Teller
-from seatrial.core.actions import (
-    Action,
-    EvictPods,
-    Operand,
-    PauseClients,
-    ReleaseRollout,
-    RestartPod,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import EvictPods, Operand, PauseClients, RestartPod, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold

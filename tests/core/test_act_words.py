@@ -8,34 +8,24 @@ from dataclasses import replace
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
-from seatrial.core.actions import (
-    Action,
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    GuardRollout,
-    MakePool,
-    MarkBad,
-    MarkNode,
     NodeAct,
     Operand,
     PauseClients,
-    PausePool,
-    Promote,
-    Publish,
     ReleaseMaintenance,
-    ReleaseRollout,
-    RemovePool,
     Request,
     RequestMaintenance,
     RestartPod,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
     Uncordon,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
 from seatrial.core.model.gates import PREPULL, Gate, GateResult, Verdict
 from seatrial.core.model.policy import Policy

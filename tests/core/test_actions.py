@@ -6,34 +6,22 @@ import typing
 
 import pytest
 
-from seatrial.core.actions import (
-    Action,
+from seatrial.core.actions.action import Action, is_disruptive
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    GuardRollout,
-    MakePool,
-    MarkBad,
-    MarkNode,
     Operand,
     PauseClients,
-    PausePool,
-    Promote,
-    Publish,
     ReleaseMaintenance,
-    ReleaseRollout,
-    RemovePool,
     RequestMaintenance,
     RestartPod,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
     Uncordon,
     WriteNodeRecord,
-    WriteRolloutRecord,
-    is_disruptive,
-    rollout_subject,
 )
+from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord, rollout_subject
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.snapshot import NodePhase

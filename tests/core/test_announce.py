@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import (
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share, policy_of

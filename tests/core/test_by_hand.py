@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import MarkNode, Promote, WriteRolloutRecord
+from seatrial.core.actions.at_home import Promote
+from seatrial.core.actions.of_campaigns import MarkNode
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
+from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, PauseClients
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Cordon, EvictPods, Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, EvictPods, Uncordon, WriteNodeRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates import READINESS, Gate, GateResult, Verdict
 from seatrial.core.model.intent import Intent

@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import (
-    EvictPods,
-    ReleaseMaintenance,
-    Uncordon,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-    rollout_subject,
-)
+from seatrial.core.actions.on_nodes import EvictPods, ReleaseMaintenance, Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import ACTIONS_MAX, Decision, decide
 from seatrial.core.deciding.stops import STALE_SECONDS, why_stopped

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import SetAutoUpgrade
+from seatrial.core.actions.of_campaigns import SetAutoUpgrade
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Pool

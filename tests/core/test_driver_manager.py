@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Publish
+from seatrial.core.actions.at_home import Publish
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import StartProbe, WriteRolloutRecord
+from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide

@@ -7,23 +7,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from seatrial.core.actions import (
+from seatrial.core.actions.at_home import Promote, Publish
+from seatrial.core.actions.of_campaigns import MarkNode, PausePool
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    MarkNode,
     Operand,
     PauseClients,
-    PausePool,
-    Promote,
-    Publish,
     ReleaseMaintenance,
     RequestMaintenance,
     RestartPod,
     Uncordon,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode, hold

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Action, GuardRollout, MarkNode, PausePool, ReleaseRollout, RestartPod, Uncordon
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.of_campaigns import MarkNode, PausePool
+from seatrial.core.actions.on_nodes import RestartPod, Uncordon
+from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout
 from seatrial.core.campaign import leaving
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Action, MarkNode, Publish, WriteRolloutRecord
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.of_campaigns import MarkNode
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, Waves

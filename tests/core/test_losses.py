@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import COUNT_LABEL, GPU, gpu_count, lost_gpu_seconds
 from seatrial.core.decide import decide
 from seatrial.core.model.offers import GpuOffer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import MakePool, MarkNode, PausePool, RemovePool
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool
 from seatrial.core.campaign import preflight
 from seatrial.core.campaign.going_back import step_reverting
 from seatrial.core.campaign.step import step_rollout

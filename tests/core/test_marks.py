@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatrial.core.actions import MarkNode
+from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.snapshot import NodeSeen

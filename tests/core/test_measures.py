@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.core import measures
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.measures import Figures, Meter, Stay, follow, measure, stays

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.actions import (
+from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     Operand,

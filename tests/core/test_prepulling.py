@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from seatrial.core.actions import StartProbe
+from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.gates import PREPULL, TRIES_MAX, Measurement, Verdict
 from seatrial.core.model.snapshot import NodeSeen

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Publish
+from seatrial.core.actions.at_home import Publish
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via

@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from seatrial import codec
-from seatrial.core.actions import (
-    MarkBad,
-    MarkNode,
-    Message,
-    Promote,
-    Publish,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import MarkNode, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign.course import HISTORY_MAX, TRANSITIONS, Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.offers import GpuOffer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.deciding import summary
 from seatrial.core.deciding.summary import NEWS_SECONDS, SUMMARY_SECONDS, waiting_of

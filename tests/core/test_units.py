@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Cordon, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.actions.on_nodes import Cordon, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import units
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold

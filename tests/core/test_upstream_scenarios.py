@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import (
+from seatrial.core.actions.on_nodes import (
     Cordon,
     EvictPods,
     NodeAct,
@@ -25,8 +25,8 @@ from seatrial.core.actions import (
     RestartPod,
     Uncordon,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding.summary import summarise
 from seatrial.core.holds import HoldCode

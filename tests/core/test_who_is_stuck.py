@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import EvictPods, Publish, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold

@@ -30,7 +30,8 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.controller.keeper import GitSettings, Keeper
-from seatrial.core.actions import Action, AskCheckpoint
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.ports import Outcome, Sight
 from seatrial.run.routing import Router, Routes
 from seatrial_lab.testbed import controller_process

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord, WriteRolloutRecord
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, Operand, RestartPod, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.consumers import GpuUse

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import CampaignAct, OuterAct, Promote, Publish, WriteRolloutRecord
+from seatrial.core.actions.at_home import Promote, Publish
+from seatrial.core.actions.of_campaigns import CampaignAct, OuterAct
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign import step as rollout
 from seatrial.core.campaign.course import Course
 from seatrial.core.decide import Decision, decide

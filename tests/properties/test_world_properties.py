@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.actions import Action, RequestMaintenance
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import RequestMaintenance
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.consumers import GpuUse

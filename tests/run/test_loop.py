@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import NodePhase, Snapshot

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import (
-    Action,
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     EvictPods,
     Operand,
@@ -16,8 +16,8 @@ from seatrial.core.actions import (
     ReleaseMaintenance,
     RequestMaintenance,
     RestartPod,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.snapshot import Maintenance, NodePhase, Rebuff, Snapshot
 from seatrial.ports import Outcome, Result

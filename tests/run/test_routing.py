@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from seatrial.core.actions import Action, AskCheckpoint, MarkBad, Promote, Publish, RevertCommits, StartProbe
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.core.model.campaign import SourceFacts, Via
 from seatrial.ports import Outcome, Result
 from seatrial.run.routing import IN_FLIGHT_MAX, Router, Routes

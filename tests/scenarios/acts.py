@@ -1,7 +1,7 @@
 """Every act and every field of it, as cases: how things stand, the act, and each of its fields said differently.
 
 A field of an act that somebody forgets to execute is a lie that no model test finds: the simulator believes the act. So
-each class of `core/actions.py` has cases here, and each field of it has in one of them another value with which the act
+each class of `core/actions/` has cases here, and each field of it has in one of them another value with which the act
 ends differently, in World and on the API server alike (`varies`). What World has no room for is compared where it lands
 (`lands`). What makes no difference to anybody stands in `SILENT`, with the reason. A new class or field without a case
 fails tests/scenarios/test_acts.py.
@@ -17,34 +17,23 @@ from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
 from seatrial.adapters.kube.shapes import keys
-from seatrial.core.actions import (
-    Action,
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    GuardRollout,
-    MakePool,
-    MarkBad,
-    MarkNode,
-    Message,
     Operand,
     PauseClients,
-    PausePool,
-    Promote,
-    Publish,
     ReleaseMaintenance,
-    ReleaseRollout,
-    RemovePool,
     Request,
     RequestMaintenance,
     RestartPod,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
     Uncordon,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import (
     CampaignRecord,
     GitPlace,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import MarkNode
+from seatrial.core.actions.of_campaigns import MarkNode
 from tests.scenarios.acts import CASES, LEDGER, RECORD, SAID, SILENT, classes, covered, unsaid
 
 FIELDS = {(kind.__name__, each.name) for kind in classes() for each in fields(kind)}

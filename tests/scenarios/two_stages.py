@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 
 from seatrial.adapters.kube.shapes import keys
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts, RolloutRecord, Snapshot

@@ -11,7 +11,9 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 
-from seatrial.core.actions import Action, AskCheckpoint, EvictPods, NodeAct, WriteRolloutRecord
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, NodeAct
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from bench.faults import begin
 
-from seatrial.core.actions import EvictPods, WriteNodeRecord
+from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.model.snapshot import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in

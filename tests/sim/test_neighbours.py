@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import Action, Cordon
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import Cordon
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share

@@ -10,18 +10,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import (
-    MakePool,
-    MarkBad,
-    MarkNode,
-    PausePool,
-    Promote,
-    Publish,
-    RemovePool,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
-)
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.model.snapshot import DriverPod, DriverRevision, NodeSeen

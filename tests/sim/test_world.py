@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.actions import EvictPods, WriteRolloutRecord
+from seatrial.core.actions.on_nodes import EvictPods
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import GPU
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.consumers import GpuUse

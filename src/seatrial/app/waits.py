@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold, HoldCode, hold

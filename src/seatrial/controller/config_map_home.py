@@ -22,7 +22,7 @@ from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite
 from seatrial.controller.matrix_text import MatrixPlace
-from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 

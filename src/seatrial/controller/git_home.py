@@ -25,7 +25,7 @@ from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
 from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace
-from seatrial.core.actions import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from seatrial.core.actions import HomeAct, Publish, RevertCommits
+from seatrial.core.actions.at_home import HomeAct, Publish, RevertCommits
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant

@@ -32,7 +32,7 @@ from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.config_map_home import ConfigMapHome
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home
-from seatrial.core.actions import HomeAct
+from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
 from seatrial.core.model.instants import Instant

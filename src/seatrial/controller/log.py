@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
-from seatrial.core.actions import ReleaseRollout, WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.words import explain
 from seatrial.ports import Outcome, Result

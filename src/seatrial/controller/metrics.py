@@ -18,7 +18,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from seatrial.core import measures
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
 from seatrial.core.holds import HoldCode
 from seatrial.core.measures import Figures, Meter
 from seatrial.core.model.instants import Instant

@@ -15,15 +15,8 @@ from typing import Final
 from seatrial.adapters.kube.shapes import keys, models, records
 from seatrial.adapters.kube.writing.events import EventRecorder, EventType, Subject
 from seatrial.controller import notices
-from seatrial.core.actions import (
-    EvictPods,
-    NodeAct,
-    PauseClients,
-    ReleaseRollout,
-    RestartPod,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions.on_nodes import EvictPods, NodeAct, PauseClients, RestartPod, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.snapshot import NodePhase, NodeSeen

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final
 
-from seatrial.core import actions as acts
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import Uncordon
 from seatrial.core.budget import books
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course, plain
@@ -140,7 +140,7 @@ def _bounded(moves: list[Action], course: Course) -> tuple[tuple[Action, ...], t
 
 
 def _place(action: Action) -> tuple[bool, str]:
-    return not isinstance(action, acts.Uncordon), action.subject
+    return not isinstance(action, Uncordon), action.subject
 
 
 def _next_look(instants: Iterable[Instant | None], now: Instant) -> Instant | None:

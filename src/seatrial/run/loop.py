@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.instants import Instant
 from seatrial.core.promises import invariants

@@ -13,30 +13,27 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions import (
-    AskCheckpoint,
-    EvictPods,
-    Keeping,
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import (
     MakePool,
-    MarkBad,
     MarkNode,
-    NodeAct,
-    Operand,
     OuterAct,
     PausePool,
-    Promote,
-    Publish,
-    ReleaseMaintenance,
     RemovePool,
-    RequestMaintenance,
-    RestartPod,
-    RevertCommits,
     SetAutoUpgrade,
     StartProbe,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-    rollout_subject,
 )
+from seatrial.core.actions.on_nodes import (
+    AskCheckpoint,
+    EvictPods,
+    NodeAct,
+    Operand,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    WriteNodeRecord,
+)
+from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord, rollout_subject
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant

@@ -18,7 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.core.actions import Action, AskCheckpoint, MarkBad, Promote, Publish, RevertCommits, StartProbe
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.core.model.campaign import Via
 from seatrial.ports import CheckpointWebhook, Cluster, MatrixHome, Measurer, Outcome, Result
 

@@ -16,16 +16,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
-from seatrial.core.actions import (
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import (
     MakePool,
-    MarkBad,
     MarkNode,
     OuterAct,
     PausePool,
-    Promote,
-    Publish,
     RemovePool,
-    RevertCommits,
     SetAutoUpgrade,
     StartProbe,
 )

@@ -15,18 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from seatrial.core.actions import (
-    Action,
-    AskCheckpoint,
-    EvictPods,
-    GuardRollout,
-    Keeping,
-    MarkNode,
-    NodeAct,
-    StartProbe,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
+from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.instants import Instant

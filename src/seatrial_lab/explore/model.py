@@ -13,18 +13,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from seatrial.core.actions import (
-    Action,
-    HomeAct,
-    Keeping,
-    MarkNode,
-    NodeAct,
-    OuterAct,
-    Publish,
-    StartProbe,
-    WriteNodeRecord,
-)
-from seatrial.core.actions import WriteRolloutRecord as WriteLedger
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import HomeAct, Publish
+from seatrial.core.actions.of_campaigns import MarkNode, OuterAct, StartProbe
+from seatrial.core.actions.on_nodes import NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import Keeping
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
 from seatrial.core.budget import capacity
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode

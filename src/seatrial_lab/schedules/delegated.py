@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from seatrial.core.actions import Action, MarkNode
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode

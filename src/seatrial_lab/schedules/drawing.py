@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core import actions as acts
+from seatrial.core.actions.on_nodes import (
+    AskCheckpoint,
+    Cordon,
+    EvictPods,
+    PauseClients,
+    ReleaseMaintenance,
+    RequestMaintenance,
+    RestartPod,
+    Uncordon,
+    WriteNodeRecord,
+)
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
@@ -118,16 +129,16 @@ def draw_fleet(chance: random.Random, node_count: int, badness: float) -> tuple[
 
 
 KINDS: Final = (
-    acts.WriteNodeRecord,
-    acts.Cordon,
-    acts.Uncordon,
-    acts.PauseClients,
-    acts.AskCheckpoint,
-    acts.EvictPods,
-    acts.RestartPod,
-    acts.RequestMaintenance,
-    acts.ReleaseMaintenance,
-    acts.WriteRolloutRecord,
+    WriteNodeRecord,
+    Cordon,
+    Uncordon,
+    PauseClients,
+    AskCheckpoint,
+    EvictPods,
+    RestartPod,
+    RequestMaintenance,
+    ReleaseMaintenance,
+    WriteRolloutRecord,
 )
 
 

@@ -20,18 +20,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from seatrial.core.actions import (
-    Action,
-    EvictPods,
-    GuardRollout,
-    MarkNode,
-    NodeAct,
-    ReleaseMaintenance,
-    ReleaseRollout,
-    RequestMaintenance,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-)
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.of_campaigns import MarkNode
+from seatrial.core.actions.on_nodes import EvictPods, NodeAct, ReleaseMaintenance, RequestMaintenance, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import DriverRevision, Freshness, NodeSeen, RolloutRecord, Snapshot
 from seatrial.ports import Outcome, Result, Sight

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from seatrial.core.actions import Action, Cordon, NodeAct, RequestMaintenance, WriteNodeRecord
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, RequestMaintenance, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.model.instants import Instant

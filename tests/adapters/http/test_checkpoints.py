@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
-from seatrial.core.actions import AskCheckpoint
+from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.ports import Outcome, Result
 from tests.adapters.http.test_webhook import serving
 from tests.builders import a_gpu_pod

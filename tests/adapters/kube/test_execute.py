@@ -11,22 +11,20 @@ import pytest
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, kinds, models, records, rollout_records
 from seatrial.adapters.kube.writing.execute import KubeCluster
-from seatrial.core.actions import (
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    GuardRollout,
-    Keeping,
     Operand,
     PauseClients,
     ReleaseMaintenance,
-    ReleaseRollout,
     RequestMaintenance,
     RestartPod,
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.actions import WriteRolloutRecord as WriteLedger
+from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, ReleaseRollout
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
 from seatrial.core.model.selectors import Selector, drain_selector
 from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, Pod, RolloutRecord, Summary

@@ -18,15 +18,8 @@ from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
-from seatrial.core.actions import (
-    MakePool,
-    MarkNode,
-    PausePool,
-    Publish,
-    RemovePool,
-    SetAutoUpgrade,
-    StartProbe,
-)
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.model.campaign import PublishStep, Switch, Via
 from seatrial.core.model.gates import PREPULL, Gate, Measurement, Verdict
 from seatrial.core.movers import driver_manager

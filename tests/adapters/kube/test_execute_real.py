@@ -12,7 +12,7 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.writing.execute import KubeCluster
-from seatrial.core.actions import (
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     PauseClients,
     ReleaseMaintenance,

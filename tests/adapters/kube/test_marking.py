@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from seatrial.adapters.kube.shapes import keys, marking
-from seatrial.core.actions import MarkNode
+from seatrial.core.actions.of_campaigns import MarkNode
 
 
 @pytest.mark.parametrize("is_retry", [False, True])

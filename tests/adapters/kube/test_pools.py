@@ -10,7 +10,7 @@ import msgspec
 from seatrial.adapters.kube.reading import pools
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
-from seatrial.core.actions import MakePool, PausePool
+from seatrial.core.actions.of_campaigns import MakePool, PausePool
 from seatrial.core.model.snapshot import MachinePool
 
 

@@ -12,7 +12,7 @@ import pytest
 from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.core.actions import StartProbe
+from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 
 UID = "uid-spring"

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from seatrial.adapters.http import webhook
-from seatrial.core.actions import AskCheckpoint
+from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.ports import Outcome, Result
 
 SAVED, SAVING = 200, 202

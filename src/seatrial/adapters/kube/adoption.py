@@ -25,7 +25,7 @@ from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, records
-from seatrial.core.actions import WriteNodeRecord
+from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.snapshot import NodeSeen

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from seatrial.core.actions import Action, WriteRolloutRecord
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via

@@ -20,7 +20,8 @@ from seatrial.adapters.files import matrix_keys, published, switched
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Author, Repository
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.core.actions import Action, HomeAct
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import SourceFacts, Switch
 from seatrial.core.model.instants import Instant

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from seatrial.core.actions import HomeAct, Promote
+from seatrial.core.actions.at_home import HomeAct, Promote
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, SourceFacts
 from seatrial.core.model.gates import Verdict

@@ -15,7 +15,7 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
-    from seatrial.core.actions import Action
+    from seatrial.core.actions.action import Action
     from seatrial.core.model.snapshot import NodeSeen
     from seatrial.ports import Sight
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from seatrial.core.actions import WriteNodeRecord
+from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.budget import capacity, order, units
 from seatrial.core.budget.capacity import Admitted, Budget
 from seatrial.core.holds import Hold, HoldCode

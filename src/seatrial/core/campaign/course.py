@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from seatrial.core.actions import CampaignAct
+from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn

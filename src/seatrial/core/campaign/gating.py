@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Final, assert_never
 
-from seatrial.core.actions import CampaignAct, StartProbe
+from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.actions import MarkBad, RevertCommits
+from seatrial.core.actions.at_home import MarkBad, RevertCommits
 from seatrial.core.campaign.course import Course, turn_to
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, SourceFacts, Via

@@ -19,15 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from seatrial.core.actions import (
-    CampaignAct,
-    GuardRollout,
-    Keeping,
-    MarkNode,
-    ReleaseRollout,
-    guard_subject,
-    rollout_subject,
-)
+from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode
+from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, ReleaseRollout, guard_subject, rollout_subject
 from seatrial.core.campaign.course import Course, plain
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, PublishStep, RolloutPhase

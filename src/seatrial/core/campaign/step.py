@@ -25,7 +25,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
 
-from seatrial.core.actions import Promote
+from seatrial.core.actions.at_home import Promote
 from seatrial.core.budget import capacity, order
 from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
 from seatrial.core.campaign import evidence as watching

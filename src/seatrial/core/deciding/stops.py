@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Final
 
-from seatrial.core import actions as acts
-from seatrial.core.actions import Action, WriteNodeRecord
+from seatrial.core.actions.action import Action, is_disruptive
+from seatrial.core.actions.on_nodes import ReleaseMaintenance, Uncordon, WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.compat import versions
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -144,7 +144,7 @@ def is_kept_back(step: Step, stop: HoldCode) -> bool:
 def gives_back(action: Action) -> bool:
     """Whether an act lets the users of a node come back, or is about to."""
     opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
-    return isinstance(action, acts.Uncordon | acts.ReleaseMaintenance) or opens is NodePhase.UNCORDON_REQUIRED
+    return isinstance(action, Uncordon | ReleaseMaintenance) or opens is NodePhase.UNCORDON_REQUIRED
 
 
 def leads_to_disruption(action: Action) -> bool:
@@ -152,7 +152,7 @@ def leads_to_disruption(action: Action) -> bool:
     opens = action.record.phase if isinstance(action, WriteNodeRecord) else None
     # An attempt opened without a published target would only be released again.
     starts = (NodePhase.UPGRADE_REQUIRED, NodePhase.CORDON_REQUIRED, NodePhase.NODE_MAINTENANCE_REQUIRED)
-    return acts.is_disruptive(action) or opens in starts
+    return is_disruptive(action) or opens in starts
 
 
 def like(held: Hold, subject: str) -> Hold:

@@ -15,8 +15,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from seatrial.core import actions as acts
-from seatrial.core.actions import WriteRolloutRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
 from seatrial.core.holds import Hold, HoldCode
@@ -65,7 +64,7 @@ def write_rollout(
 ) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
     """The ledger at once when it changed; the summary with it, or by itself as often as its news is worth."""
     before = seen.rollout
-    subject = acts.rollout_subject(before.name)
+    subject = rollout_subject(before.name)
     rebuff = seen.rebuffs.get(subject)
     if subject in seen.busy:
         return (), seen.busy[subject]

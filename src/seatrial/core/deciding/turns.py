@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from seatrial.core import actions as acts
-from seatrial.core.actions import WriteNodeRecord
+from seatrial.core.actions.action import is_disruptive
+from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
 from seatrial.core.compat import versions
@@ -123,7 +123,7 @@ def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
 def _only_repairs(node: NodeSeen, step: Step) -> bool:
     """Whether a step writes down what is so, and takes nothing from anybody: that may not wait."""
     action = step.action
-    if not isinstance(action, WriteNodeRecord) or acts.is_disruptive(action):
+    if not isinstance(action, WriteNodeRecord) or is_disruptive(action):
         return False
     return node.record is not None and action.record.phase is node.record.phase
 

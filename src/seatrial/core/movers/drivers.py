@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from seatrial.core.actions import CampaignAct
+from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, PublishStep

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from seatrial.core.actions import SetAutoUpgrade
+from seatrial.core.actions.of_campaigns import SetAutoUpgrade
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.snapshot import NodePhase

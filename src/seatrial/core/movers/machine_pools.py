@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from seatrial.core.actions import MakePool, PausePool, RemovePool
+from seatrial.core.actions.of_campaigns import MakePool, PausePool, RemovePool
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.snapshot import MachinePool

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from seatrial.core.actions import CampaignAct, MarkNode
+from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.snapshot import NodePhase
 from seatrial.core.movers import letting_in, machine_pools

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.actions import CampaignAct, StartProbe
+from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.gates import PREPULL, Gate, Verdict, judge

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from seatrial.core.actions import Publish
+from seatrial.core.actions.at_home import Publish
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, Switch, Via

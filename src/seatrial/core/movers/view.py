@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, TypeAlias
 
-from seatrial.core.actions import CampaignAct, HomeAct, rollout_subject
+from seatrial.core.actions.at_home import HomeAct
+from seatrial.core.actions.of_campaigns import CampaignAct
+from seatrial.core.actions.on_rollouts import rollout_subject
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import (

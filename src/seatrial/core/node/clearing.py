@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from seatrial.core.actions import AskCheckpoint, EvictPods, PauseClients
+from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, PauseClients
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions import Cordon, Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
+from seatrial.core.actions.on_nodes import Cordon, Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.snapshot import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from seatrial.core.actions import Cordon, NodeAct, Request, Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, Uncordon, WriteNodeRecord
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model import troubles

@@ -9,12 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from seatrial.core.actions import (
-    CampaignAct,
-    Cordon,
-    NodeAct,
-    WriteNodeRecord,
-)
+from seatrial.core.actions.of_campaigns import CampaignAct
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.snapshot import Snapshot

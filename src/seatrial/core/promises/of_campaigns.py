@@ -8,17 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.actions import (
-    CampaignAct,
-    MarkNode,
-    NodeAct,
-    PausePool,
-    Promote,
-    Publish,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-    is_disruptive,
-)
+from seatrial.core.actions.action import is_disruptive
+from seatrial.core.actions.at_home import Promote, Publish
+from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode, PausePool
+from seatrial.core.actions.on_nodes import NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.campaign import baking, course, leaving
 from seatrial.core.decide import Decision

@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from seatrial.core.actions import (
-    Cordon,
-    NodeAct,
-    WriteNodeRecord,
-    WriteRolloutRecord,
-    is_disruptive,
-)
+from seatrial.core.actions.action import is_disruptive
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, units
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.model.intent import Intent

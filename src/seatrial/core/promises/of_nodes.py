@@ -9,20 +9,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.actions import (
+from seatrial.core.actions.action import is_disruptive
+from seatrial.core.actions.of_campaigns import MarkNode, PausePool
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    MarkNode,
     NodeAct,
     Operand,
     PauseClients,
-    PausePool,
     RequestMaintenance,
     RestartPod,
     Uncordon,
     WriteNodeRecord,
-    is_disruptive,
 )
 from seatrial.core.decide import Decision
 from seatrial.core.deciding.stops import CONTRADICTED

@@ -19,34 +19,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from seatrial.core.actions import (
-    Action,
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import (
+    MakePool,
+    MarkNode,
+    OuterAct,
+    PausePool,
+    RemovePool,
+    SetAutoUpgrade,
+    StartProbe,
+)
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     Cordon,
     EvictPods,
-    GuardRollout,
-    HomeAct,
-    MakePool,
-    MarkBad,
-    MarkNode,
     NodeAct,
     Operand,
-    OuterAct,
-    PausePool,
-    Promote,
-    Publish,
     ReleaseMaintenance,
-    ReleaseRollout,
-    RemovePool,
     RequestMaintenance,
     RestartPod,
-    RevertCommits,
-    SetAutoUpgrade,
-    StartProbe,
     Uncordon,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import Switch, Via
 from seatrial.core.model.gates import PREPULL
 from seatrial.core.model.snapshot import NodePhase, Pod, RolloutRecord

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.actions import Cordon, NodeAct, Request, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, WriteNodeRecord
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen

@@ -18,17 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions import (
-    UNSAID,
-    Action,
-    CampaignAct,
-    HomeAct,
-    MarkBad,
-    Message,
-    Promote,
-    Publish,
-    RevertCommits,
-)
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import UNSAID, HomeAct, MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, Via
 from seatrial.core.model.gates import READINESS, Verdict
 from seatrial.core.model.intent import Intent

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from seatrial.core.actions import EvictPods
+from seatrial.core.actions.on_nodes import EvictPods
 from seatrial.core.budget import capacity
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.errors import CoreBug

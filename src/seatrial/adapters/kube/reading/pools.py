@@ -13,7 +13,7 @@ from seatrial.adapters.kube.reading.items import Meta, meta_of
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.shapes.records import instant_of
-from seatrial.core.actions import MakePool, PausePool
+from seatrial.core.actions.of_campaigns import MakePool, PausePool
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.snapshot import MachinePool
 from seatrial.core.text import foreign

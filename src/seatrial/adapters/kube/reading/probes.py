@@ -26,7 +26,7 @@ from typing import Any, Final
 from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
-from seatrial.core.actions import StartProbe
+from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates import Measurement, Verdict
 from seatrial.core.text import foreign
 

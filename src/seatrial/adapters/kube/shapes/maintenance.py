@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from seatrial.core.actions import ReleaseMaintenance, RequestMaintenance
+from seatrial.core.actions.on_nodes import ReleaseMaintenance, RequestMaintenance
 from seatrial.core.model.policy import Policy
 
 API_VERSION: Final = "maintenance.nvidia.com/v1alpha1"

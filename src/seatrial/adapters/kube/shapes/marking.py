@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from seatrial.adapters.kube.shapes import keys
-from seatrial.core.actions import MarkNode
+from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.model.snapshot import NodePhase
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from seatrial.adapters.kube.shapes import keys, models
-from seatrial.core.actions import Cordon, Request, Uncordon, WriteNodeRecord
+from seatrial.core.actions.on_nodes import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault

@@ -20,7 +20,7 @@ import msgspec
 
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
-from seatrial.core.actions import GuardRollout, Keeping
+from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant

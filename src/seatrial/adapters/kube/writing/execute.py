@@ -27,24 +27,18 @@ from seatrial.adapters.kube.shapes import (
 )
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
-from seatrial.core.actions import (
-    Action,
+from seatrial.core.actions.action import Action
+from seatrial.core.actions.at_home import Publish
+from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade
+from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
     EvictPods,
-    Keeping,
-    MakePool,
-    MarkNode,
-    PausePool,
-    Publish,
     ReleaseMaintenance,
-    ReleaseRollout,
-    RemovePool,
     RequestMaintenance,
     RestartPod,
-    SetAutoUpgrade,
     WriteNodeRecord,
-    WriteRolloutRecord,
 )
+from seatrial.core.actions.on_rollouts import Keeping, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.snapshot import Pod
 from seatrial.core.words import acts as words
 from seatrial.ports import ClusterAct, Outcome, Result

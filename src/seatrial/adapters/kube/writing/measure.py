@@ -12,7 +12,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
-from seatrial.core.actions import StartProbe
+from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.ports import Outcome
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from seatrial.adapters.kube.api import errors
-from seatrial.core.actions import Action
+from seatrial.core.actions.action import Action
 from seatrial.ports import Outcome, Result
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from seatrial.core.actions import CampaignAct
+from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ByHand, Mode, Point, Via
 from seatrial.core.movers import machine_pools

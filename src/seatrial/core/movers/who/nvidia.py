@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import ClassVar, Final
 
-from seatrial.core.actions import CampaignAct
+from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, Switch, Via
