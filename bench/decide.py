@@ -29,16 +29,10 @@ from seatrial.core.decide import decide
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
-from seatrial.core.model.snapshot import (
-    Admission,
-    DriverRevision,
-    NodePhase,
-    NodeRecord,
-    NodeSeen,
-    RolloutRecord,
-    Snapshot,
-    Summary,
-)
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.sim.nodes import new_node
 
 OLD, NEW = DriverRevision(hash="old", version="570.124.06"), DriverRevision(hash="new", version="580.105.08")

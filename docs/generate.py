@@ -35,7 +35,7 @@ from seatrial.cli.run import demo
 from seatrial.core import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import edits, intent, policy, troubles
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.node import phases
 from seatrial.core.node import step as node
 from seatrial.core.node import writing as steps

@@ -31,27 +31,11 @@ from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
-from seatrial.core.model.snapshot import (
-    Admission,
-    Carrier,
-    DraPlugin,
-    DriverPod,
-    DriverRevision,
-    Freshness,
-    MachinePool,
-    NodeFacts,
-    NodePhase,
-    NodeRecord,
-    NodeSeen,
-    OperatorFacts,
-    Pod,
-    Rebuff,
-    RecordFault,
-    RolloutRecord,
-    Snapshot,
-    Summary,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
+from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.writing import Orders, Step

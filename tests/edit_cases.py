@@ -14,7 +14,7 @@ import msgspec
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
 from seatrial.adapters.kube.shapes import models
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 from tests.builders import NEW, NOW, SMOKE
 
 GONE: Final = object()

@@ -21,8 +21,11 @@ from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Drain, Policy
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Pod, Snapshot
 from seatrial.passes import Pass
 from tests import builders
 from tests.traces import record

@@ -19,7 +19,7 @@ from seatrial.core.compat.matrix import Role
 from seatrial.core.model.campaign import ASKED_BY_WORD, AUTO, Campaign, Growth, Point, Via
 from seatrial.core.model.gates import READINESS
 from seatrial.core.model.intent import Order
-from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.windows import DAYS
 from seatrial_lab.testbed import controller_process, errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane

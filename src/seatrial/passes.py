@@ -28,7 +28,7 @@ from seatrial.core.deciding.stops import STALE_SECONDS
 from seatrial.core.holds import Hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Freshness, Snapshot
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.words import commits
 from seatrial.ports import Sight
 

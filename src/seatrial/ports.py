@@ -19,7 +19,7 @@ from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from seatrial.app import forecasting
 from seatrial.app.forecasting import Fleet, ForecastOptions
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 from tests import builders
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from seatrial.app import promoting
 from seatrial.core.model.campaign import Point, RolloutPhase
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from tests import builders
 from tests.cli.test_rollout_tree import a_picture
 

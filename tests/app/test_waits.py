@@ -15,7 +15,9 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
-from seatrial.core.model.snapshot import NodePhase, Snapshot, Summary, Told, Waiting
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
+from seatrial.core.model.seen.snapshot import Snapshot
 from tests import builders
 from tests.cli.test_rollout_tree import a_look as a_campaign
 from tests.cli.test_status import Show, a_look, show

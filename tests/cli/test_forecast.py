@@ -15,7 +15,8 @@ from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.app import looking
 from seatrial.cli.main import main
 from seatrial.cli.show import look
-from seatrial.core.model.snapshot import NodePhase, OperatorFacts
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.ports import Sight
 from tests import builders
 

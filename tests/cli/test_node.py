@@ -16,7 +16,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, node
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import Loaded, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
 

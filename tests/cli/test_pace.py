@@ -13,7 +13,7 @@ from seatrial.cli import main
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.run import pace
 from seatrial.core.compat.versions import OperatorVersion
-from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.pace import values as pace_values
 from seatrial.core.movers.pace import waking as core
 from tests import builders

@@ -15,7 +15,7 @@ from seatrial.cli.rollout import adopt as rollout_adopt
 from seatrial.cli.rollout.adopt import as_data, told
 from seatrial.core.adoption.node import classify
 from seatrial.core.adoption.traces import Traces, Wish
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from tests import builders
 from tests.builders import NEW, NOW, OLD
 

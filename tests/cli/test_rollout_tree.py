@@ -19,7 +19,8 @@ from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, Summary, Told
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Summary, Told
 from seatrial.core.movers.mover import mover_of
 from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight

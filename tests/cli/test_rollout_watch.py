@@ -19,7 +19,7 @@ import pytest
 
 from seatrial.cli.show import watch as rollout_watch
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from tests import builders
 from tests.cli.test_rollout_tree import a_picture
 

@@ -11,7 +11,10 @@ from seatrial.adapters.files.snapshot_file import Saved, load_snapshot
 from seatrial.app import looking
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, snapshot
-from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Sight
 from tests import builders
 

@@ -13,7 +13,9 @@ from seatrial.app import looking, waits
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, status
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodePhase, OperatorFacts, RecordFault, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, RecordFault
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Sight
 from tests import builders
 

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import look, why
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from tests import builders
 from tests.cli.test_status import DELEGATED, a_look
 

@@ -12,7 +12,7 @@ from seatrial.controller.log import Log
 from seatrial.core.actions.on_nodes import Operand, RestartPod
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report

@@ -13,7 +13,8 @@ from seatrial.controller.metrics import Metrics
 from seatrial.core.actions.on_nodes import Cordon
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report

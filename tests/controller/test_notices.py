@@ -11,7 +11,7 @@ from seatrial.adapters.http.webhook import Reply
 from seatrial.controller.log import Log
 from seatrial.controller.notices import Format, Notifier, notice_of
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.words.announce import About, Announcement, Tone
 from seatrial.supervision import Ending
 from tests import builders

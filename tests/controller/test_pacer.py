@@ -14,7 +14,8 @@ from seatrial.adapters.kube.shapes import kinds
 from seatrial.controller.log import Log
 from seatrial.controller.pacer import Pacer
 from seatrial.core.model.campaign import Mode, RolloutPhase
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.pace.ways import WAKE_LABEL, WAKE_VALUE
 from seatrial.ports import Sight
 from seatrial.run.loop import Report

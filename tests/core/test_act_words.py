@@ -29,7 +29,8 @@ from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, Writ
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
 from seatrial.core.model.gates import PREPULL, Gate, GateResult, Verdict
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, RolloutRecord
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.words import acts as words
 from seatrial.core.words.announce import announce
 from tests.builders import NEW, POLICY, a_campaign_record, a_gpu_pod

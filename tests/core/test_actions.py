@@ -24,7 +24,7 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord, rollout_subject
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from tests.builders import NEW, POLICY, SMOKE, a_gpu_pod, a_node, a_snapshot, written
 
 NODE = a_node(phase=NodePhase.UPGRADE_REQUIRED)

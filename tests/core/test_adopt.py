@@ -18,7 +18,8 @@ from seatrial.core.adoption.node import classify
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish
 from seatrial.core.budget import capacity
 from seatrial.core.model.owners import DriverClaim
-from seatrial.core.model.snapshot import Maintenance, NodePhase, NodeSeen, OperatorFacts, Pool, RecordFault
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node.writing import PAUSED
 from tests import builders

@@ -25,7 +25,8 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.node.phases import TRANSITIONS, FailureCode
 from seatrial.core.words import explain
 from seatrial.core.words.announce import PHASE_REASON, About, Announcement, Tone, announce, announce_phase

@@ -18,7 +18,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share, policy_of
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.node.phases import NOT_STARTED
 from tests.builders import NOW, TARGET, a_ledger, a_node, a_snapshot, a_starting_driver, a_well_node
 from tests.core.deviations import documented

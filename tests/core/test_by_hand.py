@@ -19,7 +19,9 @@ from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Poi
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node import observed
 from seatrial.core.node.progress import Progress
 from seatrial.core.promises.invariants import broken

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.campaign.canary import choose, has_operator, why_not
 from seatrial.core.model.campaign import Canary
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from tests.builders import a_driver, a_gpu_pod, a_pod, an_old_node
 
 OPERATOR = a_pod(labels=(("app.kubernetes.io/name", "gpu-operator"),))

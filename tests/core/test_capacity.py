@@ -25,7 +25,8 @@ from seatrial.core.budget.capacity import (
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.policy import Limits, Policy, Share
-from seatrial.core.model.snapshot import Admission, Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.node.writing import record_of
 from tests.builders import a_fleet, a_ledger, a_node, an_intent
 

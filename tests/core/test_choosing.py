@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.campaign import choosing
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
-from seatrial.core.model.snapshot import Admission, RolloutRecord, Summary
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 
 SPRING, SUMMER, AUTUMN = ("2026-03", "spring"), ("2026-06", "summer"), ("2026-09", "autumn")
 

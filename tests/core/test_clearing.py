@@ -11,8 +11,9 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import Keeper, Pod
 from seatrial.core.model.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
-from seatrial.core.model.snapshot import Keeper, NodePhase, NodeSeen, Pod
 from seatrial.core.node.clearing import checkpoint_token, paused_value, users
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.step import step_node

@@ -11,7 +11,11 @@ from seatrial.core.actions.on_nodes import Cordon, EvictPods, Uncordon, WriteNod
 from seatrial.core.budget import capacity
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.model.snapshot import Freshness, Keeper, NodePhase, NodeSeen, OperatorFacts, Rebuff
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.pods import Keeper
+from seatrial.core.model.seen.rollouts import Rebuff
+from seatrial.core.model.seen.snapshot import Freshness
 from seatrial.core.node import closing
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.step import step_node

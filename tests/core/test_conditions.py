@@ -9,7 +9,7 @@ import pytest
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates import GateResult, Verdict
-from seatrial.core.model.snapshot import RolloutRecord, Summary
+from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 from seatrial.core.words import conditions, explain
 from seatrial.core.words.conditions import Condition, Status, conditions_of
 

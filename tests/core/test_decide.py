@@ -17,20 +17,11 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Limits, Policy, Share
-from seatrial.core.model.snapshot import (
-    Admission,
-    DriverRevision,
-    Freshness,
-    Maintenance,
-    NodePhase,
-    NodeSeen,
-    OperatorFacts,
-    Pool,
-    Rebuff,
-    RolloutRecord,
-    Snapshot,
-    Summary,
-)
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from tests.builders import (
     NOW,
     OLD,

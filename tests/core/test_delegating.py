@@ -9,7 +9,8 @@ import pytest
 from seatrial.core.actions.of_campaigns import SetAutoUpgrade
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Pool
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.movers import forgetting as delegating
 from seatrial.core.movers.view import View
 from tests.builders import POLICY, a_campaign_record, a_snapshot, a_view, an_old_node, an_operator

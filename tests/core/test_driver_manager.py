@@ -12,7 +12,8 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase, Switch, Via
-from seatrial.core.model.snapshot import Carrier, NodePhase, OperatorFacts
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.movers import driver_manager, publishing
 from seatrial.core.movers.view import Versions, View
 from seatrial.core.words import explain

@@ -13,7 +13,7 @@ from seatrial.core.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.edits import EDITS, Effect
 from seatrial.core.model.gates import GateResult, Verdict
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,

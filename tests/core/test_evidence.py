@@ -19,7 +19,9 @@ from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, Roll
 from seatrial.core.model.gates import READINESS, TRIES_MAX, Gate, GateResult, Measurement, Verdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import DriverPod, NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import DriverPod
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
 from seatrial.core.words.explain import next_step
 from seatrial.core.words.explain import why as why_of

@@ -28,22 +28,11 @@ from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import JobWait, Share
+from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.operators import MachinePool, OperatorFacts, Pool
+from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import (
-    DriverRevision,
-    Freshness,
-    Keeper,
-    Loaded,
-    MachinePool,
-    Maintenance,
-    NodePhase,
-    NodeSeen,
-    OperatorFacts,
-    Pod,
-    Pool,
-    RecordFault,
-    Snapshot,
-)
 from seatrial.core.model.troubles import Symptom, Trouble
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why

@@ -9,7 +9,7 @@ import pytest
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries, is_member, policies
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import NO_LIMITS, Eviction, Limits, Policy, PolicyWish, Share
-from seatrial.core.model.snapshot import OperatorFacts, Pool
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from tests.builders import TARGET, a_node
 
 

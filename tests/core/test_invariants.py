@@ -29,7 +29,11 @@ from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishSt
 from seatrial.core.model.gates import READINESS, GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
-from seatrial.core.model.snapshot import Admission, DriverRevision, MachinePool, NodePhase, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.operators import MachinePool
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.writing import record_of
 from seatrial.core.promises.breach import Breach
 from seatrial.core.promises.invariants import PROMISES, broken

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from seatrial.core.model.known import Known, by, those
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from tests.builders import a_fleet, a_node
 
 

@@ -16,7 +16,10 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, PublishStep, RolloutPhase
 from seatrial.core.model.intent import Intent, OnDelete, Requestor
-from seatrial.core.model.snapshot import MachinePool, Maintenance, NodePhase, NodeSeen, Snapshot, Summary
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import MachinePool
+from seatrial.core.model.seen.rollouts import Summary
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,

@@ -17,7 +17,9 @@ from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, W
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import NodeSeen, Rebuff, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.rollouts import Rebuff
+from seatrial.core.model.seen.snapshot import Snapshot
 from tests.builders import (
     NEW,
     NOW,

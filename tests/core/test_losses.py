@@ -11,7 +11,8 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import COUNT_LABEL, GPU, gpu_count, lost_gpu_seconds
 from seatrial.core.decide import decide
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.snapshot import Snapshot
 from tests.builders import NOW, a_ledger, a_node, a_snapshot, an_intent
 
 EIGHT = GpuOffer(resources=((GPU, 8), ("nvidia.com/mig-1g.10gb", 7)))

@@ -13,7 +13,7 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase
-from seatrial.core.model.snapshot import MachinePool
+from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.movers import machine_pools, marks
 from seatrial.core.movers.view import View
 from seatrial.core.words import explain

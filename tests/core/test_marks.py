@@ -7,7 +7,7 @@ from typing import Any
 from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, RolloutPhase
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import marks
 from seatrial.core.movers.view import View
 from tests.builders import (

@@ -13,7 +13,8 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.measures import Figures, Meter, Stay, follow, measure, stays
 from seatrial.core.model.policy import Limits, Policy, Share
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from tests.builders import NOW, a_decision, a_fleet, a_ledger, a_node, a_snapshot, a_well_node, an_intent
 
 PENDING, DONE, FAILED = NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE, NodePhase.UPGRADE_FAILED

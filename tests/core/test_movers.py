@@ -69,7 +69,7 @@ def test_who_moves_is_asked_for_by_its_word_in_one_place_of_core() -> None:
     asks = re.compile(rf"\bMode\.({words})\b|by_hand is (not )?None|is_delegated")
     found = {str(path.relative_to(CORE)) for path in CORE.rglob("*.py") if asks.search(path.read_text())}
     own = {f"movers/who/{path.name}" for path in (CORE / "movers" / "who").glob("[!_]*.py")}
-    assert found == {"movers/mover.py", "model/snapshot.py", "model/campaign.py", *own}
+    assert found == {"movers/mover.py", "model/seen/operators.py", "model/campaign.py", *own}
 
 
 @pytest.mark.parametrize("mode", WORDS)

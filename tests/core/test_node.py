@@ -25,8 +25,9 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Intent, Requestor, Retries
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, JobWait
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.pods import DriverRevision, Keeper
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import DriverRevision, Keeper, Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.phases import ENDED, NOT_STARTED, TRANSITIONS, FailureCode
 from seatrial.core.node.step import VALIDATOR_SECONDS, step_node

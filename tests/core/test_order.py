@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seatrial.core.budget.order import ordered
 from seatrial.core.model.intent import PRIORITY_LABEL, Domain, Order
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from tests.builders import a_gpu_pod, a_node, a_pod, an_intent
 
 RACKS = (Domain(label="example.com/rack"), Domain(label="example.com/zone"))

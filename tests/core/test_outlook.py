@@ -10,7 +10,7 @@ from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, CampaignRecord, Growth, Mode, Point, RolloutPhase, Turn, Waves
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers.view import View
 from tests.builders import (
     NOW,

@@ -11,7 +11,8 @@ import pytest
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts, Pool
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.movers.pace import remembering
 from seatrial.core.movers.pace import values as pace_values
 from seatrial.core.movers.pace import waking as pace

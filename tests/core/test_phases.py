@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.node.phases import ENDED, NOT_STARTED, TRANSITIONS, is_under_way
 from tests.builders import a_node
 

@@ -10,7 +10,7 @@ import pytest
 from seatrial.core.compat import plan as plans
 from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Stack
 from seatrial.core.compat.plan import Change, Plan, Rollback, Step, WayBack
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.node.impact import DRIVER_ROWS, Impact, Loss, Row, impact_of
 from seatrial.core.node.phases import TRANSITIONS
 from tests.core.knowledge import ON, facts

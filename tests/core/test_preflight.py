@@ -9,7 +9,8 @@ import pytest
 from seatrial.core.campaign import canary, preflight
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Canary, Mode, Point, Via
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from tests.builders import (
     NEW,
     NOW,

@@ -8,7 +8,7 @@ from typing import Any
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.gates import PREPULL, TRIES_MAX, Measurement, Verdict
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import prepulling
 from seatrial.core.movers.view import Start, View
 from tests.builders import NOW, a_campaign, a_campaign_record, a_done_node, a_snapshot, a_view, an_old_node

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.model.snapshot import DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
+from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.node.progress import (
     ANY,
     Progress,

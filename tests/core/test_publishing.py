@@ -13,7 +13,9 @@ from seatrial.core.actions.at_home import Publish
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model import deployers
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
-from seatrial.core.model.snapshot import Carrier, DriverRevision, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts
+from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import Versions, View
 from seatrial.core.node.progress import ANY

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import Loaded, NodePhase
+from seatrial.core.model.seen.nodes import Loaded, NodePhase
 from seatrial.core.node import readiness
 from seatrial.core.node.readiness import Lack, is_running_wanted, why_unproven
 from tests.builders import (

@@ -12,7 +12,9 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import turns
 from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.writing import NOTHING
 from tests.builders import (
     NOW,

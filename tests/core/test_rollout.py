@@ -37,16 +37,9 @@ from seatrial.core.model.campaign import (
 from seatrial.core.model.gates import READINESS, TRIES_MAX, GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent, Order, Retries
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import (
-    Carrier,
-    Freshness,
-    MachinePool,
-    NodePhase,
-    NodeSeen,
-    OperatorFacts,
-    RecordFault,
-    Snapshot,
-)
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.movers import driver_manager
 from seatrial.core.promises.invariants import broken

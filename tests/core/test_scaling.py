@@ -13,7 +13,7 @@ from seatrial.core.budget import capacity
 from seatrial.core.decide import decide
 from seatrial.core.model.intent import Domain, Intent, Order
 from seatrial.core.model.policy import Policy, Share
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from tests.builders import NOW, a_fleet, a_ledger, a_node, a_snapshot, an_intent
 
 

@@ -14,7 +14,9 @@ import pytest
 
 import seatrial.core
 from seatrial.core.model.campaign import Mode
-from seatrial.core.model.snapshot import DriverPod, DriverRevision, Maintenance, OperatorFacts
+from seatrial.core.model.seen.nodes import Maintenance
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.pods import DriverPod, DriverRevision
 from tests.builders import NEW, OLD, a_driver, a_gpu_pod, a_new_driver, a_node, a_pod
 
 

@@ -12,7 +12,7 @@ from seatrial.core.actions.on_nodes import Cordon, Request, Uncordon, WriteNodeR
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import NodePhase, NodeRecord
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.phases import RESUMING, TRANSITIONS, FailureCode
 from seatrial.core.node.writing import (

@@ -16,7 +16,8 @@ from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Wav
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,

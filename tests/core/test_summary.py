@@ -11,7 +11,9 @@ from seatrial.core.deciding.summary import NEWS_SECONDS, SUMMARY_SECONDS, waitin
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Intent, Retries
-from seatrial.core.model.snapshot import NodePhase, RolloutRecord, Snapshot, Waiting
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.rollouts import RolloutRecord, Waiting
+from seatrial.core.model.seen.snapshot import Snapshot
 from tests.builders import (
     NEW,
     NOW,

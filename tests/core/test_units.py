@@ -13,7 +13,8 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, RecordFault, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.invariants import broken
 from tests.builders import (
     NEW,

@@ -34,18 +34,12 @@ from seatrial.core.model.consumers import Claim, GpuUse, claim_names, gpu_use
 from seatrial.core.model.intent import Intent, Requestor, policies
 from seatrial.core.model.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverClaim, Owner, assign
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, PolicyWish, Share, policy_of
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
+from seatrial.core.model.seen.pods import Keeper
+from seatrial.core.model.seen.rollouts import Rebuff
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
-from seatrial.core.model.snapshot import (
-    Freshness,
-    Keeper,
-    Maintenance,
-    NodePhase,
-    NodeSeen,
-    OperatorFacts,
-    Pool,
-    Rebuff,
-    Snapshot,
-)
 from seatrial.core.node.phases import NOT_STARTED, FailureCode
 from seatrial.core.node.step import RESTARTS_MAX
 from tests.builders import (

@@ -18,7 +18,10 @@ from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.owners import GPU_PRESENT, DriverClaim
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import Carrier, DriverRevision, NodePhase, NodeSeen, OperatorFacts, Pool, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.progress import Progress, by_our_record
 from seatrial.core.promises.invariants import broken
 from tests.builders import (

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from itertools import pairwise
 
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial_lab.testbed.history import History, NodeMoment, PodMoment
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 

@@ -17,7 +17,7 @@ from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import Admission, RolloutRecord, Summary
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 

@@ -16,7 +16,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.model.campaign import Mode
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History

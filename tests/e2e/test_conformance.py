@@ -22,7 +22,9 @@ from seatrial.adapters.kube.reading import rollout_intent
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.budget.losses import GPU
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.snapshot import DriverRevision, Keeper, NodeFacts, NodeSeen, OperatorFacts, Pod
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.nodes import JOB_LABEL, new_node

@@ -12,7 +12,7 @@ import pytest
 from seatrial.adapters.kube.shapes import rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase
 from seatrial.core.model.edits import EDITS, Effect
-from seatrial.core.model.snapshot import RolloutRecord, Summary
+from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.edit_cases import BASES, CASES, GONE, WAVES_BY_SHARE, Case

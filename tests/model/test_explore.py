@@ -18,17 +18,11 @@ from seatrial.core.decide import Decision, decide
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import (
-    Admission,
-    DriverRevision,
-    Keeper,
-    Maintenance,
-    NodePhase,
-    NodeSeen,
-    Pod,
-    Snapshot,
-)
 from seatrial.core.promises import of_nodes
 from seatrial.sim.acts import Refused, apply
 from seatrial.sim.nodes import JOB_LABEL, Fate, new_node

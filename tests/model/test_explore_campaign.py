@@ -26,7 +26,9 @@ from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Point, 
 from seatrial.core.model.gates import Gate, Verdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import MachinePool, NodePhase, NodeRecord, NodeSeen, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operators import MachinePool
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in, machine_pools, marks, returning
 from seatrial.core.movers.view import View
 from seatrial.sim import outside as outer

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from seatrial.adapters.journal.jsonl import NoJournal
 from seatrial.core.model.campaign import Bake, Mode, Point, RolloutPhase, Waves
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import MachinePool, NodePhase, NodeSeen, RolloutRecord
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import MachinePool
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, run_once
 from seatrial.run.memory import Memory

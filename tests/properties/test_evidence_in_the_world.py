@@ -16,7 +16,7 @@ from seatrial.core.model.edits import EDITS, Effect
 from seatrial.core.model.gates import Gate, Verdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer

@@ -29,7 +29,8 @@ from seatrial.adapters.kube.shapes.campaign_models import Job, JobStatus, Machin
 from seatrial.adapters.kube.shapes.rollout_records import read_rollout
 from seatrial.controller.log import Log
 from seatrial.controller.matrix_text import MatrixPlace, look_at
-from seatrial.core.model.snapshot import NodeFacts, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.text import foreign
 
 TEXT_MAX: Final = 20_000

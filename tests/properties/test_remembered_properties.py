@@ -20,14 +20,8 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Share
-from seatrial.core.model.snapshot import (
-    Freshness,
-    Maintenance,
-    NodePhase,
-    NodeSeen,
-    RecordFault,
-    Snapshot,
-)
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from tests.builders import (
     NEW,
     NOW,

@@ -24,8 +24,10 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import DriverRevision, Keeper, NodePhase, NodeSeen, Pod, Snapshot
 from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import Report, run_forever, run_once

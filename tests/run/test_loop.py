@@ -11,7 +11,8 @@ import pytest
 from seatrial.core.actions.action import Action
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Ports, Sight

@@ -19,7 +19,9 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import Maintenance, NodePhase, Rebuff, Snapshot
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase
+from seatrial.core.model.seen.rollouts import Rebuff
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Result
 from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
 from tests.builders import (

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from seatrial.core.decide import decide
-from seatrial.core.model.snapshot import Freshness, NodePhase, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.passes import HEARD_FOR_EVER, Entry, Reader, decided_of
 from seatrial.ports import Sight
 from seatrial.run.recording import Recorder

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold
-from seatrial.core.model.snapshot import Waiting
+from seatrial.core.model.seen.rollouts import Waiting
 from seatrial.sim.nodes import Fate, new_node
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent

@@ -49,20 +49,11 @@ from seatrial.core.model.campaign import (
 from seatrial.core.model.gates import Gate, GateResult, Verdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import (
-    Admission,
-    Maintenance,
-    NodePhase,
-    NodeRecord,
-    Pod,
-    Rebuff,
-    RolloutRecord,
-    Snapshot,
-    Summary,
-    Told,
-    Waiting,
-)
 from seatrial.core.movers import driver_manager
 from tests.builders import NEW, OLD
 from tests.scenarios.two_stages import Build

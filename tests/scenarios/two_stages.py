@@ -24,7 +24,10 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.action import Action
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement
-from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import Outside, Versions

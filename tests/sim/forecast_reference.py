@@ -18,7 +18,9 @@ from seatrial.core.budget import capacity
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import run_once
 from seatrial.run.memory import Memory

@@ -15,7 +15,7 @@ import pytest
 from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Canary, Growth, RolloutPhase, Waves
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim import outside as outer

@@ -15,7 +15,7 @@ from bench.faults import begin
 
 from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
 from seatrial.core.decide import Decision
-from seatrial.core.model.snapshot import NodePhase, NodeRecord
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.movers import letting_in
 from seatrial.core.promises import invariants
 from seatrial.ports import Result

@@ -10,8 +10,8 @@ import pytest
 from seatrial.core.model.intent import Intent, Retries
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import JobWait, Limits, Share
+from seatrial.core.model.seen.nodes import Loaded, NodePhase
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import Loaded, NodePhase
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, Empirical, Uniform
 from seatrial.sim.forecast.engine import Model, Run, forecast

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import NodeSeen
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.forecast.durations import Behaviours, Constant, Duration, LogNormal, Uniform

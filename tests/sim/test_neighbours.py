@@ -13,7 +13,7 @@ from seatrial.core.actions.on_nodes import Cordon
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.core.promises.invariants import broken
 from seatrial.run.loop import Report, run_forever

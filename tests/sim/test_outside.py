@@ -14,7 +14,8 @@ from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommi
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates import Gate, Measurement, Verdict
-from seatrial.core.model.snapshot import DriverPod, DriverRevision, NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverPod, DriverRevision
 from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Result
 from seatrial.run.loop import run_forever

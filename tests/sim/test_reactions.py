@@ -24,18 +24,8 @@ from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import (
-    DraPlugin,
-    Keeper,
-    Loaded,
-    Maintenance,
-    NodeFacts,
-    NodePhase,
-    NodeRecord,
-    NodeSeen,
-    Pod,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.pods import DraPlugin, Keeper, Pod, ValidatorPod
 from seatrial.core.model.troubles import Trouble, diagnose
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import PAUSED

@@ -13,7 +13,7 @@ import pytest
 
 from seatrial import codec
 from seatrial.codec import Undecodable
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.passes import Entry
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory

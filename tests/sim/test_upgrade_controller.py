@@ -9,7 +9,8 @@ import pytest
 
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.policy import PolicyWish, Share
-from seatrial.core.model.snapshot import DriverPod, NodeSeen, Pod
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverPod, Pod
 from seatrial.sim import outside as outer
 from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import NO_LIMIT, Outside

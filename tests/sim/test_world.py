@@ -16,8 +16,10 @@ from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Intent, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import Keeper, Pod
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import Keeper, NodePhase, NodeSeen, Pod, RolloutRecord
 from seatrial.core.node.phases import FailureCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever

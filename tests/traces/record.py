@@ -24,8 +24,8 @@ from seatrial.core.compat.versions import DriverVersion, Version
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Share
+from seatrial.core.model.seen.pods import Keeper, Pod
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import Keeper, Pod
 from seatrial.passes import Pass
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory

@@ -18,7 +18,9 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from seatrial.core.model.intent import Intent
     from seatrial.core.model.policy import Share
-    from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Snapshot
+    from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.operators import OperatorFacts
+    from seatrial.core.model.seen.snapshot import Snapshot
     from seatrial.sim.forecast.advice import Advice
     from seatrial.sim.forecast.durations import Behaviours, Duration
     from seatrial.sim.forecast.engine import Model
@@ -101,7 +103,8 @@ def saved(path: Path) -> Fleet:
 
 def without_rollout(nodes: dict[str, NodeSeen], operator: OperatorFacts) -> Fleet:
     """The fleet of a cluster in which nobody has asked for an upgrade yet."""
-    from seatrial.core.model.snapshot import RolloutRecord, Snapshot
+    from seatrial.core.model.seen.rollouts import RolloutRecord
+    from seatrial.core.model.seen.snapshot import Snapshot
 
     seen = Snapshot(nodes=nodes, rollout=RolloutRecord(name=""), operator=operator)
     return Fleet(source="the cluster, which has no rollout", seen=seen, intent=None)

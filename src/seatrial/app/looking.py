@@ -17,7 +17,8 @@ from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.ports import Sight
 
 SYNC_SECONDS = 60.0

@@ -18,7 +18,8 @@ from seatrial.core.campaign.step import wave_order
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen, Told
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress

@@ -23,7 +23,8 @@ from seatrial.core.deciding import summary
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, SourceFacts
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import Snapshot, Summary, Told, Waiting
+from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.words import explain
 

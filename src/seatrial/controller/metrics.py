@@ -22,7 +22,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.holds import HoldCode
 from seatrial.core.measures import Figures, Meter
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 from seatrial.supervision import Ending

@@ -16,7 +16,7 @@ from typing import assert_never
 from seatrial import supervision
 from seatrial.adapters.http.webhook import Reply
 from seatrial.controller.log import Log
-from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.words.announce import Announcement
 
 ACCEPTED = range(200, 300)

@@ -20,7 +20,8 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.shapes import kinds
 from seatrial.controller.log import Log
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.mover import mover_of
 from seatrial.core.movers.pace import values as pace_values
 from seatrial.core.movers.pace import waking as pace

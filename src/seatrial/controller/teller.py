@@ -19,7 +19,7 @@ from seatrial.core.actions.on_nodes import EvictPods, NodeAct, PauseClients, Res
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.words import explain
 from seatrial.core.words.announce import (
     PHASE_REASON,

@@ -27,7 +27,8 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import by
-from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import driver_manager
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import phase_of

@@ -27,7 +27,8 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mode_of, mover_of, mover_seen
 
 UNKNOWN: Final = "unknown"

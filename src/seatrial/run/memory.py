@@ -37,7 +37,10 @@ from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord, rollo
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeFacts, Pod, Rebuff, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.rollouts import Rebuff
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.progress import carrier_of
 from seatrial.core.text import foreign
 from seatrial.ports import Outcome, Result

@@ -22,13 +22,8 @@ from seatrial.core.actions.on_nodes import (
     Uncordon,
     WriteNodeRecord,
 )
-from seatrial.core.model.snapshot import (
-    DraPlugin,
-    DriverPod,
-    Maintenance,
-    NodeSeen,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import Maintenance, NodeSeen
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, ValidatorPod
 from seatrial.sim.nodes import HEALTHY, Fate, next_of, touched
 
 

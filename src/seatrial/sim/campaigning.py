@@ -25,7 +25,8 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, PublishStep, RolloutPhase
 from seatrial.core.model.gates import Verdict
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.node.progress import is_same, is_without_gpu
 from seatrial.sim import upgrade_controller
 from seatrial.sim.outside import Outside, Versions

@@ -12,12 +12,8 @@ from typing import Final, TypeAlias, assert_never
 
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.snapshot import (
-    DriverPod,
-    Keeper,
-    NodeFacts,
-    Pod,
-)
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.pods import DriverPod, Keeper, Pod
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.sim import neighbours

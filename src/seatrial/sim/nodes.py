@@ -18,17 +18,8 @@ from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import (
-    DraPlugin,
-    DriverPod,
-    DriverRevision,
-    Keeper,
-    Loaded,
-    NodeFacts,
-    NodeSeen,
-    Pod,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import Loaded, NodeFacts, NodeSeen
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Keeper, Pod, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 
 DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."

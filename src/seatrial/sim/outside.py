@@ -30,17 +30,10 @@ from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
 from seatrial.core.model.gates import Measurement, Verdict
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
-from seatrial.core.model.snapshot import (
-    Carrier,
-    DriverRevision,
-    MachinePool,
-    NodeFacts,
-    NodePhase,
-    NodeSeen,
-    OperatorFacts,
-    Pool,
-    Snapshot,
-)
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFacts, Pool
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import driver_manager
 from seatrial.core.node.progress import carried, carrier_of, is_same, resource_of
 from seatrial.sim.acts import Refused

@@ -16,14 +16,8 @@ from typing import Final
 
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.snapshot import (
-    DraPlugin,
-    Keeper,
-    Loaded,
-    NodeFacts,
-    Pod,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import Loaded, NodeFacts
+from seatrial.core.model.seen.pods import DraPlugin, Keeper, Pod, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 from seatrial.sim.driver_pods import (
     Reaction,

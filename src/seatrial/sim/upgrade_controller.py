@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.model.policy import PolicyWish, Share
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.sim.nodes import touched
 from seatrial.sim.outside import Outside

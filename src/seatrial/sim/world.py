@@ -23,7 +23,10 @@ from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import DriverRevision, NodeSeen, Pod, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision, Pod
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim import upgrade_controller

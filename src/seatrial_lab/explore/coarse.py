@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.snapshot import NodeFacts
+from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.sim import driver_pods, reactions
 from seatrial.sim.driver_pods import Reaction
 from seatrial.sim.nodes import Fate

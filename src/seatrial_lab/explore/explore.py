@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from seatrial.core.decide import decide
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.promises import invariants
 from seatrial.core.promises.breach import Promise
 from seatrial.sim import outside as outer

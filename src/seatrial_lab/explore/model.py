@@ -24,7 +24,9 @@ from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Via
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Freshness, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Promise

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from seatrial.core.budget import capacity
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import NOT_STARTED, is_under_way
 from seatrial.sim import upgrade_controller

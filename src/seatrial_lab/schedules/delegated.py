@@ -27,7 +27,7 @@ from seatrial.core.model.campaign import ENDED, Bake, Campaign, CampaignRecord, 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Policy, PolicyWish, Share
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.movers import letting_in
 from seatrial.core.node.progress import is_same
 from seatrial.ports import Outcome, Result

@@ -26,8 +26,9 @@ from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import DriverRevision, Keeper, NodeSeen, Pod
 from seatrial.core.movers import driver_manager
 from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
 from seatrial_lab.schedules.behaviours import Kind, named

@@ -25,7 +25,10 @@ from seatrial.core.actions.of_campaigns import MarkNode
 from seatrial.core.actions.on_nodes import EvictPods, NodeAct, ReleaseMaintenance, RequestMaintenance, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import DriverRevision, Freshness, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import Outside

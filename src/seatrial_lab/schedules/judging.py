@@ -15,7 +15,8 @@ from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Admission, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Result

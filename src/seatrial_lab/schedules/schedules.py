@@ -24,7 +24,8 @@ from seatrial.core.actions.action import Action
 from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import DriverRevision, NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.node import closing, phases
 from seatrial.core.promises.breach import Breach
 from seatrial.core.words.acts import told

@@ -26,8 +26,10 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, ReleaseRollout
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord as WriteLedger
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 from seatrial.core.model.selectors import Selector, drain_selector
-from seatrial.core.model.snapshot import Admission, NodePhase, NodeRecord, Pod, RolloutRecord, Summary
 from seatrial.ports import ClusterAct, Outcome, Result
 from tests.adapters.kube import objects, standin
 

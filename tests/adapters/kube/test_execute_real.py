@@ -22,8 +22,9 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import JobWait, Policy
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import NodePhase, NodeRecord, Pod
 from seatrial.ports import ClusterAct, Outcome, Result
 from seatrial_lab.testbed.neighbours import maintenance
 from seatrial_lab.testbed.plane.control_plane import ControlPlane

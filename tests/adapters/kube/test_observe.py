@@ -35,7 +35,10 @@ from seatrial.core.model.campaign import Mode, SourceFacts
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.gates import Gate, Measurement, Verdict
 from seatrial.core.model.owners import OWNER_LABEL
-from seatrial.core.model.snapshot import DriverRevision, MachinePool, NodeFacts, NodePhase, RecordFault, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, RecordFault
+from seatrial.core.model.seen.operators import MachinePool
+from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.seen.snapshot import Snapshot
 from tests import builders
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.objects import a_claim, a_claimant, a_maintenance, a_slice, a_warning

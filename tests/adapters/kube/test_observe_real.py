@@ -12,7 +12,8 @@ from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.snapshot import Keeper, NodeFacts
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.pods import Keeper
 from seatrial.core.model.troubles import Symptom
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance

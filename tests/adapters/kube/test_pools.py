@@ -11,7 +11,7 @@ from seatrial.adapters.kube.reading import pools
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.core.actions.of_campaigns import MakePool, PausePool
-from seatrial.core.model.snapshot import MachinePool
+from seatrial.core.model.seen.operators import MachinePool
 
 
 def seen(body: dict[str, Any], rollout: str = "spring") -> MachinePool:

@@ -19,20 +19,9 @@ from seatrial.core.model.consumers import Claim, GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
-from seatrial.core.model.snapshot import (
-    Carrier,
-    DraPlugin,
-    DriverPod,
-    DriverRevision,
-    Keeper,
-    Loaded,
-    Maintenance,
-    NodeFacts,
-    OperatorFacts,
-    Pod,
-    Pool,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Keeper, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom, Trouble, diagnose
 from tests.adapters.kube import objects
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seatrial.adapters.kube.shapes import keys, records
 from seatrial.core.actions.on_nodes import Cordon, PauseClients, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.text import foreign
 
 FACTS = NodeFacts(name="gpu-01", resource_version="7")

@@ -31,8 +31,8 @@ from seatrial.core.model.gates import Gate
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
+from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.selectors import Selector, drain_selector
-from seatrial.core.model.snapshot import OperatorFacts, Pool
 
 NO_OPERATOR = OperatorFacts()
 NOW = datetime(2026, 3, 27, 15, 30, tzinfo=UTC).timestamp()

@@ -11,7 +11,7 @@ from seatrial.app.rollout import adopting
 from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions, Scene
 from seatrial.core.adoption.fleet import Refusal
 from seatrial.core.adoption.traces import Traces, Treatment
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from tests import builders
 from tests.app.rollout.rollouts import a_rollout
 from tests.builders import NEW, NOW

@@ -16,7 +16,8 @@ from seatrial.app.rollout.targeting import RolloutTarget
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, Via
-from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
 from tests import builders
 
 NOW = 1_700_000_000.0

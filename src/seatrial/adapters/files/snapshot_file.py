@@ -17,7 +17,7 @@ from seatrial import __version__, codec
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 
 KIND: Final = "snapshot"
 _AGAIN: Final = "Write it with `seatrial snapshot > FILE`."

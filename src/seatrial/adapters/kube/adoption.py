@@ -28,7 +28,7 @@ from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, recor
 from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.text import foreign
 
 TRIES: Final = 5

@@ -24,7 +24,7 @@ from seatrial.adapters.kube.shapes import keys, kinds, models
 from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.movers.pace import waking as pace
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.movers.pace.values import Act, Lower, PaceMemory, Pacing, Raise, Reset, Seen

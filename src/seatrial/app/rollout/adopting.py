@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from seatrial.core.adoption.fleet import Refusal, Rollout
     from seatrial.core.adoption.traces import Adoption, Traces, Wish
     from seatrial.core.model.instants import Instant
-    from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+    from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.operators import OperatorFacts
 
 SYNC_SECONDS: Final = 60.0
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.starting import Outset
     from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.model.campaign import Campaign
-    from seatrial.core.model.snapshot import NodeSeen
+    from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.ports import Outcome, Sight
     from seatrial.run.loop import Report
     from seatrial.sim.outside import Outside

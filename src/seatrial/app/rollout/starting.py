@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from seatrial.core.model.campaign import Campaign
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent
-    from seatrial.core.model.snapshot import MachinePool, NodeSeen, OperatorFacts
+    from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
 
 SYNC_SECONDS: Final = 60.0
 

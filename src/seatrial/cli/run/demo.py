@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seatrial.core.compat.facts import Facts
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent
-    from seatrial.core.model.snapshot import NodeSeen
+    from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.sim.outside import GateFate, Outside
     from seatrial.sim.world import World
 
@@ -208,7 +208,7 @@ def _intent(rollout: str, target: str) -> Intent:
 
 
 def _fleet(at: Instant) -> list[NodeSeen]:
-    from seatrial.core.model.snapshot import DriverRevision
+    from seatrial.core.model.seen.pods import DriverRevision
     from seatrial.sim.nodes import new_node
 
     running = DriverRevision(hash=RUNNING, version=RUNNING)

@@ -17,7 +17,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, SourceFacts
 from seatrial.core.model.gates import Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.words import explain
 

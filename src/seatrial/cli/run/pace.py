@@ -26,7 +26,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.core.compat.versions import OperatorVersion
-    from seatrial.core.model.snapshot import OperatorFacts
+    from seatrial.core.model.seen.operators import OperatorFacts
     from seatrial.core.movers.pace.values import Gain, PaceMemory, Pacing, Wait
     from seatrial.core.movers.pace.words import Worth
 

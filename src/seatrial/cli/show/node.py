@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.core.holds import Hold
-    from seatrial.core.model.snapshot import NodeSeen
+    from seatrial.core.model.seen.nodes import NodeSeen
 
 EXITS = (ExitCode.HELD,)
 
@@ -271,7 +271,7 @@ def _late(found: Look, node: NodeSeen) -> str:
 def _retry(found: Look, node: NodeSeen, args: argparse.Namespace) -> Change:
     from seatrial.adapters.kube.shapes import keys
     from seatrial.core.model.campaign import Mode
-    from seatrial.core.model.snapshot import NodePhase
+    from seatrial.core.model.seen.nodes import NodePhase
 
     required, failed = NodePhase.UPGRADE_REQUIRED.value, NodePhase.UPGRADE_FAILED
     accepted: dict[str, str | None] = {keys.ACCEPT_LOSS_ANNOTATION: "true"} if args.accept_loss else {}

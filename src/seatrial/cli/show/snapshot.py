@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
 def saved_of(found: Look) -> Saved:
     """A look as it is saved."""
     from seatrial.adapters.files.snapshot_file import Saved
-    from seatrial.core.model.snapshot import RolloutRecord, Snapshot
+    from seatrial.core.model.seen.rollouts import RolloutRecord
+    from seatrial.core.model.seen.snapshot import Snapshot
 
     if found.sight is not None:
         return Saved(at=found.at, seen=found.sight.seen, intent=found.sight.intent)

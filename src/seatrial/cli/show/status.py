@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from seatrial.app.looking import Look
     from seatrial.core.model.policy import Limits
-    from seatrial.core.model.snapshot import Waiting
+    from seatrial.core.model.seen.rollouts import Waiting
 
 EXITS = (ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
 NAMED_MAX = 4

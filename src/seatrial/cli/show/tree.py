@@ -22,7 +22,7 @@ from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates import Verdict
-from seatrial.core.model.snapshot import Told
+from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.progress import Progress
 from seatrial.core.words import explain
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
     from seatrial.core.actions.action import Action
-    from seatrial.core.model.snapshot import NodeSeen
+    from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.ports import Sight
 
 

@@ -21,7 +21,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import NodeRecord, Pod
+from seatrial.core.model.seen.nodes import NodeRecord
+from seatrial.core.model.seen.pods import Pod
 
 
 class Request(StrEnum):

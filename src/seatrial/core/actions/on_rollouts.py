@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.model.seen.rollouts import RolloutRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

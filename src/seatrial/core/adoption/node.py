@@ -30,7 +30,7 @@ from typing import Final
 
 from seatrial.core.adoption.sight import AT_WORK, Driver, Sight
 from seatrial.core.adoption.traces import Adoption, Traces, Treatment, Wish
-from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING, is_under_way
 from seatrial.core.node.writing import record_of

@@ -14,7 +14,7 @@ from typing import Final
 from seatrial.core.adoption.cordons import CORDONING, whose_cordon
 from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish, Write
 from seatrial.core.adoption.words import found
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodePhase, NodeRecord
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 
 
 class Treatment(StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from seatrial.core.adoption.cordons import whose_cordon
 from seatrial.core.adoption.traces import Traces, Whose, Wish
-from seatrial.core.model.snapshot import NodeFacts, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen, RecordFault
 
 
 def found(node: NodeSeen, traces: Traces, wish: Wish) -> str:

@@ -15,7 +15,9 @@ from seatrial.core.budget.capacity import Admitted, Budget
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import of_each
-from seatrial.core.model.snapshot import Admission, NodePhase, NodeSeen, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.writing import Orders, Step
 
 

@@ -33,7 +33,8 @@ from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.known import by, those
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy
-from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, RolloutRecord
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
 from seatrial.core.node import closing, phases
 from seatrial.core.node.progress import is_same
 from seatrial.core.text.names import a_few

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.snapshot import Snapshot
 
 GPU: Final = "nvidia.com/gpu"
 COUNT_LABEL: Final = "nvidia.com/gpu.count"

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from seatrial.core.budget.capacity import domain_of
 from seatrial.core.model.intent import PRIORITY_LABEL, Intent, Order
 from seatrial.core.model.known import by, of_each
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.node import phases
 
 Key: TypeAlias = Callable[[NodeSeen], tuple[float | str, ...]]

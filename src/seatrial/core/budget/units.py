@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from seatrial.core.budget import capacity
 from seatrial.core.budget.capacity import Budget
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.node import step as node
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import is_without_gpu

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seatrial.core.model.campaign import Canary
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 
 OPERATORS: Final = frozenset({"gpu-operator", "seatrial-controller"})
 """What the pods of those that move nodes are called, by the label `app` or `app.kubernetes.io/name`."""

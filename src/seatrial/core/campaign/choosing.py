@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
-from seatrial.core.model.snapshot import RolloutRecord
+from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.movers.mover import mover_of
 
 

@@ -15,7 +15,7 @@ from seatrial.core.actions.at_home import MarkBad, RevertCommits
 from seatrial.core.campaign.course import Course, turn_to
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, SourceFacts, Via
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import marks, publishing
 from seatrial.core.movers.view import Outcome, View
 from seatrial.core.text.names import a_few

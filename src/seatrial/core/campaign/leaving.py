@@ -26,7 +26,9 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, PublishStep, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, OnDelete
-from seatrial.core.model.snapshot import NodePhase, NodeSeen, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks
 from seatrial.core.movers.mover import mover_seen, view_of
 from seatrial.core.movers.view import Outcome, View

@@ -46,7 +46,7 @@ from seatrial.core.model.campaign import (
 )
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks, publishing
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View

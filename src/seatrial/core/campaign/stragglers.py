@@ -17,7 +17,7 @@ from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import publishing
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress, is_without_gpu

@@ -21,7 +21,10 @@ from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import Known
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts, Rebuff, RolloutRecord, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.rollouts import Rebuff, RolloutRecord
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.writing import Step
 
 Chosen: TypeAlias = tuple[Step, Step]

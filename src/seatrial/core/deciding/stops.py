@@ -23,12 +23,9 @@ from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
-from seatrial.core.model.snapshot import (
-    NodePhase,
-    NodeSeen,
-    OperatorFacts,
-    Snapshot,
-)
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import PLAIN, asked_mode, mover_of
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.aiming import NO_VERSION

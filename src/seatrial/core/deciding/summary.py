@@ -23,16 +23,9 @@ from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, Rollou
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import by
-from seatrial.core.model.snapshot import (
-    Admission,
-    NodePhase,
-    NodeSeen,
-    RolloutRecord,
-    Snapshot,
-    Summary,
-    Told,
-    Waiting,
-)
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.writing import retry_at

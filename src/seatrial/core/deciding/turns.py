@@ -19,11 +19,8 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import (
-    NodePhase,
-    NodeSeen,
-    Snapshot,
-)
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.node import closing
 from seatrial.core.node.aiming import is_misled, misled

@@ -17,7 +17,8 @@ from seatrial.core.model.campaign import Campaign
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, policy_of
 
 if TYPE_CHECKING:
-    from seatrial.core.model.snapshot import NodeFacts, OperatorFacts
+    from seatrial.core.model.seen.nodes import NodeFacts
+    from seatrial.core.model.seen.operators import OperatorFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from itertools import compress
 from operator import attrgetter, is_not
 from typing import Any, Final, TypeVar
 
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 
 T = TypeVar("T", bound=Hashable)
 V = TypeVar("V")

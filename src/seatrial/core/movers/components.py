@@ -20,7 +20,9 @@ from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ByHand, CampaignRecord, PublishStep, Switch
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import Mover, Outcome, Versions, View
 from seatrial.core.node.observed import is_same, observed, progress_of, shows
 from seatrial.core.node.progress import Progress

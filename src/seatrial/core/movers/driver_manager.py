@@ -16,7 +16,8 @@ from typing import Final
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Switch
 from seatrial.core.model.known import OWNER, by
-from seatrial.core.model.snapshot import Carrier, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.node.progress import resource_of
 
 EVICTION: Final = "ENABLE_GPU_POD_EVICTION"

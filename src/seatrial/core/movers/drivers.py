@@ -15,7 +15,7 @@ from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, PublishStep
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import publishing, returning
 from seatrial.core.movers.view import Mover, Outcome, Return, Versions, View
 from seatrial.core.node import step

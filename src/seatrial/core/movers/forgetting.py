@@ -13,7 +13,7 @@ from dataclasses import replace
 from seatrial.core.actions.of_campaigns import SetAutoUpgrade
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.movers.view import Outcome, View
 from seatrial.core.node.progress import carrier_of
 

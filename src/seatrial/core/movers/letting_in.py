@@ -24,7 +24,10 @@ from seatrial.core.budget.capacity import Budget
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
 from seatrial.core.node.progress import Progress, by_nvidias_word, is_same, resource_of, wants

@@ -16,7 +16,7 @@ from typing import Final
 from seatrial.core.actions.of_campaigns import MakePool, PausePool, RemovePool
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.snapshot import MachinePool
+from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.movers.view import Outcome, View
 
 UNPROVEN: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING})

@@ -14,7 +14,7 @@ from typing import Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.movers import letting_in, machine_pools
 from seatrial.core.movers.view import Outcome, View
 

@@ -12,7 +12,8 @@ from typing import Final, assert_never
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Mode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import OperatorFacts, Snapshot
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import Mover, View
 from seatrial.core.movers.who.by_hand import Hand
 from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN

@@ -6,7 +6,7 @@ tests/core/test_rollout.py
 
 from __future__ import annotations
 
-from seatrial.core.model.snapshot import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress, is_out_of_reach, is_same, wants
 

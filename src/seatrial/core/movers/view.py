@@ -34,7 +34,9 @@ from seatrial.core.model.campaign import (
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.progress import Progress, resource_of
 from seatrial.core.node.readiness import Lack, why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from seatrial.core.holds import HoldCode, hold
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import wants
 from seatrial.core.node.writing import Step

@@ -18,7 +18,8 @@ from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Eviction
-from seatrial.core.model.snapshot import Keeper, NodeFacts, NodePhase, NodeSeen, Pod
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.pods import Keeper, Pod
 from seatrial.core.node import closing
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.writing import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait

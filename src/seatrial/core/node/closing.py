@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.model.snapshot import Keeper, NodePhase, NodeRecord, NodeSeen, Pod
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.pods import Keeper, Pod
 from seatrial.core.node import phases
 
 _REPLACING: Final = frozenset(

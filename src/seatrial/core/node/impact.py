@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from seatrial.core.compat.matrix import Component, Value
 from seatrial.core.compat.plan.values import Step
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 
 
 class Loss(StrEnum):

@@ -12,7 +12,7 @@ from typing import Final
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
 from seatrial.core.model.campaign import ByHand
-from seatrial.core.model.snapshot import NodeFacts
+from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.node.progress import Progress
 
 SHOWN: Final[Mapping[Component, str]] = {

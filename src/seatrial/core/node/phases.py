@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 
 TRANSITIONS: Final[Mapping[NodePhase | None, frozenset[NodePhase]]] = {
     None: frozenset({NodePhase.UPGRADE_REQUIRED, NodePhase.UPGRADE_DONE}),

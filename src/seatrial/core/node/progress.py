@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat import versions
-from seatrial.core.model.snapshot import Carrier, NodeFacts, NodePhase, NodeRecord, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.node.phases import is_under_way
 
 ANY: Final = "*"

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import DriverRevision, NodeFacts, NodeRecord
+from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord
+from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.node.phases import RESUMING
 
 

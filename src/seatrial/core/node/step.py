@@ -22,7 +22,7 @@ from typing import Final, assert_never
 from seatrial.core.actions.on_nodes import Cordon, Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.clearing import Exit
 from seatrial.core.node.phases import FailureCode, is_under_way

@@ -19,7 +19,8 @@ from seatrial.core.model import troubles
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Policy
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, Rebuff
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING, TRANSITIONS, FailureCode
 

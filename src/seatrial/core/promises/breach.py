@@ -13,7 +13,7 @@ from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, WriteNodeRecord
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node import closing
 from seatrial.core.node.phases import is_under_way
 

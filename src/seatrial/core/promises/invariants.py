@@ -38,7 +38,7 @@ from typing import Final
 
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach, Promise
 from seatrial.core.promises.of_campaigns import bake, let_in, on_time, one_thing, record_first, turn, unopened, way_back
 from seatrial.core.promises.of_fleets import admitted, bounded, capacity_kept, one_act, whole

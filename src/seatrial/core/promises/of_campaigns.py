@@ -20,7 +20,7 @@ from seatrial.core.model import windows
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
 from seatrial.core.model.gates import Verdict
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way

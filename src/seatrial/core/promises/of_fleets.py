@@ -14,7 +14,8 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity, units
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Admission, Snapshot
+from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.promises.breach import Breach, breach, closes_again, is_start

@@ -28,7 +28,8 @@ from seatrial.core.deciding.stops import CONTRADICTED
 from seatrial.core.deciding.turns import goal_of
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodePhase, Snapshot
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misled

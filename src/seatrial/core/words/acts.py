@@ -45,7 +45,9 @@ from seatrial.core.actions.on_nodes import (
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import Switch, Via
 from seatrial.core.model.gates import PREPULL
-from seatrial.core.model.snapshot import NodePhase, Pod, RolloutRecord
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.rollouts import RolloutRecord
 
 CANARY_LABEL: Final = "seatrial.dev/canary"
 SKIP_LABEL: Final = "nvidia.com/gpu-driver-upgrade.skip"

@@ -21,7 +21,7 @@ from typing import Final
 from seatrial.core.actions.on_nodes import Cordon, NodeAct, Request, WriteNodeRecord
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Turn
-from seatrial.core.model.snapshot import NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.words import explain
 from seatrial.core.words.acts import EVICTION_FAILED, on_node
 

@@ -18,7 +18,8 @@ from typing import Final
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates import GateResult, Verdict
-from seatrial.core.model.snapshot import NodePhase, RolloutRecord, Summary
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 
 NEEDS_SOMEBODY: Final = frozenset(
     {

@@ -17,7 +17,7 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model import deployers, troubles
 from seatrial.core.model.campaign import Point, Via
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import Told
+from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.progress import ANY
 from seatrial.core.words.explanations import Explanation

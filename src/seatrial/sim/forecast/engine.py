@@ -26,7 +26,7 @@ from seatrial.core.budget import capacity, order, units
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, Order
 from seatrial.core.model.policy import Limits
-from seatrial.core.model.snapshot import NodeSeen
+from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.sim.forecast import paths
 from seatrial.sim.forecast.durations import Behaviours
 from seatrial.sim.forecast.inventory import Inventory, NothingToForecast

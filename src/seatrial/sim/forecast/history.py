@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.passes import Entry
 from seatrial.sim.forecast.durations import (
     FROM_RELOAD,

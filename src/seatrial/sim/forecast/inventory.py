@@ -13,7 +13,10 @@ from seatrial.core.budget import losses
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import Admission, DriverRevision, NodeSeen, Pod, Snapshot
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.pods import DriverRevision, Pod
+from seatrial.core.model.seen.rollouts import Admission
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.sim.nodes import JOB_LABEL, new_node
 
 NEXT: Final = "next"

@@ -29,7 +29,9 @@ from seatrial.core.holds import Hold
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import Admission, NodeFacts, NodePhase, NodeRecord, NodeSeen, Pod, Rebuff
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.rollouts import Admission, Rebuff
 from seatrial.core.node import phases
 from seatrial.core.node.step import VALIDATOR_SECONDS, step_node
 from seatrial.core.node.writing import Orders

@@ -19,7 +19,8 @@ from seatrial.adapters.kube.shapes import keys, publishing
 from seatrial.adapters.kube.shapes.campaign_models import AccessReview
 from seatrial.core.model.campaign import Campaign
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import OperatorFacts, Snapshot
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mode_of, mover_of
 from seatrial.core.movers.view import Mover, Need
 

@@ -20,7 +20,9 @@ from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.model import owners
 from seatrial.core.model.consumers import Claim
 from seatrial.core.model.intent import is_member
-from seatrial.core.model.snapshot import DriverRevision, NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.pods import DriverRevision
 
 
 class Fleet:

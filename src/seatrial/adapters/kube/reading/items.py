@@ -21,7 +21,8 @@ from seatrial.core.compat.versions import driver_version_of_image
 from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import DraPlugin, DriverPod, DriverRevision, Loaded, Maintenance, Pod, ValidatorPod
+from seatrial.core.model.seen.nodes import Loaded, Maintenance
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 

@@ -13,7 +13,7 @@ from seatrial.adapters.kube.shapes import keys, models, operator_models
 from seatrial.core.model import owners
 from seatrial.core.model.deployers import is_deployer
 from seatrial.core.model.policy import PolicyWish, Share
-from seatrial.core.model.snapshot import Carrier, OperatorFacts, Pool
+from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.movers import driver_manager
 from seatrial.core.text import foreign
 

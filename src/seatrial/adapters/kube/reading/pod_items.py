@@ -25,7 +25,7 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.snapshot import DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 

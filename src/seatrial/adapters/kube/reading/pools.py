@@ -15,7 +15,7 @@ from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import MakePool, PausePool
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.snapshot import MachinePool
+from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.text import foreign
 
 ROLE_KEY: Final = "machineconfiguration.openshift.io/role"

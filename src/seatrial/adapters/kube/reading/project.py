@@ -23,16 +23,8 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model import consumers, owners
-from seatrial.core.model.snapshot import (
-    DraPlugin,
-    DriverPod,
-    DriverRevision,
-    Keeper,
-    Maintenance,
-    NodeFacts,
-    Pod,
-    ValidatorPod,
-)
+from seatrial.core.model.seen.nodes import Maintenance, NodeFacts
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Keeper, Pod, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 
 WARNINGS_MAX: Final = 5

@@ -48,8 +48,8 @@ from seatrial.core.model.gates import Gate
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import OperatorFacts
 from seatrial.core.node import observed
 from seatrial.core.text import foreign
 

@@ -17,7 +17,8 @@ from seatrial.core.campaign import choosing
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import OperatorFacts, RolloutRecord
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.rollouts import RolloutRecord
 
 
 class Rollouts:

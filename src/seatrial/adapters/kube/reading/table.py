@@ -23,7 +23,7 @@ from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
-from seatrial.core.model.snapshot import DriverPod
+from seatrial.core.model.seen.pods import DriverPod
 
 T = TypeVar("T")
 

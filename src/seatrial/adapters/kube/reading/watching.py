@@ -16,7 +16,8 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.streams.row import Row, Where
 from seatrial.adapters.kube.streams.streams import Streams
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeSeen, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
 
 
 class FleetObserver:

@@ -11,7 +11,7 @@ from typing import Any
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.of_campaigns import MarkNode
-from seatrial.core.model.snapshot import NodePhase
+from seatrial.core.model.seen.nodes import NodePhase
 
 
 def mark_patch(action: MarkNode) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.core.actions.on_nodes import Cordon, Request, Uncordon, WriteNodeRecord
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node.phases import ENDED
 from seatrial.core.text import foreign
 

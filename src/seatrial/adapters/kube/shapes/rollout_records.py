@@ -24,7 +24,7 @@ from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates import GateResult, Verdict
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
+from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
 from seatrial.core.words import conditions
 

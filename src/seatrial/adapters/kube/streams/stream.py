@@ -17,7 +17,7 @@ from seatrial.adapters.kube.streams.index import By, Index, ItemT, KeyT
 from seatrial.adapters.kube.streams.row import Need, RawT, Row, Where
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import Freshness
+from seatrial.core.model.seen.snapshot import Freshness
 
 
 class Stream(Generic[RawT, ItemT]):

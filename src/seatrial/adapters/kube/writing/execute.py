@@ -39,7 +39,7 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.actions.on_rollouts import Keeping, ReleaseRollout, WriteRolloutRecord
-from seatrial.core.model.snapshot import Pod
+from seatrial.core.model.seen.pods import Pod
 from seatrial.core.words import acts as words
 from seatrial.ports import ClusterAct, Outcome, Result
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import ceil
 
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeFacts
+from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.movers.pace.values import POLL_SECONDS, Gain, PaceMemory, Seen, Stay, WaitCode
 from seatrial.core.node.phases import UNDER_WAY

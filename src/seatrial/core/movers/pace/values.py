@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeFacts, OperatorFacts
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 
 POLL_SECONDS: Final = 120.0
 """After this long its controller looks without being woken."""

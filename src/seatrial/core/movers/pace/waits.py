@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from seatrial.core.model.policy import PolicyWish
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, OperatorFacts
 from seatrial.core.movers.pace.values import Seen, Stay, Wait, WaitCode
 from seatrial.core.text.names import a_few
 

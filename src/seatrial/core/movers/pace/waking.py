@@ -27,7 +27,7 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.snapshot import NodeFacts, NodePhase
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.movers.pace.remembering import no_later, remember
 from seatrial.core.movers.pace.values import (

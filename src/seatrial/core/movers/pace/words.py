@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core.compat.versions import OperatorVersion
-from seatrial.core.model.snapshot import OperatorFacts
+from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.movers.pace.values import POLL_SECONDS, Gain, PaceMemory, Wait, WaitCode, WakeHold
 from seatrial.core.movers.pace.waking import DEAF_COUNT

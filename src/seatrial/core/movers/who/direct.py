@@ -15,7 +15,9 @@ from seatrial.core.budget import capacity, units
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Switch, Via
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import driver_manager, prepulling, publishing
 from seatrial.core.movers.drivers import Drivers
 from seatrial.core.movers.view import Need, Outcome, Start, View

@@ -19,7 +19,9 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, Switch, Via
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.snapshot import NodeFacts, NodePhase, NodeSeen, OperatorFacts, Snapshot
+from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
+from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import forgetting, letting_in, marks, returning
 from seatrial.core.movers.drivers import Drivers
 from seatrial.core.movers.pace.ways import STATE_LABEL

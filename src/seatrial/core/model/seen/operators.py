@@ -1,0 +1,80 @@
+"""Others that move nodes or say what they run: NVIDIA's GPU Operator, and OpenShift's pools of machines.
+
+Law of this file: what others own is seen here; what we want of it is the intent's.
+Tests: tests/core/test_snapshot.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from seatrial.core.model.campaign import Mode
+from seatrial.core.model.instants import ApiInstant
+from seatrial.core.model.owners import DriverClaim
+from seatrial.core.model.policy import PolicyWish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """One NVIDIADriver: the nodes it claims, and what it says about their upgrade."""
+
+    name: str
+    claim: DriverClaim
+    is_auto_upgrading: bool = True
+    driver_version: str = ""
+    policy: PolicyWish = field(default_factory=PolicyWish)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carrier:
+    """A resource that says which driver nodes run: a ClusterPolicy, or an NVIDIADriver."""
+
+    name: str
+    """Its kind and name, such as `ClusterPolicy/cluster-policy`."""
+    version: str = ""
+    writer: str = ""
+    """Who wrote the version last, by the name it gave to the API server."""
+    resource_version: str = ""
+    note: str = ""
+    """What a campaign of ours noted on it when it last wrote a version there."""
+    switches: tuple[tuple[str, str], ...] = ()
+    """What it says about the driver manager's two switches (driver_manager.py), by name; one not said is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFacts:
+    """What is seen of NVIDIA's GPU Operator."""
+
+    kind: str = ""
+    """The resource that owns the drivers, e.g. `ClusterPolicy/cluster-policy`; empty when there is none."""
+    is_auto_upgrading: bool = False
+    is_sandboxed: bool = False
+    """Its controller is switched on, and moves nobody because sandbox workloads are enabled."""
+    driver_version: str = ""
+    state: str = ""
+    policy: PolicyWish = field(default_factory=PolicyWish)
+    """What its ClusterPolicy says about upgrades; each NVIDIADriver has its own, see `pools`."""
+    pools: tuple[Pool, ...] = ()
+    carriers: tuple[Carrier, ...] = ()
+
+    @property
+    def mode(self) -> Mode:
+        """Who moves the nodes, as the cluster itself has it."""
+        return Mode.DELEGATED if self.is_auto_upgrading else Mode.DIRECT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachinePool:
+    """A MachineConfigPool of OpenShift, as far as it concerns a rollout."""
+
+    name: str
+    resource_version: str = ""
+    is_paused: bool = False
+    paused_by: str = ""
+    """The rollout that paused it; it stays here when somebody else ends the pause."""
+    is_ours: bool = False
+    """Whether this rollout made it."""
+    machine_count: int = 0
+    """How many nodes are in it."""
+    certificate_at: ApiInstant | None = None
+    """When the kubelets' certificate authority ends that a paused pool does not renew."""

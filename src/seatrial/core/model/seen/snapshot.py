@@ -1,0 +1,60 @@
+"""Everything that is seen, at once: all that `decide` may look at, and how fresh it is.
+
+Law of this file: the parts are of different ages, and each says how old it is. Tests: tests/core/test_snapshot.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from seatrial.core.model.campaign import RolloutPhase, SourceFacts
+from seatrial.core.model.gates import Measurement
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
+from seatrial.core.model.seen.rollouts import Rebuff, RolloutRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """When a stream was last heard of; a stream not yet listed is not synced."""
+
+    source: str
+    is_synced: bool
+    heard_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything `decide` may look at."""
+
+    nodes: Mapping[str, NodeSeen]
+    rollout: RolloutRecord
+    freshness: tuple[Freshness, ...] = ()
+    operator: OperatorFacts = field(default_factory=OperatorFacts)
+    rebuffs: Mapping[str, Rebuff] = field(default_factory=dict)
+    """By subject: a pod's uid for an eviction, a node's name for its record, the rollout's name for the ledger."""
+    busy: Mapping[str, Instant | None] = field(default_factory=dict)
+    """Subjects with a write of ours under way: unanswered (None), or answered but not to be seen here yet, and until
+    when we wait to see it."""
+    attentive_since: Instant = 0.0
+    """Since when we have been looking and free to act; deadlines count from here, so an outage of ours fails nobody."""
+    source: SourceFacts | None = None
+    """What the home of the matrix shows; None where there is none, or before it was looked at."""
+    measurements: tuple[Measurement, ...] = ()
+    """What gates have measured."""
+    others: tuple[str, ...] = ()
+    """Other campaigns over the same component that have begun and not ended."""
+    denied: tuple[str, ...] | None = ()
+    """What we would have to do and may not, by the API server's own word; None while it was not asked yet."""
+    machine_pools: tuple[MachinePool, ...] = ()
+    """MachineConfigPools; none outside of OpenShift."""
+    is_guarded: bool = True
+    """Whether the rollout carries our finalizer, so that it cannot go before we have tidied up after it."""
+    is_deleting: bool = False
+    """Somebody has deleted the rollout, and it goes as soon as nobody's finalizer is on it any more."""
+    predecessor: RolloutPhase | None = None
+    """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""
