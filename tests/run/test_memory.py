@@ -23,7 +23,7 @@ from seatrial.core.model.seen.nodes import Maintenance, NodePhase
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Outcome, Result
-from seatrial.run.memory import ECHO_SECONDS_MAX, Memory
+from seatrial.run.memory import ASKED_SECONDS_MAX, ECHO_SECONDS_MAX, Memory
 from tests.builders import (
     NOW,
     a_dra_plugin,
@@ -80,6 +80,12 @@ def after(outcome: Outcome) -> Memory:
     return memory
 
 
+def until(action: Action, result: Result) -> float:
+    """How long the change is waited for."""
+    is_asked = action is REQUEST and result is Result.DONE
+    return NOW + ASKED_SECONDS_MAX if is_asked else UNTIL
+
+
 def seen_with(**changes: Any) -> Snapshot:
     fields: dict[str, Any] = {"pods": PODS, "dra": a_dra_plugin(), "maintenance": THEIRS}
     return a_snapshot(a_node(phase=NodePhase.POD_DELETION_REQUIRED, **(fields | changes)))
@@ -118,7 +124,7 @@ def test_an_answered_act_is_not_repeated_until_the_view_shows_the_change(
     action: Action, changed: Snapshot, result: Result
 ) -> None:
     memory = after(Outcome(action=action, result=result))
-    assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": UNTIL}
+    assert memory.recall(SEEN, frozenset(), NOW).busy == {"n1": until(action, result)}
     assert memory.recall(changed, frozenset(), NOW).busy == {}
 
 
@@ -126,7 +132,13 @@ def test_an_answered_act_is_not_repeated_until_the_view_shows_the_change(
 @pytest.mark.parametrize("action", [*dict.fromkeys(action for action, _ in ECHOES), LEDGER])
 def test_a_view_that_never_shows_the_change_is_waited_for_only_so_long(action: Action, result: Result) -> None:
     memory = after(Outcome(action=action, result=result))
-    assert memory.recall(SEEN, frozenset(), UNTIL).busy == {}
+    assert memory.recall(SEEN, frozenset(), until(action, result)).busy == {}
+
+
+def test_a_node_that_is_emptied_for_us_is_not_taken_for_one_that_nobody_was_asked_about() -> None:
+    """Seen late, it would be called back and its place given away, while a maintenance operator empties it."""
+    memory = after(Outcome(action=REQUEST, result=Result.DONE))
+    assert memory.recall(SEEN, frozenset(), UNTIL).busy == {"n1": NOW + ASKED_SECONDS_MAX}
 
 
 def test_nothing_is_remembered_of_a_cluster_that_went_back_in_time() -> None:
@@ -144,8 +156,8 @@ def test_nothing_is_remembered_of_a_cluster_that_went_back_in_time() -> None:
 
 def test_a_maintenance_asked_for_is_waited_for_until_it_is_there() -> None:
     made = Outcome(action=replace(REQUEST, joins=""), result=Result.DONE)
-    assert after(made).recall(seen_with(maintenance=None), frozenset(), NOW).busy == {"n1": UNTIL}
-    assert after(made).recall(SEEN, frozenset(), NOW).busy == {"n1": UNTIL}, "it is somebody else's"
+    assert after(made).recall(seen_with(maintenance=None), frozenset(), NOW).busy == {"n1": NOW + ASKED_SECONDS_MAX}
+    assert after(made).recall(SEEN, frozenset(), NOW).busy == {"n1": NOW + ASKED_SECONDS_MAX}, "it is somebody else's"
     ours = seen_with(maintenance=replace(THEIRS, requestor="us"))
     assert after(made).recall(ours, frozenset(), NOW).busy == {}
 

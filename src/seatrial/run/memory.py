@@ -47,6 +47,9 @@ from seatrial.ports import Outcome, Result
 
 ECHO_SECONDS_MAX: Final = 5.0
 """How long we wait to see what an answered write did, or what made it stale, before trying anyway."""
+ASKED_SECONDS_MAX: Final = 60.0
+"""The same where somebody else was asked to empty a node: as long as that is not seen, it looks as if the node could
+still be called back and its place given away, while it is being emptied."""
 DETAIL_MAX: Final = 300
 """How much of an answer is remembered; the rollout's status tells fifty of them."""
 
@@ -124,7 +127,8 @@ class Memory:
             case Result.DONE | Result.BLOCKED:
                 # What was blocked is remembered by pod; the node itself is not at fault.
                 self._rebuffs.pop(subject, None)
-                self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)
+                is_asked = isinstance(outcome.action, RequestMaintenance)
+                self._unseen[subject] = (outcome, now + (ASKED_SECONDS_MAX if is_asked else ECHO_SECONDS_MAX))
             case Result.STALE:
                 self._unseen[subject] = (outcome, now + ECHO_SECONDS_MAX)
             case Result.FAILED:
