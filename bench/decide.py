@@ -24,7 +24,6 @@ from typing import Any
 
 from bench.machine import keep, machine
 
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import decide
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.model.intent import Domain, Intent
@@ -33,6 +32,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.target import Target
 from seatrial.sim.nodes import new_node
 
 OLD, NEW = DriverRevision(hash="old", version="570.124.06"), DriverRevision(hash="new", version="580.105.08")
@@ -134,9 +134,7 @@ def figures(times: list[float]) -> dict[str, float]:
 
 def an_intent(*domains: Domain) -> Intent:
     limits = Limits(parallel_max=AT_WORK, unavailable_max=Share.parse("25%"))
-    return Intent(
-        rollout="bench", target=DriverVersion.parse(NEW.version), policy=Policy(limits=limits), domains=domains
-    )
+    return Intent(rollout="bench", target=Target.of(NEW.version), policy=Policy(limits=limits), domains=domains)
 
 
 def half_way(count: int) -> Snapshot:

@@ -19,16 +19,16 @@ from typing import Any
 
 from bench.machine import RESULTS, keep, machine
 
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Share
+from seatrial.core.model.target import Target
 from seatrial.sim.forecast.durations import FROM_RELOAD, FROM_VALIDATION, Behaviours, Constant, lumped
 from seatrial.sim.forecast.engine import Model, forecast
 from seatrial.sim.forecast.inventory import invented
 from seatrial.sim.forecast.sweep import Setting, sweep
 
 TARGET = "580.105.08"
-INTENT = Intent(rollout="bench", target=DriverVersion.parse(TARGET))
+INTENT = Intent(rollout="bench", target=Target.of(TARGET))
 ONE_RUN_SECONDS_MAX, SWEEP_SECONDS_MAX, ERROR_MAX = 5.0, 120.0, 0.10
 
 

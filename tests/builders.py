@@ -13,7 +13,7 @@ from typing import Any, Final
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_nodes import WriteNodeRecord
-from seatrial.core.compat.versions import DriverVersion
+from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import Decision, decide
 from seatrial.core.model.campaign import (
     Campaign,
@@ -36,6 +36,7 @@ from seatrial.core.model.seen.operators import Carrier, MachinePool, OperatorFac
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
+from seatrial.core.model.target import Target
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.writing import Orders, Step
@@ -43,7 +44,9 @@ from seatrial.run.loop import Report
 
 OLD: Final = DriverRevision(hash="old", version="570.124.06")
 NEW: Final = DriverRevision(hash="new", version="580.105.08")
-TARGET: Final = DriverVersion.parse(NEW.version)
+TARGET: Final = Target.of(NEW.version)
+MOVED_BY_HAND: Final = {Component.FIRMWARE_CX7: "28.43.2026", Component.KERNEL: "5.14.0-427.40.1.el9_4.x86_64"}
+"""What people are to bring, where a campaign asks them to."""
 NOW: Final = 1000.0
 POLICY: Final = "ClusterPolicy/gpu"
 
@@ -246,14 +249,17 @@ def an_intent(
     drain: Drain | None = None,
     **changes: Any,
 ) -> Intent:
-    """A wish for the NEW driver."""
+    """A wish for the NEW driver, and for what people are asked to bring."""
     policy = Policy(
         limits=Limits(parallel_max=parallel_max, unavailable_max=Share.parse(unavailable_max)),
         jobs=jobs or JobWait(),
         eviction=eviction or Eviction(),
         drain=drain or Drain(),
     )
-    return replace(Intent(rollout="spring", target=TARGET, policy=policy), **changes)
+    campaign = changes.get("campaign")
+    step = campaign.by_hand if campaign is not None else None
+    target = TARGET if step is None else Target.of(NEW.version, (step.component, MOVED_BY_HAND[step.component]))
+    return replace(Intent(rollout="spring", target=target, policy=policy), **changes)
 
 
 def some_orders(

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from seatrial import codec
 from seatrial.codec import Undecodable
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Drain, Policy
@@ -26,6 +25,7 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.passes import Pass
 from tests import builders
 from tests.traces import record
@@ -64,7 +64,7 @@ _LEAVES: dict[Any, st.SearchStrategy[Any]] = {
     int: st.integers(min_value=-(2**53), max_value=2**53),
     bool: st.booleans(),
     float: st.floats(allow_nan=False, allow_infinity=False),
-    DriverVersion: st.sampled_from(["565.77", "565.77.00", "580.105.08"]).map(DriverVersion.parse),
+    Target: st.sampled_from(["565.77", "565.77.00", "580.105.08, firmware_cx7 28.43.2026"]).map(Target.parse),
     Selector: st.sampled_from(["", "a=b", "a=", "!a,b in (x,y)", "a notin (,x)", "a!=b,c"]).map(Selector.parse),
 }
 
@@ -145,7 +145,7 @@ def test_what_is_its_default_again_is_told() -> None:
 
 def test_versions_that_are_equal_but_written_otherwise_are_a_change() -> None:
     """Sentences repeat the text, so a replay must, too."""
-    two = [Intent(rollout="r", target=DriverVersion.parse(text)) for text in ("565.77", "565.77.00")]
+    two = [Intent(rollout="r", target=Target.of(text)) for text in ("565.77", "565.77.00")]
     assert two[0] == two[1]
     assert codec.changes(*two) == {"target": "565.77.00"}
 

@@ -8,7 +8,7 @@ of a recorded type never changes its meaning; if it has to, or if a field goes, 
 every field). Two values are the same when their data are: a version is compared by its text here, and labels count.
 
     str, int, bool, float     as they are        enum, Literal          its text
-    tuple                     a list             Version, Selector      the text it is parsed from
+    tuple                     a list             Version, Selector, …   the text it is parsed from
     Mapping[str, …]           an object          dataclass              an object of its fields
     X | None                  null               one of several         an object, its type under "is"
 
@@ -29,6 +29,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from seatrial.core.compat.versions import Version
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 
 SCHEMA: Final = 2
 """The number under which data are written; data of another number are refused."""
@@ -346,7 +347,7 @@ def _make_codec(annotation: Any) -> _Codec:
         return _Mapping(_codec_of(arguments[1]))
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _Choice(annotation, {each.value: each for each in annotation})
-    if isinstance(annotation, type) and issubclass(annotation, (Version, Selector)):
+    if isinstance(annotation, type) and issubclass(annotation, (Version, Selector, Target)):
         return _Text(annotation)
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
         return _Record(annotation)

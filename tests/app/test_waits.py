@@ -72,7 +72,7 @@ def test_without_a_controller_it_is_worked_out_here_and_said_so(show: Show) -> N
 
 @pytest.mark.parametrize("written", [Mode.BY_HAND, None])
 def test_a_step_by_hand_is_worked_out_here_too(written: Mode | None) -> None:
-    firmware = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
+    firmware = ByHand(component=Component.FIRMWARE_CX7)
     found = a_campaign(RolloutPhase.WAVING, record={"mode": written}, by_hand=firmware)
     worked = waits.waits_of(found)
     assert worked is not None

@@ -26,7 +26,7 @@ from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight
 from tests import builders
 
-FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7)
 PLAIN = Ink(is_plain=True)
 SIGNS = Ink()
 

@@ -16,7 +16,6 @@ from seatrial.controller.teller import Teller
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import EvictPods, Operand, PauseClients, RestartPod, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import ReleaseRollout, WriteRolloutRecord
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.intent import Intent
@@ -24,6 +23,7 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, Nod
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.target import Target
 from seatrial.core.promises.breach import Breach
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.run.loop import Report
@@ -71,7 +71,7 @@ def a_report(*actions: Action, left: NodePhase | None = None, breaches: tuple[Br
     record = NodeRecord(phase=left, attempt=1, entered_at=0.0) if left else None
     node = NodeSeen(facts=NodeFacts(name="n1"), record=record)
     seen = Snapshot(nodes={"n1": node}, rollout=RolloutRecord(name="spring"))
-    intent = Intent(rollout="spring", target=DriverVersion.parse("580.105.08"))
+    intent = Intent(rollout="spring", target=Target.of("580.105.08"))
     sight, decision = Sight(seen=seen, intent=intent), Decision(actions=actions)
     return Report(at=0.0, sight=sight, decision=decision, breaches=breaches)
 

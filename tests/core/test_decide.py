@@ -9,7 +9,6 @@ import pytest
 
 from seatrial.core.actions.on_nodes import EvictPods, ReleaseMaintenance, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import ACTIONS_MAX, Decision, decide
 from seatrial.core.deciding.stops import STALE_SECONDS, why_stopped
 from seatrial.core.deciding.summary import SUMMARY_SECONDS, summarise, waiting_of, waits_of
@@ -22,6 +21,7 @@ from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
+from seatrial.core.model.target import Target
 from tests.builders import (
     NOW,
     OLD,
@@ -210,7 +210,7 @@ def test_half_blind_we_give_nothing_back_since_what_was_proven_may_be_gone(
 
 def test_while_the_target_is_not_published_what_is_proven_is_given_back() -> None:
     node = a_well_node(phase=NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True)
-    intent = an_intent(target=DriverVersion.parse("580.126.20"))
+    intent = an_intent(target=Target.of("580.126.20"))
     seen = settled(a_snapshot(node, admitted=a_ledger("n1")), intent)
     done = written(node, NodePhase.UPGRADE_DONE, Uncordon, is_cordon_ours=False)
     assert done in decide(seen, intent, NOW).actions

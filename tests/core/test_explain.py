@@ -106,9 +106,7 @@ ASKED_OFTEN = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="n
 EMPTY_POOL = Pool(name="spare", claim=DriverClaim(name="spare"), is_auto_upgrading=False)
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
 PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)
-FIRMWARE = ByHand(
-    component=Component.FIRMWARE_CX7, version="28.43.2026", before="28.39.1002", instructions="By the BMC."
-)
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, before="28.39.1002", instructions="By the BMC.")
 SHOWN = a_done_node(canary_of="spring", components=(("firmware_cx7", "28.43.2026"),))
 PAUSING = an_intent(campaign=a_campaign(waves=Waves(first=Share(amount=1), pause_seconds=600.0)))
 

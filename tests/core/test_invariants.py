@@ -164,7 +164,7 @@ SKIPPED: dict[str, Any] = {"is_skipped": True, "skipped_by": "spring"}
 KEPT_OUT = a_node(nvidia_state="upgrade-required", **SKIPPED)
 LET_IN = MarkNode(node="n1", rollout="spring", expect="7", skip=False)
 NAMED = a_ledger("n1", attempt=0)
-HAND = ByHand(component=Component.KERNEL, version="5.14.0-570")
+HAND = ByHand(component=Component.KERNEL)
 FREE = MachinePool(name="worker", resource_version="5")
 THEIRS = replace(FREE, is_paused=True)
 HELD = replace(THEIRS, paused_by="spring")
@@ -201,7 +201,7 @@ def pool(story: str, found: MachinePool, record: CampaignRecord, *, value: bool,
     act = PausePool(rollout="spring", name="worker", value=value, expect="5")
     breaches = tuple(Breach(promise=key, subject=act.subject, detail=text) for key, text in expected.items())
     still = a_campaign(still=("worker",), by_hand=HAND if record is UNDOING_BY_HAND else None)
-    return Case(story, at(record, machine_pools=(found,)), a_decision(act), breaches, replace(CAREFUL, campaign=still))
+    return Case(story, at(record, machine_pools=(found,)), a_decision(act), breaches, an_intent(campaign=still))
 
 
 def turned(story: str, before: CampaignRecord | None, after: CampaignRecord | None, detail: str = "") -> Case:

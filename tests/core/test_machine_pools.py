@@ -26,7 +26,7 @@ OURS = MachinePool(name="worker", resource_version="6", is_paused=True, paused_b
 THEIRS = MachinePool(name="worker", resource_version="6", is_paused=True)
 LEFT = MachinePool(name="worker", resource_version="6", is_paused=True, paused_by="winter")
 RESUMED = MachinePool(name="worker", resource_version="7", paused_by=ROLLOUT)
-KERNEL = ByHand(component=Component.KERNEL, version="5.14.0-570")
+KERNEL = ByHand(component=Component.KERNEL)
 UNPROVEN = (RolloutPhase.CANARY, RolloutPhase.GATING, RolloutPhase.BAKING)
 
 

@@ -24,12 +24,13 @@ from seatrial.core.movers.view import Mover
 from seatrial.core.movers.who.by_hand import Hand
 from seatrial.core.movers.who.direct import DIRECT, UNCHOSEN
 from seatrial.core.movers.who.nvidia import LATE_SECONDS, NVIDIA
-from tests.builders import a_campaign, a_campaign_record, a_snapshot, an_old_node, an_operator
+from tests.builders import a_campaign, a_campaign_record, a_snapshot, an_intent, an_old_node, an_operator
 
 CORE = Path(seatrial.core.__file__).parent
-FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7)
+BY_PEOPLE = an_intent(campaign=a_campaign(by_hand=FIRMWARE))
 WORDS: Final[tuple[Mode | None, ...]] = (None, *Mode)
-EVERYBODY: Final = tuple(mover_of(mode, a_campaign(by_hand=FIRMWARE), an_operator()) for mode in WORDS)
+EVERYBODY: Final = tuple(mover_of(mode, BY_PEOPLE, an_operator()) for mode in WORDS)
 ROOM: Final = "seatrial.core.movers.who."
 
 
@@ -78,9 +79,8 @@ def test_every_word_has_its_mover(mode: Mode | None) -> None:
 
 
 def test_people_know_what_is_asked_of_them_and_who_moves_the_drivers_meanwhile() -> None:
-    campaign = a_campaign(by_hand=FIRMWARE)
-    found = mover_of(Mode.BY_HAND, campaign, an_operator(is_auto_upgrading=True))
-    assert found == Hand(asked=FIRMWARE, drivers=NVIDIA)
+    found = mover_of(Mode.BY_HAND, BY_PEOPLE, an_operator(is_auto_upgrading=True))
+    assert found == Hand(asked=FIRMWARE, version="28.43.2026", drivers=NVIDIA)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_nobody_is_asked_outright_where_the_cluster_decides() -> None:
 def test_before_anybody_is_chosen_people_alone_are_known() -> None:
     seen = a_snapshot(an_old_node(), campaign=a_campaign_record(RolloutPhase.PROPOSED, mode=None))
     assert mover_seen(seen) is UNCHOSEN
-    assert mover_seen(seen, a_campaign(by_hand=FIRMWARE)).mode is Mode.BY_HAND
+    assert mover_seen(seen, BY_PEOPLE).mode is Mode.BY_HAND
 
 
 def test_only_nvidias_controller_starts_nodes_by_itself_and_later_than_it_was_let_in() -> None:

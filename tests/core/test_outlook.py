@@ -82,7 +82,7 @@ def test_in_the_waves_the_fleet_goes_on_at_its_own_pace() -> None:
         {"manual": (Point.WAVES,)},
         {"manual": (Point.PROMOTION,), "approved": (Point.WAVES,)},
         {"openings": ((0.0, 9e9),)},
-        {"by_hand": ByHand(component=Component.KERNEL, version="6.1"), "record": {"mode": Mode.BY_HAND}},
+        {"by_hand": ByHand(component=Component.KERNEL), "record": {"mode": Mode.BY_HAND}},
     ],
     ids=["a yes", "a later yes", "windows", "people"],
 )

@@ -162,7 +162,7 @@ def test_our_own_skip_label_is_no_obstacle() -> None:
 
 
 def test_what_people_move_by_hand_needs_no_gpu() -> None:
-    step = ByHand(component=Component.KERNEL, version="6.8.0-50-generic")
+    step = ByHand(component=Component.KERNEL)
     seen = waving(a_node("n2", driver=None), mode=Mode.BY_HAND)
     intent = an_intent(campaign=a_campaign(waves=ONE_BY_ONE, by_hand=step))
     assert wave_order(a_view(seen, intent))[1] == ("n2",)

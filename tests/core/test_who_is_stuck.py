@@ -10,7 +10,6 @@ import pytest
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.on_nodes import EvictPods, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Canary, RolloutPhase, Via
@@ -22,6 +21,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.target import Target
 from seatrial.core.node.progress import Progress, by_our_record
 from seatrial.core.promises.invariants import broken
 from tests.builders import (
@@ -126,7 +126,7 @@ def test_an_intent_that_went_back_is_not_stopped_by_those_who_failed_on_the_way_
     """They are dead, and nobody knows what is wanted there; the living have nothing to learn from their failure."""
     dead = [failed(name, NEW, wanted=None, driver=None, is_ready=False) for name in ("n1", "n2")]
     living = [a_node(name, REQUIRED, wanted=OLD, driver=a_new_driver(name)) for name in ("n3", "n4")]
-    back = an_intent(target=DriverVersion.parse(OLD.version), parallel_max=0, unavailable_max="100%")
+    back = an_intent(target=Target.of(OLD.version), parallel_max=0, unavailable_max="100%")
     decision = decided(a_snapshot(*dead, *living, admitted=a_ledger("n1", "n2")), back)
     assert admitted_by(decision) == ["n1", "n2", "n3", "n4"]
 

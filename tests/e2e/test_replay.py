@@ -70,6 +70,6 @@ def test_the_journal_of_a_real_rollout_is_replayed_and_a_changed_one_is_refused(
 
     found = load_snapshot(saved)
     assert found.intent is not None
-    assert found.intent.target.text == stage.target
+    assert found.intent.target.driver.text == stage.target
     assert set(found.seen.nodes) == set(stage.fleet.nodes)
     assert all(node.facts.is_in_sync for node in found.seen.nodes.values())

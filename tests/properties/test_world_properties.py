@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import RequestMaintenance
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
@@ -28,6 +27,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.core.node.phases import is_under_way
 from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import Report, run_forever, run_once
@@ -602,7 +602,7 @@ def test_a_version_reverted_on_the_way_is_forgotten_by_who_has_not_begun_and_und
         untouched = [name for name, node in it.nodes.items() if _is_untouched(node)]
         pending.update(dict.fromkeys(untouched, len(pages.acts)))
         it.publish(REVERTED)
-        it.intent = replace(it.intent, target=DriverVersion.parse(OLD.version))
+        it.intent = replace(it.intent, target=Target.of(OLD.version))
 
     world.at(reverted_at, revert)
     reports: list[Report] = []

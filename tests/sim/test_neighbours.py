@@ -10,10 +10,10 @@ import pytest
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_nodes import Cordon
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Eviction, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.target import Target
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.core.promises.invariants import broken
 from seatrial.run.loop import Report, run_forever
@@ -29,7 +29,7 @@ from tests.builders import NEW, OLD
 ON, OFF = ((EVICTION, "true"), (DRAIN, "false")), ((EVICTION, "false"), (DRAIN, "false"))
 INTENT = Intent(
     rollout="spring",
-    target=DriverVersion.parse(NEW.version),
+    target=Target.of(NEW.version),
     policy=Policy(limits=Limits(parallel_max=1, unavailable_max=Share(amount=1)), eviction=Eviction()),
 )
 

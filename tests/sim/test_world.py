@@ -12,7 +12,6 @@ import pytest
 from seatrial.core.actions.on_nodes import EvictPods
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget.losses import GPU
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Intent, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait
@@ -20,6 +19,7 @@ from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.pods import Keeper, Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.core.node.phases import FailureCode
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report, run_forever
@@ -144,7 +144,7 @@ def test_a_retry_gets_a_fresh_driver_pod_and_ends_with_our_cordon_gone() -> None
 def test_a_version_reverted_on_the_way_brings_every_node_back_into_service() -> None:
     world = World(some_nodes(4), WIDE)
     world.at(60.0, lambda it: it.publish(OLD))
-    world.at(60.0, lambda it: setattr(it, "intent", replace(it.intent, target=DriverVersion.parse(OLD.version))))
+    world.at(60.0, lambda it: setattr(it, "intent", replace(it.intent, target=Target.of(OLD.version))))
     run(world)
     assert set(phases(world).values()) == {NodePhase.UPGRADE_DONE}
     assert {node.facts.driver.version for node in world.nodes.values() if node.facts.driver} == {OLD.version}

@@ -20,12 +20,13 @@ from typing import Any, Final
 
 from seatrial import codec
 from seatrial.adapters.journal.jsonl import JsonlJournal
-from seatrial.core.compat.versions import DriverVersion, Version
+from seatrial.core.compat.versions import Version
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Share
 from seatrial.core.model.seen.pods import Keeper, Pod
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.passes import Pass
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
@@ -69,7 +70,7 @@ def failures_and_a_revert() -> World:
     world = World(nodes, an_intent(parallel_max=2, unavailable_max="100%"), fates=fates, seed=2, started_at=STARTED_AT)
 
     def revert(world: World) -> None:
-        world.intent = replace(world.intent, target=DriverVersion.parse(OLD.version), failed_max=6)
+        world.intent = replace(world.intent, target=Target.of(OLD.version), failed_max=6)
         world.publish(OLD)
 
     world.at(STARTED_AT + 7200, revert)
@@ -176,7 +177,7 @@ def _walk(annotation: Any, found: dict[str, dict[str, str]]) -> None:
         _walk(inner, found)
     if not (isinstance(annotation, type) and is_dataclass(annotation)) or annotation.__name__ in found:
         return
-    if issubclass(annotation, Version | Selector):
+    if issubclass(annotation, Version | Selector | Target):
         return  # kept as the text it is parsed from
     hints = typing.get_type_hints(annotation)
     found[annotation.__name__] = {each.name: _text(hints[each.name], each) for each in fields(annotation)}

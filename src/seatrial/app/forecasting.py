@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.core.errors import SeatrialError
+from seatrial.core.model.target import Target
 
 if TYPE_CHECKING:
     from seatrial.core.model.intent import Intent
@@ -153,7 +154,6 @@ def _seen(asked: ForecastOptions, fleet: Fleet) -> tuple[str, Inventory, Intent]
 
 
 def _intent(asked: ForecastOptions, found: Intent | None, operator: OperatorFacts | None = None) -> Intent:
-    from seatrial.core.compat.versions import DriverVersion
     from seatrial.core.model.intent import Intent, policies
     from seatrial.core.model.policy import JobWait, Policy, PolicyWish
     from seatrial.core.model.selectors import Selector
@@ -164,7 +164,7 @@ def _intent(asked: ForecastOptions, found: Intent | None, operator: OperatorFact
     policy, pools = policies(PolicyWish(), operator) if operator is not None else (Policy(), {})
     if asked.times.jobs is not None:
         policy = replace(policy, jobs=JobWait(selector=Selector.parse(JOB_LABEL)))
-    return Intent(rollout="forecast", target=DriverVersion.parse(IMAGINED), policy=policy, pools=pools)
+    return Intent(rollout="forecast", target=Target.of(IMAGINED), policy=policy, pools=pools)
 
 
 def _behaviours(times: Times) -> tuple[Behaviours, tuple[str, ...]]:

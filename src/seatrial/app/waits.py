@@ -96,7 +96,7 @@ def worked_out(sight: Sight, now: Instant) -> Decision:
     """
     seen, campaign = sight.seen, sight.intent.campaign
     if campaign is not None and campaign.has_source and seen.source is None:
-        seen = replace(seen, source=SourceFacts(driver=str(sight.intent.target)))
+        seen = replace(seen, source=SourceFacts(driver=str(sight.intent.target.driver)))
     return decide(seen, sight.intent, now)
 
 
@@ -121,9 +121,8 @@ def _worked_out(sight: Sight, decision: Decision) -> Waits:
 def _state(sight: Sight, decision: Decision) -> str:
     campaign = sight.seen.rollout.campaign
     moves = [action for action in decision.actions if not isinstance(action, WriteRolloutRecord)]
-    asked = sight.intent.campaign
-    nodes = mover_seen(sight.seen, asked).recorded(sight.seen, sight.intent)
-    state = summary.summarise(replace(sight.seen, nodes=nodes), decision.holds, decision.stop, asked).state
+    nodes = mover_seen(sight.seen, sight.intent).recorded(sight.seen, sight.intent)
+    state = summary.summarise(replace(sight.seen, nodes=nodes), decision.holds, decision.stop, sight.intent).state
     is_moving = bool(moves) or state == "progressing"
     if campaign is not None:
         return summary.state_of(campaign, decision.stop, is_moving=is_moving)

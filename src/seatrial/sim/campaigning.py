@@ -122,7 +122,7 @@ def _why_touched(node: NodeSeen, intent: Intent) -> str:
         return f"has a record ({node.record.phase})"
     if node.facts.nvidia_state in _AT_WORK:
         return f"is moved by NVIDIA's controller ({node.facts.nvidia_state})"
-    if driver is not None and is_same(driver.version, str(intent.target)):
+    if driver is not None and is_same(driver.version, str(intent.target.driver)):
         return f"runs {driver.version}"
     return ""
 
@@ -173,7 +173,7 @@ def _why_left(nodes: tuple[NodeSeen, ...], outside: Outside, record: CampaignRec
         driver = node.facts.driver
         if _has_failed(node) or driver is None:
             continue
-        if is_same(driver.version, str(intent.target)) is (record.phase is RolloutPhase.REVERTED):
+        if is_same(driver.version, str(intent.target.driver)) is (record.phase is RolloutPhase.REVERTED):
             return f"the campaign is {record.phase}, and {node.name} runs {driver.version}"
     return None
 

@@ -19,7 +19,6 @@ from typing import ClassVar, Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.of_campaigns import MarkNode
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.holds import HoldCode
 from seatrial.core.model import windows
@@ -28,6 +27,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Limits, Policy, PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.target import Target
 from seatrial.core.movers import letting_in
 from seatrial.core.node.progress import is_same
 from seatrial.ports import Outcome, Result
@@ -65,7 +65,7 @@ def draw_intent(chance: random.Random) -> Intent:
     )
     return Intent(
         rollout="r",
-        target=DriverVersion.parse(NEW.version),
+        target=Target.of(NEW.version),
         policy=Policy(limits=limits),
         failed_max=chance.choice([0, 1, 1, 3]),
         campaign=Campaign(

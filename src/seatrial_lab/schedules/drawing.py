@@ -22,13 +22,13 @@ from seatrial.core.actions.on_nodes import (
     WriteNodeRecord,
 )
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.core.movers import driver_manager
 from seatrial.sim.nodes import HEALTHY, JOB_LABEL, Fate, new_node
 from seatrial_lab.schedules.behaviours import Kind, named
@@ -60,7 +60,7 @@ def draw_intent(chance: random.Random) -> Intent:
     requestor = Requestor(id="seatrial", timeout_seconds=1200) if chance.random() < 0.15 else None
     return Intent(
         rollout="r",
-        target=DriverVersion.parse(NEW.version),
+        target=Target.of(NEW.version),
         policy=_draw_policy(chance, chance.choice([3, 6, 10, 15, 0, 0]), ["10%", "25%", "34%", "50%", 8, 15]),
         pools=chance.choice([{}, {}, {"a100": _draw_policy(chance, 3, ["34%"]), "h100": _draw_policy(chance, 5, [5])}]),
         failed_max=chance.choice([0, 1, 3, NODE_COUNT, NODE_COUNT, NODE_COUNT]),

@@ -183,4 +183,4 @@ def how(world: World, decision: Decision) -> str:
     is_done = all(node.record and node.record.phase is NodePhase.UPGRADE_DONE for node in world.nodes.values())
     if not is_done or decision.holds or decision.stop is not None:
         return "held"
-    return "done" if str(world.intent.target) == NEW.version else "reverted"
+    return "done" if str(world.intent.target.driver) == NEW.version else "reverted"

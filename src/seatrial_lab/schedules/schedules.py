@@ -21,11 +21,11 @@ from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from seatrial.core.actions.action import Action
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.decide import Decision
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.model.target import Target
 from seatrial.core.node import closing, phases
 from seatrial.core.promises.breach import Breach
 from seatrial.core.words.acts import told
@@ -374,7 +374,7 @@ class Play:
 
     def _want(self, revision: DriverRevision) -> None:
         self.world.publish(revision)
-        self.judge.change(replace(self.world.intent, target=DriverVersion.parse(revision.version)))
+        self.judge.change(replace(self.world.intent, target=Target.of(revision.version)))
 
     def _pause(self, *, is_paused: bool) -> None:
         self.judge.change(replace(self.world.intent, is_paused=is_paused))

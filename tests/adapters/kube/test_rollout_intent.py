@@ -12,7 +12,6 @@ import pytest
 from seatrial.adapters.kube.reading.rollout_intent import publish_place, read_intent
 from seatrial.adapters.kube.shapes import models
 from seatrial.core.compat.matrix import Component
-from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import (
     Bake,
@@ -33,6 +32,7 @@ from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.selectors import Selector, drain_selector
+from seatrial.core.model.target import Target
 
 NO_OPERATOR = OperatorFacts()
 NOW = datetime(2026, 3, 27, 15, 30, tzinfo=UTC).timestamp()
@@ -76,7 +76,7 @@ def test_a_rollouts_spec_is_the_intent() -> None:
     }
     assert read_intent(a_rollout(spec=spec), NO_OPERATOR, NOW) == Intent(
         rollout="spring",
-        target=DriverVersion.parse("580.105.08"),
+        target=Target.of("580.105.08"),
         policy=Policy(
             limits=Limits(parallel_max=4, unavailable_max=Share(amount=10, is_percent=True)),
             jobs=JobWait(selector=Selector.parse("kind=job"), timeout_seconds=30),
@@ -105,9 +105,7 @@ def test_a_rollouts_spec_is_the_intent() -> None:
 
 
 def test_what_a_rollout_leaves_out_has_the_defaults_of_the_intent() -> None:
-    assert read_intent(a_rollout(), NO_OPERATOR, NOW) == Intent(
-        rollout="spring", target=DriverVersion.parse("580.105.08")
-    )
+    assert read_intent(a_rollout(), NO_OPERATOR, NOW) == Intent(rollout="spring", target=Target.of("580.105.08"))
 
 
 def test_where_a_rollout_is_silent_the_cluster_policy_speaks() -> None:
@@ -257,13 +255,15 @@ def test_a_step_by_hand_arrives_with_the_step_before_it() -> None:
     said = BY_HAND | {"before": "28.39.1002", "instructions": "By the BMC.", "oneWay": True}
     asked = ByHand(
         component=Component.FIRMWARE_CX7,
-        version="28.43.2026",
         before="28.39.1002",
         instructions="By the BMC.",
         is_one_way=True,
     )
     found = a_campaign(byHand=said, after="winter", **BY_PEOPLE)
     assert found == Campaign(by_hand=asked, after="winter", publish=Via.NOBODY)
+    spec = {"canary": {}, "byHand": said, **BY_PEOPLE}
+    target = read_intent(a_rollout(spec=spec), NO_OPERATOR, NOW).target
+    assert target == Target.of("580.105.08", (Component.FIRMWARE_CX7, "28.43.2026"))
 
 
 def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:

@@ -16,7 +16,7 @@ from seatrial.core.movers.mover import mover_of
 from tests import builders
 from tests.app.rollout.test_rehearsing import TARGET, around, live
 
-FIRMWARE = ByHand(component=Component.FIRMWARE_CX7, version="28.43.2026")
+FIRMWARE = ByHand(component=Component.FIRMWARE_CX7)
 
 
 def test_what_will_happen_is_told_in_the_order_in_which_it_does() -> None:

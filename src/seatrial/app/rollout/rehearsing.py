@@ -115,7 +115,7 @@ def _outside(outset: Outset, target: RolloutTarget) -> Outside:
     if campaign is None or not (campaign.has_source or campaign.publish is Via.GIT):
         return Outside(operator=outset.operator, machine_pools=outset.machine_pools)
     commit = ((target.matrix or {}).get("git") or {}).get("commit", "")
-    source = SourceFacts(head=commit, driver=str(outset.intent.target))
+    source = SourceFacts(head=commit, driver=str(outset.intent.target.driver))
     files = tuple((carrier.name, carrier.version) for carrier in outset.operator.carriers)
     return Outside(
         operator=outset.operator,

@@ -245,7 +245,7 @@ def _ways(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     }
     yield "Publish", "nothing" if step is not None else how_published[campaign.publish]
     mode = mode_of(None, campaign, outset.operator)
-    yield "Nodes", f"moved by {mover_of(mode, campaign, outset.operator).who} ({mode.value})"
+    yield "Nodes", f"moved by {mover_of(mode, outset.intent, outset.operator).who} ({mode.value})"
     if campaign.manual:
         yield "Asks", f"a person before {', '.join(campaign.manual)}"
     if campaign.openings is not None:

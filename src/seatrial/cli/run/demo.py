@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
+from seatrial.core.model.target import Target
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -183,7 +184,6 @@ def _judged(show: Show, at: Instant) -> Iterator[tuple[str, str]]:
 
 
 def _intent(rollout: str, target: str) -> Intent:
-    from seatrial.core.compat.versions import DriverVersion
     from seatrial.core.model.campaign import Bake, Campaign, Via, Waves
     from seatrial.core.model.gates import Gate
     from seatrial.core.model.intent import Intent
@@ -201,7 +201,7 @@ def _intent(rollout: str, target: str) -> Intent:
     )
     return Intent(
         rollout=rollout,
-        target=DriverVersion.parse(target),
+        target=Target.of(target),
         policy=Policy(limits=Limits(parallel_max=4, unavailable_max=Share(amount=25, is_percent=True))),
         campaign=campaign,
     )

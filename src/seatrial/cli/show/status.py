@@ -98,7 +98,7 @@ def as_data(found: Look) -> dict[str, Any]:
     waiting = waits.waits_of(found)
     if found.sight is not None and waiting is not None:
         intent = found.sight.intent
-        data["rollout"] = {"name": intent.rollout, "target": intent.target.text, "state": waiting.state}
+        data["rollout"] = {"name": intent.rollout, "target": intent.target.driver.text, "state": waiting.state}
         data["said"] = {"by": "here" if waiting.written_at is None else "controller", "at": waiting.written_at}
         data["ledger"] = [admission.node for admission in found.sight.seen.rollout.admitted]
         data["holds"] = [

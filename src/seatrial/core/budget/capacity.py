@@ -192,7 +192,7 @@ def failed_of(nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[str, ...]:
     if not failed:
         return ()
     wanted = {(each.hash, each.version) for node in nodes.values() if (each := node.facts.wanted) is not None}
-    aimed = {revision for revision, version in wanted if is_same(version, str(intent.target))}
+    aimed = {revision for revision, version in wanted if is_same(version, str(intent.target.driver))}
     revisions = {name: record.failed_revision for name in failed if (record := nodes[name].record) is not None}
     return tuple(sorted(name for name, on in revisions.items() if not aimed or on in aimed or not on))
 

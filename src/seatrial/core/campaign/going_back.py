@@ -105,7 +105,7 @@ def _take_back(view: View) -> Outcome:
         if is_back and not _is_promoted(source):
             return (), ()  # somebody has put the old version there by hand
         return (), (view.hold(HoldCode.REVERT_CONFLICT, why=source.conflict),)
-    act = RevertCommits(rollout=view.name, commits=commits, driver=str(view.intent.target))
+    act = RevertCommits(rollout=view.name, commits=commits, driver=str(view.intent.target.driver))
     return view.act(act, HoldCode.REVERT_PENDING)
 
 
@@ -123,7 +123,7 @@ def _mark_bad(view: View) -> Outcome:
         return (), (view.unreachable(),)
     if _owes_revert(view, source):
         return (), ()
-    act = MarkBad(rollout=view.name, driver=str(view.intent.target), why=view.record.why)
+    act = MarkBad(rollout=view.name, driver=str(view.intent.target.driver), why=view.record.why)
     return view.act(act, HoldCode.REVERT_PENDING)
 
 

@@ -251,7 +251,7 @@ def left_of(seen: Snapshot, intent: Intent) -> tuple[str, ...]:
 
 
 def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
-    nodes, target = sorted(seen.nodes.items()), str(intent.target)
+    nodes, target = sorted(seen.nodes.items()), str(intent.target.driver)
     record = seen.rollout.campaign
     if record is not None and (record.paused_in or record.phase) not in ENDED:
         for resource, before in record.baseline:

@@ -51,7 +51,7 @@ def why_source(view: View) -> Hold | None:
         return view.hold(HoldCode.MATRIX_PROBLEM, why=source.problem)
     if source.bad:
         return view.hold(HoldCode.ENTRY_BAD, why=source.bad)
-    driver = str(view.intent.target)  # a step by hand keeps the driver that it is said to go with
+    driver = str(view.intent.target.driver)  # a step by hand keeps the driver that it is said to go with
     if not is_same(source.driver, driver):
         return view.hold(HoldCode.MATRIX_CHANGED, found=source.driver or "nothing", target=driver)
     return None

@@ -73,7 +73,7 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     # A campaign publishes by itself, scope by scope, and says what it waits for.
     unpublished = _not_published(by(seen.nodes, _carried), intent) if intent.campaign is None else None
     if unpublished is not None:
-        return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target)
+        return hold(intent.rollout, HoldCode.TARGET_NOT_PUBLISHED, found=unpublished, target=intent.target.driver)
     return None
 
 
@@ -124,7 +124,7 @@ def _not_published(carried: Iterable[str | None], intent: Intent) -> str | None:
 
 def _is_target(text: str, intent: Intent) -> bool:
     try:
-        return versions.DriverVersion.parse(text) == intent.target
+        return versions.DriverVersion.parse(text) == intent.target.driver
     except versions.VersionInvalid:
         return False
 

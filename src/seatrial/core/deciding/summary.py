@@ -19,7 +19,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subjec
 from seatrial.core.budget import capacity, losses
 from seatrial.core.campaign.course import Course
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase
+from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import by
@@ -97,7 +97,7 @@ def summed_up(
     seen: Snapshot, holds: tuple[Hold, ...], stop: Hold | None, intent: Intent, course: Course, kept: tuple[Hold, ...]
 ) -> Summary:
     """The summary of a pass: of the nodes, and of the campaign where there is one."""
-    summary = summarise(seen, holds, stop, intent.campaign)
+    summary = summarise(seen, holds, stop, intent)
     # While nobody is free to act, no deadline comes nearer: it would be another one in every pass.
     is_timed = stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in holds)
     if course.is_plain:
@@ -162,13 +162,13 @@ def state_of(record: CampaignRecord, stop: Hold | None, *, is_moving: bool) -> s
     return "progressing" if is_moving and stop is None else "waiting"
 
 
-def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, campaign: Campaign | None = None) -> Summary:
+def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: Intent | None = None) -> Summary:
     """Counts by phase, holds by code; `done` only when every member is, `waiting` when stopped or nobody is under way.
 
     A stopped rollout is not done even when every node is in order: they may all be in order on the old driver. In a
     step by hand nodes are done that have what people bring.
     """
-    found = by(seen.nodes, _phase_of, mover_seen(seen, campaign))
+    found = by(seen.nodes, _phase_of, mover_seen(seen, intent))
     phases = {phase: len(names) for phase, names in found.items()}
     codes = Counter(held.code for held in holds)
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}

@@ -110,11 +110,11 @@ def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:
     """The version a node is to run: the target, or on the way back what it ran before; empty where nobody says."""
     record = seen.rollout.campaign
     if intent.campaign is None:
-        return str(intent.target)
+        return str(intent.target.driver)
     if record is None or record.phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
         return ""  # who is under way then is so for another rollout
     before = dict(record.baseline).get(resource_of(node.facts, seen.operator), "")
-    return before if record.phase is RolloutPhase.REVERTING and before else str(intent.target)
+    return before if record.phase is RolloutPhase.REVERTING and before else str(intent.target.driver)
 
 
 def _only_repairs(node: NodeSeen, step: Step) -> bool:
@@ -138,7 +138,7 @@ def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) 
         step = course.mover.step_elsewhere(node, orders, goal, is_back=is_back)
         if step is not None:
             return step
-    return kept_waiting(node, course, orders.intent.target)
+    return kept_waiting(node, course, orders.intent.target.driver)
 
 
 def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion) -> Step:

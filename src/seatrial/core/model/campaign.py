@@ -141,7 +141,7 @@ class ByHand:
     """A component that people move, node by node or for the whole cluster; the rules are in movers/who/by_hand.py."""
 
     component: Component
-    version: str
+    """One of those that the rollout's target names."""
     before: str = ""
     """What it is to come from, as a plan has it; what is observed says it better."""
     instructions: str = ""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from seatrial.core.compat import versions
 from seatrial.core.model.campaign import Campaign
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, policy_of
+from seatrial.core.model.target import Target
 
 if TYPE_CHECKING:
     from seatrial.core.model.seen.nodes import NodeFacts
@@ -89,7 +89,7 @@ class Intent:
     """One rollout's wish."""
 
     rollout: str
-    target: versions.DriverVersion
+    target: Target
     policy: Policy = field(default_factory=Policy)
     """For every member; its limits are those of the rollout as a whole."""
     pools: Mapping[str, Policy] = field(default_factory=dict)
@@ -118,7 +118,9 @@ class Intent:
     def goal(self) -> str:
         """What is wanted, for people: a driver, or what they move themselves."""
         step = self.campaign.by_hand if self.campaign is not None else None
-        return f"{step.component.value} {step.version}" if step is not None else f"driver {self.target}"
+        if step is None:
+            return f"driver {self.target.driver}"
+        return f"{step.component.value} {self.target.version_of(step.component)}"
 
     def policy_for(self, facts: NodeFacts) -> Policy:
         """The policy that holds for one node."""

@@ -34,6 +34,8 @@ class Components(Mover):
     """A component is seen on the node, and published nowhere."""
 
     asked: ByHand | None
+    version: str
+    """What the nodes are to have of it."""
     drivers: Mover
     """Who moves the drivers of the cluster meanwhile."""
 
@@ -47,10 +49,10 @@ class Components(Mover):
         return self.asked
 
     def target(self, intent: Intent) -> str:
-        return self.step.version
+        return self.version
 
     def baseline(self, view: View) -> Versions:
-        return before(view, self.step)
+        return before(view, self.step, self.version)
 
     def switches(self, view: View) -> tuple[Switch, ...]:
         return ()
@@ -78,10 +80,10 @@ class Components(Mover):
     # how far a node is
 
     def progress(self, node: NodeSeen, version: str) -> Progress:
-        return progress_of(node.facts, self.step, version)
+        return progress_of(node.facts, self.step.component, version or self.version)
 
     def phase_of(self, node: NodeSeen) -> NodePhase | None:
-        is_done = progress_of(node.facts, self.step) is Progress.DONE
+        is_done = progress_of(node.facts, self.step.component, self.version) is Progress.DONE
         return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
 
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
@@ -110,9 +112,9 @@ class Components(Mover):
     # proof
 
     def why_lost(self, view: View, name: str) -> str:
-        if shows(view.nodes[name].facts, self.step.component, self.step.version):
+        if shows(view.nodes[name].facts, self.step.component, self.version):
             return ""
-        return f"canary {name} is not seen to have {self.step.component.value} {self.step.version} any more"
+        return f"canary {name} is not seen to have {self.step.component.value} {self.version} any more"
 
     # undo, and what stays
 
@@ -123,11 +125,9 @@ class Components(Mover):
         return False
 
 
-def before(view: View, asked: ByHand) -> tuple[tuple[str, str], ...]:
+def before(view: View, asked: ByHand, version: str) -> tuple[tuple[str, str], ...]:
     """The way back: what most nodes were observed to have, else what the plan comes from."""
     texts = Counter(observed(node.facts, asked.component) for _, node in sorted(view.nodes.items()))
-    found = [
-        (count, text) for text, count in texts.items() if text and not is_same(asked.component, text, asked.version)
-    ]
+    found = [(count, text) for text, count in texts.items() if text and not is_same(asked.component, text, version)]
     text = max(found)[1] if found else asked.before
     return ((asked.component.value, text),) if text else ()

@@ -98,7 +98,7 @@ def version_for(facts: NodeFacts, campaign: CampaignRecord, operator: OperatorFa
     """What a node is on its way to: the target, or what it ran before us."""
     if is_going_back(campaign):
         return dict(campaign.baseline).get(resource_of(facts, operator), "")
-    return str(intent.target)
+    return str(intent.target.driver)
 
 
 # ── who may be let in, and who may not ───────────────────────────────────────────────────────────────────────────────

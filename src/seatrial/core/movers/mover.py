@@ -23,7 +23,7 @@ PLAIN: Final[Mover] = DIRECT
 """Without a campaign we move the nodes ourselves."""
 
 
-def mover_of(mode: Mode | None, campaign: Campaign | None = None, operator: OperatorFacts | None = None) -> Mover:
+def mover_of(mode: Mode | None, intent: Intent | None = None, operator: OperatorFacts | None = None) -> Mover:
     """Who moves the nodes, by the word for it. People have to know what is asked of them, and who moves drivers."""
     match mode:
         case None:
@@ -34,7 +34,9 @@ def mover_of(mode: Mode | None, campaign: Campaign | None = None, operator: Oper
             return NVIDIA
         case Mode.BY_HAND:
             drivers = mover_of(operator.mode) if operator is not None else UNCHOSEN
-            return Hand(asked=campaign.by_hand if campaign is not None else None, drivers=drivers)
+            step = intent.campaign.by_hand if intent is not None and intent.campaign is not None else None
+            version = intent.target.version_of(step.component) if intent is not None and step is not None else ""
+            return Hand(asked=step, version=version, drivers=drivers)
         case _:
             assert_never(mode)
 
@@ -51,15 +53,15 @@ def mode_of(record: CampaignRecord | None, campaign: Campaign | None, operator: 
     return (record.mode if record is not None else None) or asked_mode(campaign) or operator.mode
 
 
-def mover_seen(seen: Snapshot, campaign: Campaign | None = None) -> Mover:
+def mover_seen(seen: Snapshot, intent: Intent | None = None) -> Mover:
     """Who is seen to have been chosen; what people move, they move from the start."""
     record = seen.rollout.campaign
-    if campaign is not None and campaign.by_hand is not None:
-        return mover_of(Mode.BY_HAND, campaign, seen.operator)
-    return mover_of(record.mode if record is not None else None, campaign, seen.operator)
+    if intent is not None and asked_mode(intent.campaign) is Mode.BY_HAND:
+        return mover_of(Mode.BY_HAND, intent, seen.operator)
+    return mover_of(record.mode if record is not None else None, intent, seen.operator)
 
 
 def view_of(seen: Snapshot, intent: Intent, campaign: Campaign, record: CampaignRecord, now: Instant) -> View:
     """What a campaign looks at in one pass."""
-    mover = mover_of(mode_of(record, campaign, seen.operator), campaign, seen.operator)
+    mover = mover_of(mode_of(record, campaign, seen.operator), intent, seen.operator)
     return View(seen=seen, intent=intent, campaign=campaign, record=record, mover=mover, now=now)

@@ -11,7 +11,6 @@ from typing import Final
 
 from seatrial.core.compat import versions
 from seatrial.core.compat.matrix import SCHEMES, Component
-from seatrial.core.model.campaign import ByHand
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.node.progress import Progress
 
@@ -44,8 +43,8 @@ def is_same(component: Component, one: str, other: str) -> bool:
         return one == other
 
 
-def progress_of(facts: NodeFacts, asked: ByHand, version: str = "") -> Progress:
-    """How a node stands towards the version that is asked for, or another one."""
-    if shows(facts, asked.component, version or asked.version):
+def progress_of(facts: NodeFacts, component: Component, version: str) -> Progress:
+    """How a node stands towards a version of a component."""
+    if shows(facts, component, version):
         return Progress.DONE if facts.is_ready else Progress.MOVING
     return Progress.SKIPPED if facts.is_skipped else Progress.AWAY

@@ -110,7 +110,7 @@ def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, i
 def _lets_go(seen: Snapshot, intent: Intent, action: PausePool) -> bool:
     """Whether nodes of a pool get what the canary is to prove; not where everything was taken back."""
     is_paused = any(pool.name == action.name and pool.is_paused for pool in seen.machine_pools)
-    record, mover = seen.rollout.campaign, mover_seen(seen, intent.campaign)
+    record, mover = seen.rollout.campaign, mover_seen(seen, intent)
     is_back = record is not None and record.phase is RolloutPhase.REVERTING and mover.is_automatic
     return not action.value and is_paused and not is_back
 

@@ -55,7 +55,7 @@ def unworded(action: Action) -> Action:
 
 def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Message:
     """The text of the commit that an act makes."""
-    target = str(intent.target)
+    target = str(intent.target.driver)
     match action:
         case Publish(step=PublishStep.CANARY):
             return Message(
@@ -88,7 +88,7 @@ def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Messa
 def tag_message(intent: Intent, record: CampaignRecord) -> str:
     """The text of the tag: a subject, and what stands behind it."""
     return "\n\n".join(
-        text for text in (f"Driver {intent.target} in production since {record.date}", _evidence(record)) if text
+        text for text in (f"Driver {intent.target.driver} in production since {record.date}", _evidence(record)) if text
     )
 
 

@@ -42,9 +42,9 @@ def inventory_of(seen: Snapshot, intent: Intent, *, gpus_per_node: int | None = 
 
     Where everybody runs the target already, another version is taken for granted: a forecast is about the next upgrade.
     """
-    published = {name: _publish(node, intent.target.text) for name, node in seen.nodes.items()}
+    published = {name: _publish(node, intent.target.driver.text) for name, node in seen.nodes.items()}
     if all(node.facts.driver is None or node.facts.is_in_sync for node in published.values()):
-        published = {name: _publish(node, intent.target.text, always=True) for name, node in seen.nodes.items()}
+        published = {name: _publish(node, intent.target.driver.text, always=True) for name, node in seen.nodes.items()}
     return Inventory(
         nodes=published,
         admitted=seen.rollout.admitted,

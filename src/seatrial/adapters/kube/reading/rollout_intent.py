@@ -24,9 +24,8 @@ import msgspec
 from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
 from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
-from seatrial.core.compat.matrix import SCHEMES, Component
+from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
-from seatrial.core.compat.versions import parse as parse_version
 from seatrial.core.model import deployers, windows
 from seatrial.core.model import intent as intents
 from seatrial.core.model.campaign import (
@@ -50,6 +49,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
+from seatrial.core.model.target import Target
 from seatrial.core.node import observed
 from seatrial.core.text import foreign
 
@@ -72,9 +72,7 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
     wish = _read_wish(spec)
     _check_selectors(wish, operator)
     policy, pools = intents.policies(wish, operator)
-    bare = Intent(
-        rollout=rollout.metadata.name, target=_at("spec.target.driver", DriverVersion.parse, spec.target.driver)
-    )
+    bare = Intent(rollout=rollout.metadata.name, target=_read_target(spec))
     failed_max = spec.limits.max_failed if spec.limits is not None else None
     return replace(
         bare,
@@ -204,6 +202,20 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
     )
 
 
+def _read_target(spec: models.RolloutSpec) -> Target:
+    driver = _at("spec.target.driver", DriverVersion.parse, spec.target.driver)
+    said = spec.by_hand if spec.canary is not None else None  # without a canary there is no campaign, nor a step of it
+    if said is None:
+        return Target.of(driver)
+    component = _one_of(Component, said.component, "spec.byHand.component")
+    if component in observed.OURS:
+        return Target.of(driver)  # which is refused with the step itself
+    try:
+        return Target.of(driver, (component, said.version))
+    except VersionInvalid as err:
+        raise ValueError(f"spec.byHand.version: {err}") from err
+
+
 def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHand:
     component = _one_of(Component, said.component, "spec.byHand.component")
     if component in observed.OURS:
@@ -215,13 +227,8 @@ def _read_by_hand(spec: models.RolloutSpec, said: models.RolloutByHand) -> ByHan
         raise ValueError("spec.publish.via: nothing is published for a step by hand; set it to none.")
     if spec.mode != AUTO:
         raise ValueError("spec.mode: people move the nodes in a step by hand; leave it out.")
-    try:
-        parse_version(SCHEMES[component], said.version)
-    except VersionInvalid as err:
-        raise ValueError(f"spec.byHand.version: {err}") from err
     return ByHand(
         component=component,
-        version=said.version,
         before=foreign.line(said.before),
         instructions=foreign.lines(said.instructions),
         is_one_way=said.one_way,

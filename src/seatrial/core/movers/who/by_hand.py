@@ -38,7 +38,7 @@ class Hand(Components):
         return Start(record=view.record, ready=names)
 
     def at_work(self, view: View, names: Iterable[str], told: Hold) -> Hold:
-        return due(view, self.step, names)
+        return due(view, self.step, self.version, names)
 
     # rights
 
@@ -51,23 +51,23 @@ class Hand(Components):
         """People take it back, or say that it stays where no way leads back."""
         pauses, pending = machine_pools.hold_still(view)  # whatever moves the nodes of a pool stops moving them
         acts, holds = (*pauses, *acts), (*pending, *holds)
-        there = still_there(view, self.step)
+        there = still_there(view, self.step, self.version)
         out = tuple(name for name in there if is_left_out(view.nodes[name].facts))
         still = tuple(name for name in there if name not in out)
         if still:
-            holds = (*holds, going_back(view, self.step, still))
+            holds = (*holds, going_back(view, self.step, self.version, still))
         return Return(record=view.record, acts=acts, holds=holds, out=out)
 
 
-def due(view: View, asked: ByHand, names: Iterable[str]) -> Hold:
+def due(view: View, asked: ByHand, version: str, names: Iterable[str]) -> Hold:
     """Whose turn it is, from which version to which, and how it is observed."""
     waiting = sorted(name for name in names if view.progress(name) is not Progress.DONE)
-    silent = sorted(name for name in waiting if shows(view.nodes[name].facts, asked.component, asked.version))
+    silent = sorted(name for name in waiting if shows(view.nodes[name].facts, asked.component, version))
     seen = sorted({observed(view.nodes[name].facts, asked.component) for name in waiting} - {""})
     return view.hold(
         HoldCode.BY_HAND_PENDING,
         component=asked.component.value,
-        version=asked.version,
+        version=version,
         before=", ".join(seen) or dict(view.record.baseline).get(asked.component.value, "") or "unknown",
         nodes=a_few(waiting, NODES_SHOWN),
         names=" ".join(waiting[:NODES_SHOWN]),
@@ -77,19 +77,19 @@ def due(view: View, asked: ByHand, names: Iterable[str]) -> Hold:
     )
 
 
-def still_there(view: View, asked: ByHand) -> tuple[str, ...]:
+def still_there(view: View, asked: ByHand, version: str) -> tuple[str, ...]:
     """The nodes that have to go back: those observed to have the version that is undone."""
     if asked.is_one_way and Point.ROLLBACK in view.campaign.approved:
         return ()  # a person says that it stays
-    return tuple(name for name, node in sorted(view.nodes.items()) if shows(node.facts, asked.component, asked.version))
+    return tuple(name for name, node in sorted(view.nodes.items()) if shows(node.facts, asked.component, version))
 
 
-def going_back(view: View, asked: ByHand, names: tuple[str, ...]) -> Hold:
+def going_back(view: View, asked: ByHand, version: str, names: tuple[str, ...]) -> Hold:
     """What people have to do so that these nodes are as they were, or to say where that cannot be."""
     return view.hold(
         HoldCode.NO_WAY_BACK_BY_HAND if asked.is_one_way else HoldCode.BY_HAND_BACK,
         component=asked.component.value,
-        version=asked.version,
+        version=version,
         before=dict(view.record.baseline).get(asked.component.value, "") or "what was there before",
         nodes=a_few(names, NODES_SHOWN),
         names=" ".join(names[:NODES_SHOWN]),
