@@ -11,13 +11,17 @@ from seatrial.core.campaign.course import plain
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import turns
 from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told
+from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.writing import NOTHING
 from tests.builders import (
+    NEW,
     NOW,
+    a_campaign,
+    a_campaign_record,
     a_driver,
     a_fleet,
     a_gpu_pod,
@@ -27,6 +31,8 @@ from tests.builders import (
     a_snapshot,
     a_starting_driver,
     an_intent,
+    an_old_node,
+    an_operator,
     some_orders,
 )
 
@@ -100,6 +106,19 @@ def test_after_one_node_changed_one_step_is_worked_out(passes: Passes) -> None:
     assert passes.look(seen, an_intent()) == []
     changed = with_node(seen, a_node("n7", WAITING, is_ready=False))
     assert passes.look(changed, an_intent()) == ["n7"]
+
+
+def test_where_nvidias_controller_moves_the_nodes_it_is_the_same(passes: Passes) -> None:
+    operator = an_operator(NEW.version, is_auto_upgrading=True)
+    record = a_campaign_record(RolloutPhase.WAVING, mode=Mode.DELEGATED)
+    kept_out: dict[str, Any] = {"nvidia_state": "upgrade-required", "is_skipped": True, "skipped_by": "spring"}
+    nodes = [an_old_node(f"n{number}", wanted=NEW, **kept_out) for number in range(50)]
+    intent = an_intent(campaign=a_campaign())
+    seen = a_snapshot(*nodes, campaign=record, operator=operator)
+    assert len(passes.look(seen, intent)) > 40
+    assert passes.look(seen, intent) == []
+    changed = with_node(seen, an_old_node("n7", wanted=NEW, is_ready=False, **kept_out))
+    assert passes.look(changed, intent) == ["n7"]
 
 
 def test_who_came_and_who_went_leave_the_others_alone(passes: Passes) -> None:

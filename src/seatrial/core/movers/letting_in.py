@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.budget import capacity, units
@@ -24,13 +24,14 @@ from seatrial.core.budget.capacity import Budget
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import of_each
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.view import View
 from seatrial.core.node import phases
-from seatrial.core.node.progress import Progress, by_nvidias_word, is_same, resource_of, wants
+from seatrial.core.node.progress import Progress, by_nvidias_word, common_resource, is_same, own_resource, wants
 
 ATTEMPT: Final = 0
 """Attempts are NVIDIA's to count. To the ledger each is the same, but for a retry of who has failed: until that is seen
@@ -49,25 +50,36 @@ def is_going_back(record: CampaignRecord) -> bool:
 # ── its states as records ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What a node's record under NVIDIA's controller follows from, beside the node: who has the same has the same."""
+
+    is_back: bool
+    target: str
+    baseline: tuple[tuple[str, str], ...]
+    resource: str
+    """The resource of whoever has no NVIDIADriver of its own."""
+
+
 def recorded(seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
-    """The nodes with what the budget has to know of each as a record."""
+    """The nodes with what the budget has to know of each as a record; the same objects as long as nothing changed."""
     campaign = seen.rollout.campaign
     if campaign is None:
         return seen.nodes
-    return {name: _as_ours(node, campaign, seen.operator, intent) for name, node in seen.nodes.items()}
+    aim = aim_of(campaign, seen.operator, intent)
+    return dict(zip(seen.nodes, of_each(seen.nodes, seen.nodes, _as_ours, aim), strict=True))
 
 
-def _as_ours(node: NodeSeen, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> NodeSeen:
-    record = _record_of(node, campaign, operator, intent)
+def _as_ours(node: NodeSeen, aim: Aim) -> NodeSeen:
     # Where we move the nodes ourselves, only people mark them skip.
     facts = replace(node.facts, is_skipped=False) if node.facts.skipped_by else node.facts
-    return replace(node, facts=facts, record=record)
+    return replace(node, facts=facts, record=_record_of(node, aim))
 
 
-def _record_of(node: NodeSeen, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> NodeRecord | None:
+def _record_of(node: NodeSeen, aim: Aim) -> NodeRecord | None:
     """None for whoever waits: an admission of theirs has not ended."""
-    facts, version = node.facts, version_for(node.facts, campaign, operator, intent)
-    phase = _phase_of(node, version, is_back=is_going_back(campaign))
+    facts = node.facts
+    phase = _phase_of(node, _version(facts, aim), is_back=aim.is_back)
     # Who is gone for its users stays in the ledger, and is not under way.
     is_gone = (phase is NodePhase.UPGRADE_FAILED and facts.is_cordoned) or (phase is not None and not facts.is_ready)
     return None if phase is None else NodeRecord(phase=phase, attempt=ATTEMPT, entered_at=0.0, is_cordon_ours=is_gone)
@@ -96,9 +108,23 @@ def _has_never_left(facts: NodeFacts, version: str) -> bool:
 
 def version_for(facts: NodeFacts, campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> str:
     """What a node is on its way to: the target, or what it ran before us."""
-    if is_going_back(campaign):
-        return dict(campaign.baseline).get(resource_of(facts, operator), "")
-    return str(intent.target.driver)
+    return _version(facts, aim_of(campaign, operator, intent))
+
+
+def aim_of(campaign: CampaignRecord, operator: OperatorFacts, intent: Intent) -> Aim:
+    """What everybody is on the way to."""
+    return Aim(
+        is_back=is_going_back(campaign),
+        target=str(intent.target.driver),
+        baseline=campaign.baseline,
+        resource=common_resource(operator),
+    )
+
+
+def _version(facts: NodeFacts, aim: Aim) -> str:
+    if not aim.is_back:
+        return aim.target
+    return dict(aim.baseline).get(own_resource(facts) or aim.resource, "")
 
 
 # ── who may be let in, and who may not ───────────────────────────────────────────────────────────────────────────────

@@ -113,8 +113,16 @@ def is_without_gpu(facts: NodeFacts) -> bool:
 
 def resource_of(facts: NodeFacts, operator: OperatorFacts) -> str:
     """The resource that says which driver a node runs; empty where it cannot be told."""
-    if facts.owner:
-        return f"NVIDIADriver/{facts.owner}"
+    return own_resource(facts) or common_resource(operator)
+
+
+def own_resource(facts: NodeFacts) -> str:
+    """The NVIDIADriver of a node; empty where it has none."""
+    return f"NVIDIADriver/{facts.owner}" if facts.owner else ""
+
+
+def common_resource(operator: OperatorFacts) -> str:
+    """What says it for those that have no NVIDIADriver; empty where everybody should have one."""
     return "" if operator.pools else operator.kind or ANY
 
 
