@@ -27,7 +27,7 @@ from seatrial.core.model.campaign import (
     Watched,
 )
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict, Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
@@ -234,7 +234,7 @@ def a_source(**changes: Any) -> SourceFacts:
     return replace(SourceFacts(head="abc1234", driver=NEW.version, since=900.0), **changes)
 
 
-def a_measurement(verdict: Verdict = Verdict.PASSED, **changes: Any) -> Measurement:
+def a_measurement(verdict: GateVerdict = GateVerdict.PASSED, **changes: Any) -> Measurement:
     """The answer of the gate `smoke` on n1, at the first try of the first round."""
     found = Measurement(gate=SMOKE.name, node="n1", round=1, attempt=1, verdict=verdict)
     return replace(found, **changes)

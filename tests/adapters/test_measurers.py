@@ -15,7 +15,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict, Measurement
 from seatrial.ports import Measurer, Outcome, Result
 from seatrial.sim.world import World
 from seatrial_lab.testbed import controller_process
@@ -26,7 +26,7 @@ NAMESPACE = "test-measurers"
 PROBE = StartProbe(
     rollout="spring", gate=Gate(name="smoke", image="example.invalid/smoke"), node="n1", round=2, attempt=1
 )
-PENDING = Measurement(gate="smoke", node="n1", round=2, attempt=1, verdict=Verdict.PENDING)
+PENDING = Measurement(gate="smoke", node="n1", round=2, attempt=1, verdict=GateVerdict.PENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from tests import builders
 ON = OperatorFacts(kind="ClusterPolicy/cluster-policy", is_auto_upgrading=True)
 
 
-def a_run(*states: str, operator: OperatorFacts = ON, release: str = "v26.7.0", **changes: Any) -> pace.Told:
+def a_run(*states: str, operator: OperatorFacts = ON, release: str = "v26.7.0", **changes: Any) -> pace.PaceResult:
     """One look at nodes n1, n2, … in these states, after n9 was woken for."""
     names = [f"n{number}" for number in range(1, len(states) + 1)]
     nodes = {
@@ -35,11 +35,13 @@ def a_run(*states: str, operator: OperatorFacts = ON, release: str = "v26.7.0", 
     version = OperatorVersion.parse(release) if release else None
     pacing = core.decide_pace(pace_values.Seen(nodes=nodes, operator=operator, release=version), memory, builders.NOW)
     fields: dict[str, Any] = {"pacing": pacing, "memory": memory, "operator": operator, "release": version}
-    return pace.Told(**(fields | changes))
+    return pace.PaceResult(**(fields | changes))
 
 
-def show(told: pace.Told, output: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    async def ended(_: object) -> pace.Told:
+def show(
+    told: pace.PaceResult, output: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    async def ended(_: object) -> pace.PaceResult:
         return told
 
     monkeypatch.setattr(pace, "_pace", ended)
@@ -108,7 +110,7 @@ def test_without_anybody_under_way_it_says_so(
         (a_run("upgrade-done", faults=["unclear"]), ExitCode.ERROR),
     ],
 )
-def test_the_exit_code_tells_how_it_ended(told: pace.Told, code: ExitCode) -> None:
+def test_the_exit_code_tells_how_it_ended(told: pace.PaceResult, code: ExitCode) -> None:
     assert pace.exit_code(told) is code
 
 

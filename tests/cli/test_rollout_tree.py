@@ -18,7 +18,7 @@ from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Summary, Told
 from seatrial.core.movers.mover import mover_of
@@ -73,7 +73,9 @@ def drawn(picture: Picture, ink: Ink = SIGNS, width: int = 0) -> str:
 
 
 def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
-    passed = tuple(GateResult(gate=gate, node="n1", round=3, verdict=Verdict.PASSED) for gate in ("readiness", "smoke"))
+    passed = tuple(
+        GateResult(gate=gate, node="n1", round=3, verdict=GateVerdict.PASSED) for gate in ("readiness", "smoke")
+    )
     record = {"gates": passed, "round": 3, "round_at": 900.0, "baked_until": 950.0, "baked_seconds": 12 * 3600.0}
     picture = a_picture(RolloutPhase.BAKING, record=record)
     lines = drawn(picture).splitlines()
@@ -153,8 +155,8 @@ def test_500_nodes_take_no_more_lines_than_5() -> None:
 
 def test_what_did_not_pass_comes_first_and_says_why() -> None:
     gates = (
-        GateResult(gate="readiness", node="n1", round=1, verdict=Verdict.PASSED),
-        GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.FAILED, detail="exit code 1"),
+        GateResult(gate="readiness", node="n1", round=1, verdict=GateVerdict.PASSED),
+        GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.FAILED, detail="exit code 1"),
     )
     turns = (Turn(phase=RolloutPhase.PROPOSED, at=1.0), Turn(phase=RolloutPhase.CANARY, at=2.0))
     record = {"gates": gates, "why": "gate smoke failed on n1", "history": turns}

@@ -10,7 +10,7 @@ import pytest
 from seatrial.adapters.http import server
 from seatrial.adapters.http.server import Address, Answer
 from seatrial.controller import health as healths
-from seatrial.controller.health import Health, PagesFailed, Verdict
+from seatrial.controller.health import Health, PagesFailed, ProbeAnswer
 from seatrial.controller.metrics import Metrics
 from seatrial.core.errors import SeatrialError
 from seatrial.run.loop import Report
@@ -55,7 +55,7 @@ def test_a_loop_lives_as_long_as_it_passes(patient: Patient) -> None:
 def test_a_loop_that_does_not_pass_any_more_says_for_how_long(patient: Patient) -> None:
     patient.health.passed()
     patient.now += 121
-    assert patient.health.live() == Verdict(
+    assert patient.health.live() == ProbeAnswer(
         is_well=False, text="the last pass was 121 s ago, at most 120 s are in order"
     )
     patient.health.passed()
@@ -63,11 +63,11 @@ def test_a_loop_that_does_not_pass_any_more_says_for_how_long(patient: Patient) 
 
 
 def test_it_is_ready_once_everything_was_listed_and_a_standby_is_ready_too(patient: Patient) -> None:
-    assert patient.health.ready() == Verdict(is_well=False, text="not everything to watch has been listed yet")
+    assert patient.health.ready() == ProbeAnswer(is_well=False, text="not everything to watch has been listed yet")
     patient.health.synced()
-    assert patient.health.ready() == Verdict(is_well=True, text="everything is watched; this process stands by")
+    assert patient.health.ready() == ProbeAnswer(is_well=True, text="everything is watched; this process stands by")
     patient.health.passed()
-    assert patient.health.ready() == Verdict(is_well=True, text="passes are made")
+    assert patient.health.ready() == ProbeAnswer(is_well=True, text="passes are made")
 
 
 # ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────────

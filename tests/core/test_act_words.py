@@ -27,7 +27,7 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
-from seatrial.core.model.gates import PREPULL, Gate, GateResult, Verdict
+from seatrial.core.model.gates import PREPULL, Gate, GateResult, GateVerdict
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
@@ -52,7 +52,7 @@ RELEASE = ReleaseMaintenance(
     is_ours=True,
 )
 LEDGER = RolloutRecord(name="spring", resource_version="1", admitted=(Admission(node="n1", attempt=1),))
-GATES = (GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED),)
+GATES = (GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PASSED),)
 CAMPAIGN = a_campaign_record(RolloutPhase.GATING, gates=GATES)
 SMOKE = Gate(name="smoke", image="example.com/smoke:1", command=("all_reduce", "-b"))
 PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.campaign import baking
 from seatrial.core.model.campaign import Bake, RolloutPhase
-from seatrial.core.model.gates import READINESS, GateResult, Verdict
+from seatrial.core.model.gates import READINESS, GateResult, GateVerdict
 from tests.builders import NOW, SMOKE, a_campaign, a_campaign_record, a_measurement
 
 RECORD = a_campaign_record(RolloutPhase.BAKING, round=1, round_at=900.0, baked_seconds=100.0, baked_until=800.0)
@@ -23,23 +23,23 @@ def looked_at(unwell: dict[str, str] = WELL, patience_until: float = LATER, *mea
 
 def test_a_gate_is_due_on_a_canary_that_is_well() -> None:
     found = looked_at()
-    assert (found.due, found.verdict) == ((("smoke", "n1", 1),), Verdict.PENDING)
-    assert [each.gate for each in found.of(Verdict.PASSED)] == [READINESS]
+    assert (found.due, found.verdict) == ((("smoke", "n1", 1),), GateVerdict.PENDING)
+    assert [each.gate for each in found.of(GateVerdict.PASSED)] == [READINESS]
 
 
 def test_nothing_is_measured_on_a_canary_that_is_not_well() -> None:
     found = looked_at(UNWELL)
-    assert (found.due, found.verdict) == ((), Verdict.PENDING)
+    assert (found.due, found.verdict) == ((), GateVerdict.PENDING)
 
 
 def test_a_canary_that_stays_unwell_has_failed() -> None:
     found = looked_at(UNWELL, NOW)
-    assert found.of(Verdict.FAILED) == (
+    assert found.of(GateVerdict.FAILED) == (
         GateResult(
             gate=READINESS,
             node="n1",
             round=1,
-            verdict=Verdict.FAILED,
+            verdict=GateVerdict.FAILED,
             detail="its driver is not Ready",
             at=NOW,
         ),
@@ -47,16 +47,16 @@ def test_a_canary_that_stays_unwell_has_failed() -> None:
 
 
 def test_a_round_passes_when_every_gate_does() -> None:
-    assert looked_at(WELL, LATER, a_measurement()).verdict is Verdict.PASSED
+    assert looked_at(WELL, LATER, a_measurement()).verdict is GateVerdict.PASSED
 
 
 def test_a_campaign_without_gates_still_asks_whether_the_canary_is_well() -> None:
     found = baking.look_at(RECORD, a_campaign(gates=()), (), WELL, LATER, NOW)
-    assert (found.verdict, found.due) == (Verdict.PASSED, ())
+    assert (found.verdict, found.due) == (GateVerdict.PASSED, ())
 
 
 def test_a_result_that_says_the_same_as_before_is_kept_as_it_was() -> None:
-    before = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=901.0)
+    before = GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=901.0)
     found = baking.look_at(replace(RECORD, gates=(before,)), a_campaign(gates=(SMOKE,)), (), WELL, LATER, NOW)
     assert found.results[0] is before
     assert found.results[1].at == NOW

@@ -16,7 +16,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
@@ -186,7 +186,7 @@ def test_gates_and_bake_are_those_of_any_other_campaign() -> None:
     round_ = {"round": 1, "round_at": 900.0}
     gating = at(RolloutPhase.GATING, canary(NEW), node("n2"), record=round_, measurements=(a_measurement(),))
     assert begun(course_of(gating)).phase is RolloutPhase.BAKING
-    failing = replace(gating, measurements=(a_measurement(Verdict.FAILED, detail="slow"),))
+    failing = replace(gating, measurements=(a_measurement(GateVerdict.FAILED, detail="slow"),))
     assert begun(course_of(failing)).phase is RolloutPhase.REVERTING
 
 
@@ -209,7 +209,7 @@ def test_outside_of_the_windows_nobody_is_asked_to_work() -> None:
 
 
 def test_the_last_step_promotes_the_entry_and_those_before_it_promote_nothing() -> None:
-    passed = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED)
+    passed = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PASSED)
     proven = {"gates": (passed,), "baked_seconds": 48 * 3600.0, "date": "2026-06-01", "tag_base": "v2026-06-stable"}
     promoting = at(RolloutPhase.PROMOTING, canary(NEW), record=proven)
     assert [type(act) for act in course_of(promoting).acts] == [MarkNode]

@@ -12,7 +12,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
-from seatrial.core.model.seen.pods import Keeper, Pod
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
 from seatrial.core.node.clearing import checkpoint_token, paused_value, users
 from seatrial.core.node.phases import FailureCode
@@ -75,7 +75,7 @@ def given_up(node: NodeSeen, now: float, reason: FailureCode) -> Step:
 
 def a_daemon(number: int = 0, **changes: Any) -> Pod:
     """A pod of a DaemonSet that holds a GPU and can be asked to leave."""
-    fields: dict[str, Any] = {"keeper": Keeper.DAEMON_SET, "deploy_label": LABEL}
+    fields: dict[str, Any] = {"keeper": PodOwner.DAEMON_SET, "deploy_label": LABEL}
     return a_gpu_pod(number, **(fields | changes))
 
 
@@ -89,7 +89,7 @@ def a_daemon(number: int = 0, **changes: Any) -> Pod:
         *((a_gpu_pod(gpu=use), True) for use in GpuUse),
         *((a_daemon(gpu=use), True) for use in GpuUse),
         *((a_daemon(gpu=use, deploy_label=""), use is not GpuUse.RUNTIME_CLASS) for use in GpuUse),
-        (a_gpu_pod(keeper=Keeper.KUBELET, gpu=GpuUse.RUNTIME_CLASS), True),
+        (a_gpu_pod(keeper=PodOwner.KUBELET, gpu=GpuUse.RUNTIME_CLASS), True),
     ],
 )
 def test_who_holds_a_gpu_has_to_leave_unless_only_a_runtime_class_says_so_of_a_daemon_set(
@@ -143,7 +143,7 @@ def test_jobs_that_are_through_let_the_node_go_on() -> None:
         (a_gpu_pod(), False),
         (a_gpu_pod(offers_checkpoint=True), True),
         (a_pod(offers_checkpoint=True), False),
-        (a_gpu_pod(offers_checkpoint=True, keeper=Keeper.DAEMON_SET, gpu=GpuUse.RUNTIME_CLASS), False),
+        (a_gpu_pod(offers_checkpoint=True, keeper=PodOwner.DAEMON_SET, gpu=GpuUse.RUNTIME_CLASS), False),
     ],
 )
 def test_whether_work_is_to_be_saved_is_written_down_before_anybody_leaves(pod: Pod, is_saving: bool) -> None:
@@ -233,9 +233,9 @@ def test_a_pod_nobody_asked_before_the_deadline_is_not_asked_after_it() -> None:
 
 NEVER = None
 PROTECTED: list[tuple[Pod, Eviction | None, HoldCode]] = [
-    (a_gpu_pod(keeper=Keeper.NOBODY), Eviction(force=True), HoldCode.POD_WITHOUT_CONTROLLER),
+    (a_gpu_pod(keeper=PodOwner.NOBODY), Eviction(force=True), HoldCode.POD_WITHOUT_CONTROLLER),
     (a_gpu_pod(has_empty_dir=True), Eviction(delete_empty_dir=True), HoldCode.POD_WITH_EMPTY_DIR),
-    (a_gpu_pod(keeper=Keeper.KUBELET), NEVER, HoldCode.STATIC_POD_HOLDS_GPU),
+    (a_gpu_pod(keeper=PodOwner.KUBELET), NEVER, HoldCode.STATIC_POD_HOLDS_GPU),
     (a_daemon(deploy_label=""), NEVER, HoldCode.DAEMON_SET_HOLDS_GPU),
 ]
 EVERYTHING = Eviction(force=True, delete_empty_dir=True)
@@ -270,7 +270,7 @@ def test_a_pod_that_cannot_be_moved_stays_whatever_the_policy_allows(pod: Pod, c
 
 
 def test_an_empty_dir_of_a_pod_that_nobody_puts_back_needs_both_permissions() -> None:
-    pod = a_gpu_pod(keeper=Keeper.NOBODY, has_empty_dir=True)
+    pod = a_gpu_pod(keeper=PodOwner.NOBODY, has_empty_dir=True)
     codes = [
         step.hold.code
         if (step := step_node(evicting(pod), some_orders(intent=an_intent(eviction=rules)), NOW)).hold
@@ -493,12 +493,12 @@ def test_a_protected_pod_leads_straight_to_the_drain_where_one_is_allowed(pod: P
 
 
 def test_a_protected_pod_that_leaves_by_itself_leads_to_no_drain() -> None:
-    node = evicting(a_gpu_pod(keeper=Keeper.NOBODY, is_terminating=True))
+    node = evicting(a_gpu_pod(keeper=PodOwner.NOBODY, is_terminating=True))
     assert step_node(node, DRAINING, NOW) == waiting(HoldCode.EVICTING, 1200.0, pod="jobs/train-0", count=1)
 
 
 def test_a_drain_moves_every_pod_away_but_those_of_daemon_sets_and_static_ones() -> None:
-    staying = (a_daemon(5), a_pod(6, keeper=Keeper.DAEMON_SET), a_pod(7, keeper=Keeper.KUBELET))
+    staying = (a_daemon(5), a_pod(6, keeper=PodOwner.DAEMON_SET), a_pod(7, keeper=PodOwner.KUBELET))
     assert step_node(draining(a_pod(0), a_gpu_pod(1), *staying), DRAINING, NOW) == evict(a_pod(0), a_gpu_pod(1))
 
 
@@ -527,7 +527,7 @@ def test_a_drain_that_is_no_longer_allowed_drains_nobody() -> None:
 @pytest.mark.parametrize(
     ("pod", "code"),
     [
-        (a_pod(keeper=Keeper.NOBODY), HoldCode.POD_WITHOUT_CONTROLLER),
+        (a_pod(keeper=PodOwner.NOBODY), HoldCode.POD_WITHOUT_CONTROLLER),
         (a_pod(has_empty_dir=True), HoldCode.POD_WITH_EMPTY_DIR),
     ],
 )

@@ -13,7 +13,7 @@ from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.pods import Keeper
+from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Freshness
 from seatrial.core.node import closing
@@ -273,7 +273,7 @@ def test_a_failed_node_that_got_well_names_who_slipped_in_before_it_opens() -> N
     [
         {"record": LOST},
         {"record": REOPENED | {"is_restart_only": True}},
-        {"pods": (a_gpu_pod(keeper=Keeper.DAEMON_SET, deploy_label="nvidia.com/gpu.deploy.client"),)},
+        {"pods": (a_gpu_pod(keeper=PodOwner.DAEMON_SET, deploy_label="nvidia.com/gpu.deploy.client"),)},
     ],
     ids=["never open", "restarted under its users", "a client that came back"],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
-from seatrial.core.model.gates import READINESS, Gate, GateResult, Verdict
+from seatrial.core.model.gates import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.words.commits import message_of, tag_message, unworded, worded
 from tests.builders import NEW, OLD, POLICY, a_campaign, a_campaign_record, an_intent
@@ -28,7 +28,7 @@ def showing(*names: str, gates: tuple[str, ...] = ("smoke-train", "rdma"), **cha
     """A record after two days of bake, in which every gate passed on every canary."""
     asked = (READINESS, *gates)
     results = tuple(
-        GateResult(gate=gate, node=name, round=49, verdict=Verdict.PASSED) for name in names for gate in asked
+        GateResult(gate=gate, node=name, round=49, verdict=GateVerdict.PASSED) for name in names for gate in asked
     )
     found = {"canaries": names, "gates": results, "round": 49, "baked_seconds": 172_800.0, "date": "2026-10-01"}
     return a_campaign_record(RolloutPhase.WAVING, **(found | changes))
@@ -131,7 +131,7 @@ def test_evidence_that_was_not_asked_for_is_not_claimed(changes: dict[str, Any],
 
 
 def test_a_gate_without_a_pass_is_no_evidence() -> None:
-    unknown = GateResult(gate="rdma", node="node-3", round=49, verdict=Verdict.UNKNOWN)
+    unknown = GateResult(gate="rdma", node="node-3", round=49, verdict=GateVerdict.UNKNOWN)
     record = showing("node-3", gates=("smoke-train",))
     record = replace(record, gates=(*record.gates, unknown))
     assert "node-3 passed smoke-train and was" in message_of(PROMOTE, asking(), record).body

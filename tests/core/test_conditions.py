@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 from seatrial.core.words import conditions, explain
 from seatrial.core.words.conditions import Condition, Status, conditions_of
@@ -28,7 +28,7 @@ def told(record: RolloutRecord) -> dict[str, tuple[str, str]]:
     return {each.type: (each.status.value, each.reason) for each in conditions_of(record)}
 
 
-def a_gate(verdict: Verdict, detail: str = "") -> GateResult:
+def a_gate(verdict: GateVerdict, detail: str = "") -> GateResult:
     return GateResult(gate="nccl", node="gpu-01", round=1, verdict=verdict, detail=detail)
 
 
@@ -82,14 +82,18 @@ def test_a_hold_of_another_release_is_told_last() -> None:
         (a_record(RolloutPhase.REVERTING, why="gate nccl failed"), ("False", "Undone"), "gate nccl failed"),
         (a_record(RolloutPhase.REVERTED, why="it smokes"), ("False", "Undone"), "it smokes"),
         (
-            a_record(RolloutPhase.GATING, gates=(a_gate(Verdict.UNKNOWN), a_gate(Verdict.FAILED, "too slow"))),
+            a_record(RolloutPhase.GATING, gates=(a_gate(GateVerdict.UNKNOWN), a_gate(GateVerdict.FAILED, "too slow"))),
             ("False", "GateFailed"),
             "nccl on gpu-01: too slow",
         ),
-        (a_record(RolloutPhase.BAKING, gates=(a_gate(Verdict.UNKNOWN),)), ("Unknown", "GateUnknown"), "nccl on gpu-01"),
-        (a_record(RolloutPhase.BAKING, gates=(a_gate(Verdict.PENDING),)), ("True", "NothingFailed"), ""),
         (
-            a_record(RolloutPhase.WAVING, counts={"upgrade-failed": 1}, gates=(a_gate(Verdict.UNKNOWN),)),
+            a_record(RolloutPhase.BAKING, gates=(a_gate(GateVerdict.UNKNOWN),)),
+            ("Unknown", "GateUnknown"),
+            "nccl on gpu-01",
+        ),
+        (a_record(RolloutPhase.BAKING, gates=(a_gate(GateVerdict.PENDING),)), ("True", "NothingFailed"), ""),
+        (
+            a_record(RolloutPhase.WAVING, counts={"upgrade-failed": 1}, gates=(a_gate(GateVerdict.UNKNOWN),)),
             ("False", "NodesFailed"),
             "1 node failed; `seatrial why NODE` explains",
         ),

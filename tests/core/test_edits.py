@@ -12,7 +12,7 @@ from seatrial import manifests
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.edits import EDITS, Effect
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.promises.invariants import broken
 from tests.builders import (
@@ -79,7 +79,7 @@ ALLOWED = [
     if case is WAVES_BY_SHARE or EDITS[case.field].effect not in (Effect.REFUSED, Effect.REFUSED_BEGUN)
 ]
 PASSED = tuple(
-    GateResult(gate=gate, node="n1", round=3, verdict=Verdict.PASSED, at=900.0, asked=mark)
+    GateResult(gate=gate, node="n1", round=3, verdict=GateVerdict.PASSED, at=900.0, asked=mark)
     for gate, mark in (("readiness", ""), (SMOKE.name, SMOKE.mark))
 )
 BAKED: dict[str, Any] = {

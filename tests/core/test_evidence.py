@@ -16,7 +16,7 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
-from seatrial.core.model.gates import READINESS, TRIES_MAX, Gate, GateResult, Measurement, Verdict
+from seatrial.core.model.gates import READINESS, TRIES_MAX, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
@@ -47,10 +47,10 @@ from tests.builders import (
 
 HOUR = 3600.0
 FORWARD = an_operator(NEW.version)
-WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=900.0)
-PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED, at=900.0, asked=SMOKE.mark)
+WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=900.0)
+PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PASSED, at=900.0, asked=SMOKE.mark)
 BAKING: dict[str, Any] = {"round": 1, "round_at": 800.0, "baked_until": 900.0, "gates": (WELL, PASSED)}
-BROKEN = a_measurement(Verdict.FAILED, detail="2 of 8 GPUs are gone")
+BROKEN = a_measurement(GateVerdict.FAILED, detail="2 of 8 GPUs are gone")
 WHY = "gate smoke failed on n1: 2 of 8 GPUs are gone"
 
 
@@ -145,7 +145,7 @@ def test_taking_a_failed_gate_out_of_the_rollout_does_not_wash_it_off(phase: Rol
 def test_a_failed_gate_is_undone_with_the_evidence_that_was_written_down(phase: RolloutPhase, intent: Intent) -> None:
     record = course_of(seen_at(failed_in(phase)), intent).record
     assert (record.phase, record.why, record.history[-1].why) == (RolloutPhase.REVERTING, WHY, WHY)
-    assert any(each.verdict is Verdict.FAILED for each in record.gates)
+    assert any(each.verdict is GateVerdict.FAILED for each in record.gates)
 
 
 @pytest.mark.parametrize("phase", JUDGED)
@@ -185,9 +185,9 @@ def test_a_verdict_that_was_written_down_outlives_its_job() -> None:
     """A long gate may end after the Job of a short one was cleared away."""
     gates = (*a_campaign().gates, replace(a_campaign().gates[0], name="train"))
     record = a_campaign_record(RolloutPhase.GATING, **(BAKING | {"gates": ()}))
-    pending = Measurement(gate="train", node="n1", round=1, attempt=1, verdict=Verdict.PENDING)
+    pending = Measurement(gate="train", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING)
     first = course_of(seen_at(record, measurements=(a_measurement(), pending)), careful(gates=gates)).record
-    done = replace(pending, verdict=Verdict.PASSED)
+    done = replace(pending, verdict=GateVerdict.PASSED)
     assert course_of(seen_at(first, measurements=(done,)), careful(gates=gates)).record.phase is RolloutPhase.BAKING
 
 
@@ -396,8 +396,8 @@ def test_a_wave_whose_round_after_a_pause_fails_is_undone() -> None:
 
 
 def test_a_wave_whose_round_after_a_pause_cannot_be_measured_waits() -> None:
-    tries = tuple(a_measurement(Verdict.UNKNOWN, round=2, attempt=number + 1) for number in range(TRIES_MAX))
-    record = waves_after_a_pause(gates=(replace(WELL, round=2), replace(PASSED, round=2, verdict=Verdict.UNKNOWN)))
+    tries = tuple(a_measurement(GateVerdict.UNKNOWN, round=2, attempt=number + 1) for number in range(TRIES_MAX))
+    record = waves_after_a_pause(gates=(replace(WELL, round=2), replace(PASSED, round=2, verdict=GateVerdict.UNKNOWN)))
     seen = seen_at(record, watched_canary(), a_node("n2"), measurements=tries)
     course = course_of(seen, careful())
     assert (codes(course), course.open) == ([HoldCode.GATE_UNKNOWN], frozenset())

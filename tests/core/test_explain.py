@@ -23,14 +23,14 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import TRIES_MAX, Verdict
+from seatrial.core.model.gates import TRIES_MAX, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import JobWait, Share
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts, Pool
-from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.troubles import Symptom, Trouble
@@ -102,7 +102,9 @@ CAREFUL = an_intent(campaign=a_campaign())
 CANARY_DONE = (a_done_node(), an_old_node("n2", wanted=NEW))
 FORWARD = an_operator(NEW.version)
 DELEGATED = {"mode": Mode.DELEGATED}
-ASKED_OFTEN = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX))
+ASKED_OFTEN = tuple(
+    a_measurement(GateVerdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX)
+)
 EMPTY_POOL = Pool(name="spare", claim=DriverClaim(name="spare"), is_auto_upgrading=False)
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
 PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)
@@ -385,10 +387,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         a_snapshot(*evicting(a_gpu_pod()).nodes.values(), admitted=a_ledger("n1"), rebuffs={"pod-0": BLOCKED}),
         ALONE,
     ),
-    HoldCode.POD_WITHOUT_CONTROLLER: (evicting(a_gpu_pod(keeper=Keeper.NOBODY)), ALONE),
+    HoldCode.POD_WITHOUT_CONTROLLER: (evicting(a_gpu_pod(keeper=PodOwner.NOBODY)), ALONE),
     HoldCode.POD_WITH_EMPTY_DIR: (evicting(a_gpu_pod(has_empty_dir=True)), ALONE),
-    HoldCode.DAEMON_SET_HOLDS_GPU: (evicting(a_gpu_pod(keeper=Keeper.DAEMON_SET)), ALONE),
-    HoldCode.STATIC_POD_HOLDS_GPU: (evicting(a_gpu_pod(keeper=Keeper.KUBELET)), ALONE),
+    HoldCode.DAEMON_SET_HOLDS_GPU: (evicting(a_gpu_pod(keeper=PodOwner.DAEMON_SET)), ALONE),
+    HoldCode.STATIC_POD_HOLDS_GPU: (evicting(a_gpu_pod(keeper=PodOwner.KUBELET)), ALONE),
     HoldCode.MAINTENANCE_PENDING: (
         admitted(NodePhase.NODE_MAINTENANCE_REQUIRED, maintenance=MAINTENANCE),
         an_intent(unavailable_max=1, requestor=Requestor(id="seatrial")),

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.model.gates import DETAIL_MAX, TRIES_MAX, Judged, Measurement, Verdict, judge, worst
+from seatrial.core.model.gates import DETAIL_MAX, TRIES_MAX, GateVerdict, Judged, Measurement, judge, worst
 from tests.builders import SMOKE, a_measurement
 
 
 @pytest.mark.parametrize(
     ("verdicts", "found"),
     [
-        ((), Verdict.UNKNOWN),
-        ((Verdict.PASSED, Verdict.PASSED), Verdict.PASSED),
-        ((Verdict.PASSED, Verdict.PENDING), Verdict.PENDING),
-        ((Verdict.UNKNOWN, Verdict.PENDING), Verdict.UNKNOWN),
-        ((Verdict.UNKNOWN, Verdict.FAILED, Verdict.PASSED), Verdict.FAILED),
+        ((), GateVerdict.UNKNOWN),
+        ((GateVerdict.PASSED, GateVerdict.PASSED), GateVerdict.PASSED),
+        ((GateVerdict.PASSED, GateVerdict.PENDING), GateVerdict.PENDING),
+        ((GateVerdict.UNKNOWN, GateVerdict.PENDING), GateVerdict.UNKNOWN),
+        ((GateVerdict.UNKNOWN, GateVerdict.FAILED, GateVerdict.PASSED), GateVerdict.FAILED),
     ],
 )
 def test_the_worst_verdict_counts_and_of_nobody_asked_nothing_is_known(
-    verdicts: tuple[Verdict, ...], found: Verdict
+    verdicts: tuple[GateVerdict, ...], found: GateVerdict
 ) -> None:
     assert worst(verdicts) is found
 
@@ -29,21 +29,21 @@ def test_the_worst_verdict_counts_and_of_nobody_asked_nothing_is_known(
 @pytest.mark.parametrize(
     ("measured", "judged"),
     [
-        ((), Judged(verdict=Verdict.PENDING, due=1)),
-        ((a_measurement(),), Judged(verdict=Verdict.PASSED)),
-        ((a_measurement(Verdict.PENDING),), Judged(verdict=Verdict.PENDING)),
-        ((a_measurement(Verdict.FAILED, detail="slow"),), Judged(verdict=Verdict.FAILED, detail="slow")),
+        ((), Judged(verdict=GateVerdict.PENDING, due=1)),
+        ((a_measurement(),), Judged(verdict=GateVerdict.PASSED)),
+        ((a_measurement(GateVerdict.PENDING),), Judged(verdict=GateVerdict.PENDING)),
+        ((a_measurement(GateVerdict.FAILED, detail="slow"),), Judged(verdict=GateVerdict.FAILED, detail="slow")),
         (
-            (a_measurement(Verdict.UNKNOWN, detail="no pod"),),
-            Judged(verdict=Verdict.PENDING, detail="no pod", due=2),
+            (a_measurement(GateVerdict.UNKNOWN, detail="no pod"),),
+            Judged(verdict=GateVerdict.PENDING, detail="no pod", due=2),
         ),
         (
-            (a_measurement(Verdict.PASSED, attempt=2), a_measurement(Verdict.UNKNOWN)),
-            Judged(verdict=Verdict.PASSED),
+            (a_measurement(GateVerdict.PASSED, attempt=2), a_measurement(GateVerdict.UNKNOWN)),
+            Judged(verdict=GateVerdict.PASSED),
         ),
         (
-            (a_measurement(Verdict.UNKNOWN, attempt=TRIES_MAX, detail="no pod"),),
-            Judged(verdict=Verdict.UNKNOWN, detail="no pod"),
+            (a_measurement(GateVerdict.UNKNOWN, attempt=TRIES_MAX, detail="no pod"),),
+            Judged(verdict=GateVerdict.UNKNOWN, detail="no pod"),
         ),
     ],
     ids=["nobody asked", "passed", "running", "failed", "asked again", "the last try counts", "no try is left"],
@@ -54,9 +54,9 @@ def test_a_round_says_what_its_last_try_said(measured: tuple[Measurement, ...], 
 
 @pytest.mark.parametrize("other", [{"gate": "burn"}, {"node": "n2"}, {"round": 2}])
 def test_what_was_measured_for_something_else_says_nothing(other: dict[str, Any]) -> None:
-    assert judge(SMOKE, "n1", 1, (a_measurement(**other),)).verdict is Verdict.PENDING
+    assert judge(SMOKE, "n1", 1, (a_measurement(**other),)).verdict is GateVerdict.PENDING
 
 
 def test_of_what_a_gate_said_only_so_much_is_kept() -> None:
-    said = a_measurement(Verdict.FAILED, detail="x" * (DETAIL_MAX + 1))
+    said = a_measurement(GateVerdict.FAILED, detail="x" * (DETAIL_MAX + 1))
     assert judge(SMOKE, "n1", 1, (said,)).detail == "x" * (DETAIL_MAX - 1) + "…"

@@ -26,7 +26,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishStep, RolloutPhase, Via
-from seatrial.core.model.gates import READINESS, GateResult, Verdict
+from seatrial.core.model.gates import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase
@@ -150,7 +150,7 @@ VALIDATING = a_node("n1", NodePhase.VALIDATION_REQUIRED, is_cordon_ours=True)
 
 CAREFUL = an_intent(parallel_max=2, unavailable_max=2, failed_max=0, campaign=a_campaign())
 TOGETHER = replace(CAREFUL, domains=(Domain(label=RACK, is_unit=True),))
-PASSED = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED)
+PASSED = GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED)
 BAKED: dict[str, Any] = {"gates": (PASSED,), "baked_seconds": 48 * 3600.0}
 BEGUN = a_campaign_record(RolloutPhase.BAKING, round=3, wave=1, **BAKED)
 PROPOSED = a_campaign_record()
@@ -665,7 +665,9 @@ CASES = [
     unbaked("the fleet follows without a gate", a_campaign_record(RolloutPhase.WAVING), "no gate was asked"),
     unbaked(
         "the fleet follows a gate that could not be measured",
-        a_campaign_record(RolloutPhase.WAVING, gates=(replace(PASSED, verdict=Verdict.UNKNOWN),), baked_seconds=1e6),
+        a_campaign_record(
+            RolloutPhase.WAVING, gates=(replace(PASSED, verdict=GateVerdict.UNKNOWN),), baked_seconds=1e6
+        ),
         "gate readiness is unknown",
     ),
     unbaked(

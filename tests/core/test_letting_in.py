@@ -14,7 +14,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, Waves
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
@@ -41,7 +41,7 @@ BACK = an_operator(OLD.version, is_auto_upgrading=True)
 OURS: dict[str, Any] = {"is_skipped": True, "skipped_by": "spring"}
 REQUIRED: dict[str, Any] = {"nvidia_state": "upgrade-required"}
 PROVEN: dict[str, Any] = {
-    "gates": (GateResult(gate="readiness", node="n1", round=1, verdict=Verdict.PASSED, at=900.0),),
+    "gates": (GateResult(gate="readiness", node="n1", round=1, verdict=GateVerdict.PASSED, at=900.0),),
     "round": 1,
     "baked_seconds": 48 * 3600.0,
 }

@@ -26,7 +26,7 @@ from seatrial.core.model.intent import Checkpoint, Intent, Requestor, Retries
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, JobWait
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
-from seatrial.core.model.seen.pods import DriverRevision, Keeper
+from seatrial.core.model.seen.pods import DriverRevision, PodOwner
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.phases import ENDED, NOT_STARTED, TRANSITIONS, FailureCode
@@ -331,7 +331,7 @@ def test_the_whole_way_is_gone_when(changes: dict[str, Any], record: dict[str, A
 
 
 def test_users_stay_when_only_the_pod_is_restarted() -> None:
-    node = restarting(**RESTART_ONLY, pods=(a_gpu_pod(), a_gpu_pod(1, keeper=Keeper.NOBODY)))
+    node = restarting(**RESTART_ONLY, pods=(a_gpu_pod(), a_gpu_pod(1, keeper=PodOwner.NOBODY)))
     assert step_node(node, some_orders(), NOW) == RESTART
 
 
@@ -1030,7 +1030,7 @@ PODS = st.builds(
     a_gpu_pod,
     st.integers(0, 3),
     gpu=st.sampled_from([None, *GpuUse]),
-    keeper=st.sampled_from(Keeper),
+    keeper=st.sampled_from(PodOwner),
     is_terminating=st.booleans(),
     has_empty_dir=st.booleans(),
     holds_claim=st.booleans(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.gates import PREPULL, TRIES_MAX, Measurement, Verdict
+from seatrial.core.model.gates import PREPULL, TRIES_MAX, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import prepulling
 from seatrial.core.movers.view import Start, View
@@ -21,7 +21,7 @@ def with_image(node: NodeSeen) -> NodeSeen:
     return replace(node, facts=replace(node.facts, wanted=replace(node.facts.wanted, image=IMAGE)))
 
 
-def measured(name: str, verdict: Verdict, attempt: int = 1, number: int = 0) -> Measurement:
+def measured(name: str, verdict: GateVerdict, attempt: int = 1, number: int = 0) -> Measurement:
     return Measurement(gate=PREPULL, node=name, round=number, attempt=attempt, verdict=verdict)
 
 
@@ -35,7 +35,7 @@ def seeing(*tried: Measurement, **changes: Any) -> View:
     return viewing(with_image(an_old_node("n1")), measurements=tried, **changes)
 
 
-USED_UP = tuple(measured("n1", Verdict.UNKNOWN, attempt) for attempt in range(1, TRIES_MAX + 1))
+USED_UP = tuple(measured("n1", GateVerdict.UNKNOWN, attempt) for attempt in range(1, TRIES_MAX + 1))
 
 
 def test_a_node_without_the_image_gets_a_job_of_it_and_waits() -> None:
@@ -46,13 +46,13 @@ def test_a_node_without_the_image_gets_a_job_of_it_and_waits() -> None:
 
 
 def test_how_the_job_ends_does_not_matter_only_that_it_ran() -> None:
-    for verdict in (Verdict.PASSED, Verdict.FAILED):
+    for verdict in (GateVerdict.PASSED, GateVerdict.FAILED):
         view = seeing(measured("n1", verdict))
         assert prepulling.bring(view, ["n1"]) == Start(record=view.record, ready=frozenset({"n1"}))
 
 
 def test_a_job_that_runs_is_waited_for_and_not_started_again() -> None:
-    pull = prepulling.bring(seeing(measured("n1", Verdict.PENDING)), ["n1"])
+    pull = prepulling.bring(seeing(measured("n1", GateVerdict.PENDING)), ["n1"])
     assert (pull.ready, pull.acts) == (frozenset(), ())
     assert [held.code for held in pull.holds] == [HoldCode.PREPULLING]
 
@@ -81,12 +81,12 @@ def test_a_node_that_could_not_get_the_image_is_asked_again_after_a_pause_that_g
 
 
 def test_a_node_that_got_the_image_in_an_earlier_round_is_not_asked_again() -> None:
-    view = seeing(measured("n1", Verdict.PASSED), pull_round=3)
+    view = seeing(measured("n1", GateVerdict.PASSED), pull_round=3)
     assert prepulling.bring(view, ["n1"]) == Start(record=view.record, ready=frozenset({"n1"}))
 
 
 def test_one_node_without_the_image_keeps_nobody_else_waiting() -> None:
-    other = measured("n2", Verdict.PASSED)
+    other = measured("n2", GateVerdict.PASSED)
     view = viewing(with_image(an_old_node("n1")), with_image(an_old_node("n2")), measurements=(*USED_UP, other))
     assert prepulling.bring(view, ["n1", "n2"]).ready == frozenset({"n2"})
 

@@ -10,7 +10,7 @@ import pytest
 from seatrial.core.campaign.course import plain
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import turns
-from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told
+from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
@@ -90,8 +90,8 @@ def a_common() -> Common:
     )
 
 
-def a_told(**changes: Any) -> Told:
-    nothing = Told(admitted={}, recalled=frozenset(), rebuffs={}, busy={}, open=frozenset(), marked=frozenset())
+def a_told(**changes: Any) -> PerNode:
+    nothing = PerNode(admitted={}, recalled=frozenset(), rebuffs={}, busy={}, open=frozenset(), marked=frozenset())
     return replace(nothing, **changes)
 
 

@@ -34,7 +34,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import READINESS, TRIES_MAX, GateResult, Verdict
+from seatrial.core.model.gates import READINESS, TRIES_MAX, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Order, Retries
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
@@ -349,9 +349,9 @@ def test_a_failed_canary_that_is_tried_again_has_not_failed_yet(changes: dict[st
 # ── gates and bake ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 GATING: dict[str, Any] = {"round": 1, "round_at": 900.0}
-WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=Verdict.PASSED, at=900.0)
-ASKED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PENDING, at=900.0, asked=SMOKE.mark)
-PASSED = replace(ASKED, verdict=Verdict.PASSED)
+WELL = GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=900.0)
+ASKED = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PENDING, at=900.0, asked=SMOKE.mark)
+PASSED = replace(ASKED, verdict=GateVerdict.PASSED)
 PROBE = StartProbe(rollout="spring", gate=SMOKE, node="n1", round=1, attempt=1)
 
 
@@ -372,11 +372,11 @@ def test_a_gate_under_way_is_not_asked_again() -> None:
 def test_a_gate_that_passes_opens_the_bake() -> None:
     record = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(a_measurement(),))).record
     assert (record.phase, record.baked_until) == (RolloutPhase.BAKING, NOW)
-    assert {each.verdict for each in record.gates} == {Verdict.PASSED}
+    assert {each.verdict for each in record.gates} == {GateVerdict.PASSED}
 
 
 def test_a_gate_that_fails_is_the_end_of_the_way_forward() -> None:
-    failed = a_measurement(Verdict.FAILED, detail="2 of 8 GPUs are gone")
+    failed = a_measurement(GateVerdict.FAILED, detail="2 of 8 GPUs are gone")
     record = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(failed,))).record
     assert (record.phase, record.why) == (
         RolloutPhase.REVERTING,
@@ -389,7 +389,9 @@ def test_a_hundred_canaries_that_fail_sixteen_gates_with_many_words_fit_into_a_s
     names = tuple(f"node-{number:03}" for number in range(100))
     gates = tuple(replace(SMOKE, name=f"gate-{number:02}") for number in range(16))
     failed = tuple(
-        a_measurement(Verdict.FAILED, gate=gate.name, node=name, detail="ä" * 400) for name in names for gate in gates
+        a_measurement(GateVerdict.FAILED, gate=gate.name, node=name, detail="ä" * 400)
+        for name in names
+        for gate in gates
     )
     seen = at(RolloutPhase.GATING, *map(canary, names), record=GATING | {"canaries": names}, measurements=failed)
     asked = careful(gates=gates)
@@ -405,8 +407,10 @@ def test_a_hundred_canaries_that_fail_sixteen_gates_with_many_words_fit_into_a_s
 
 
 def test_a_gate_that_cannot_be_measured_is_asked_anew_in_the_next_round() -> None:
-    tries = tuple(a_measurement(Verdict.UNKNOWN, attempt=number + 1, detail="no image") for number in range(TRIES_MAX))
-    gates = (WELL, replace(ASKED, verdict=Verdict.UNKNOWN, detail="no image"))
+    tries = tuple(
+        a_measurement(GateVerdict.UNKNOWN, attempt=number + 1, detail="no image") for number in range(TRIES_MAX)
+    )
+    gates = (WELL, replace(ASKED, verdict=GateVerdict.UNKNOWN, detail="no image"))
     seen = at(RolloutPhase.GATING, record=GATING | {"gates": gates}, measurements=tries)
     course = course_of(seen)
     assert (codes(course), course.wake_at) == ([HoldCode.GATE_UNKNOWN], 900.0 + 3600)
@@ -489,7 +493,7 @@ def test_a_round_that_passes_counts_the_time_since_the_one_before() -> None:
 
 
 def test_a_round_without_a_verdict_counts_nothing() -> None:
-    tries = tuple(a_measurement(Verdict.UNKNOWN, round=2, attempt=number + 1) for number in range(TRIES_MAX))
+    tries = tuple(a_measurement(GateVerdict.UNKNOWN, round=2, attempt=number + 1) for number in range(TRIES_MAX))
     record = baking(*tries, now=4600.0)
     assert (record.baked_seconds, record.baked_until) == (0.0, 4600.0)
     course = course_of(a_snapshot(canary(), waiting(), campaign=record, operator=FORWARD), now=4601.0)
@@ -497,7 +501,7 @@ def test_a_round_without_a_verdict_counts_nothing() -> None:
 
 
 def test_a_round_that_fails_is_the_end_of_the_way_forward() -> None:
-    record = baking(a_measurement(Verdict.FAILED, round=2), now=4600.0)
+    record = baking(a_measurement(GateVerdict.FAILED, round=2), now=4600.0)
     assert (record.phase, record.why) == (RolloutPhase.REVERTING, "gate smoke failed on n1")
 
 

@@ -13,7 +13,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
@@ -34,7 +34,7 @@ from tests.builders import (
 )
 
 ONE_BY_ONE = Waves(growth=Growth.FIXED, first=Share(amount=1))
-PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED)
+PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PASSED)
 PROVEN: dict[str, Any] = {"gates": (PASSED,), "round": 1, "baked_seconds": 172_800.0}
 CLIQUE = "nvidia.com/gpu.clique"
 GPU = {"labels": {"nvidia.com/gpu.present": "true"}}

@@ -78,9 +78,9 @@ def test_who_was_let_in_hands_its_place_back_with_a_member_that_cannot_start_any
     changes: dict[str, Any], reason: str
 ) -> None:
     """Between the admission and the first cordon nothing is taken from anybody, so nothing has to be torn."""
-    lame = member("n3", **changes)
+    unfit = member("n3", **changes)
     ledger = a_ledger("n1", "n2", "n3")
-    decision = decided(a_snapshot(member("n1"), member("n2", NodePhase.CORDON_REQUIRED), lame, admitted=ledger))
+    decision = decided(a_snapshot(member("n1"), member("n2", NodePhase.CORDON_REQUIRED), unfit, admitted=ledger))
     assert [action.node for action in decision.actions if isinstance(action, Cordon)] == []
     opened = {action.node: action.record for action in decision.actions if isinstance(action, WriteNodeRecord)}
     assert [(opened[name].phase, opened[name].attempt) for name in ("n1", "n2")] == [(REQUIRED, 2), (REQUIRED, 2)], (

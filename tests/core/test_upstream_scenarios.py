@@ -36,7 +36,7 @@ from seatrial.core.model.owners import GPU_PRESENT, NOBODY, OWNER_LABEL, DriverC
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, PolicyWish, Share, policy_of
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
-from seatrial.core.model.seen.pods import Keeper
+from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import DRAIN_SKIP_KEY, Selector, drain_selector
@@ -272,10 +272,10 @@ def test_scenario_17_when_its_time_is_up_the_job_is_evicted_like_any_other_pod()
 
 # ── deleting GPU pods ────────────────────────────────────────────────────────────────────────────────────────────────
 
-WITH_CPU_POD = a_pod(7, keeper=Keeper.NOBODY)
+WITH_CPU_POD = a_pod(7, keeper=PodOwner.NOBODY)
 BARE_PODS = (
-    a_gpu_pod(1, keeper=Keeper.NOBODY),
-    a_gpu_pod(2, keeper=Keeper.NOBODY, gpu=GpuUse.MIG),
+    a_gpu_pod(1, keeper=PodOwner.NOBODY),
+    a_gpu_pod(2, keeper=PodOwner.NOBODY, gpu=GpuUse.MIG),
     WITH_CPU_POD,
 )
 SCRATCH_PODS = tuple(replace(pod, has_empty_dir=True) for pod in BARE_PODS)
@@ -516,7 +516,7 @@ def test_scenario_68_gpu_pods_are_always_evicted_before_the_driver_goes() -> Non
 def test_scenario_70_every_node_is_drained_by_the_selector_of_the_policy() -> None:
     web, batch = a_pod(1, labels=(("tier", "web"),)), a_pod(2, labels=(("tier", "batch"),))
     kept = a_pod(3, labels=(("tier", "web"), (DRAIN_SKIP_KEY, "true")))
-    daemon = a_pod(4, labels=(("tier", "web"),), keeper=Keeper.DAEMON_SET)
+    daemon = a_pod(4, labels=(("tier", "web"),), keeper=PodOwner.DAEMON_SET)
     nodes = [
         a_node(name, NodePhase.DRAIN_REQUIRED, is_cordon_ours=True, pods=(web, batch, kept, daemon))
         for name in ("n1", "n2")

@@ -13,7 +13,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import Canary, RolloutPhase, Via
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.owners import GPU_PRESENT, DriverClaim
 from seatrial.core.model.policy import Share
@@ -49,7 +49,7 @@ BACK = an_operator(OLD.version)
 THIRD = DriverRevision(hash="third", version="590.44.01")
 REQUIRED = NodePhase.UPGRADE_REQUIRED
 CLIQUE = "nvidia.com/gpu.clique"
-PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=Verdict.PASSED)
+PASSED = GateResult(gate="smoke", node="n1", round=1, verdict=GateVerdict.PASSED)
 BASELINE = tuple((name, OLD.version) for name in (POLICY, "NVIDIADriver/a", "NVIDIADriver/b"))
 PROVEN: dict[str, Any] = {"gates": (PASSED,), "round": 1, "baked_seconds": 172_800.0, "baseline": BASELINE}
 POOLS = tuple(Pool(name=name, claim=DriverClaim(name=name), is_auto_upgrading=False) for name in ("a", "b"))

@@ -15,7 +15,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 from seatrial_lab.testbed import errors
@@ -438,7 +438,13 @@ def a_record(**fields: Any) -> CampaignRecord:
         is_forgetting=True,
         gates=(
             GateResult(
-                gate="nccl", node="gpu-01", round=3, verdict=Verdict.PASSED, detail="ok", at=1767323045.0, asked="0f"
+                gate="nccl",
+                node="gpu-01",
+                round=3,
+                verdict=GateVerdict.PASSED,
+                detail="ok",
+                at=1767323045.0,
+                asked="0f",
             ),
         ),
         round=3,

@@ -24,7 +24,7 @@ from seatrial.core.budget.losses import GPU
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.run.loop import Report, run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.nodes import JOB_LABEL, new_node
@@ -121,7 +121,7 @@ class Simulated:
             case User.SERVICE:
                 pass
             case User.BARE:
-                pod = replace(pod, keeper=Keeper.NOBODY)
+                pod = replace(pod, keeper=PodOwner.NOBODY)
             case User.CLAIM:
                 pod = replace(pod, gpu=GpuUse.CLAIM, holds_claim=True)
             case User.JOB:
@@ -132,7 +132,7 @@ class Simulated:
             case User.WEB:
                 pod = replace(pod, gpu=None)
             case User.CLIENT:
-                pod = replace(pod, keeper=Keeper.DAEMON_SET, deploy_label=consumers.CLIENT_LABEL)
+                pod = replace(pod, keeper=PodOwner.DAEMON_SET, deploy_label=consumers.CLIENT_LABEL)
                 labels = {consumers.CLIENT_LABEL: "true"}
             case _:
                 assert_never(user)

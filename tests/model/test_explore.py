@@ -19,7 +19,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
-from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.rollouts import Admission
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
@@ -111,7 +111,7 @@ def test_a_node_whose_pods_may_not_leave_keeps_its_place_and_nobody_is_harmed() 
 
 # ── what a node may go through, each in a small world ────────────────────────────────────────────────────────────────
 
-BARE = a_user("bare", keeper=Keeper.NOBODY)
+BARE = a_user("bare", keeper=PodOwner.NOBODY)
 BYSTANDER = Pod(namespace="web", name="web", uid="web")
 DRAIN = Drain(is_enabled=True, rules=Eviction(force=True))
 
@@ -125,8 +125,8 @@ def test_two_nodes_that_are_drained_because_a_pod_may_not_be_evicted() -> None:
     [
         BARE,
         a_user("scratch", has_empty_dir=True),
-        a_user("agent", keeper=Keeper.DAEMON_SET),
-        a_user("mirror", keeper=Keeper.KUBELET),
+        a_user("agent", keeper=PodOwner.DAEMON_SET),
+        a_user("mirror", keeper=PodOwner.KUBELET),
     ],
     ids=lambda pod: pod.name,
 )

@@ -23,7 +23,7 @@ from seatrial.core.campaign.course import Course
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import turns
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
-from seatrial.core.model.gates import Gate, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
@@ -289,7 +289,7 @@ def test_a_controller_that_does_not_look_for_its_commits_never_ends() -> None:
 
 def believing(seen: Snapshot, intent: Intent, now: float) -> Decision:
     """Takes every measurement for a pass."""
-    passed = tuple(replace(each, verdict=Verdict.PASSED) for each in seen.measurements)
+    passed = tuple(replace(each, verdict=GateVerdict.PASSED) for each in seen.measurements)
     return decide(replace(seen, measurements=passed), intent, now)
 
 

@@ -30,7 +30,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import Gate, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.run.loop import Report, run_forever
@@ -207,7 +207,7 @@ class Watch:
             campaign = self.world.intent.campaign
             assert campaign is not None
             assert record.baked_seconds >= campaign.bake.seconds
-            assert {each.verdict for each in record.gates} == {Verdict.PASSED}
+            assert {each.verdict for each in record.gates} == {GateVerdict.PASSED}
             names = {each.gate for each in record.gates}
             assert names == {"readiness", *(gate.name for gate in campaign.gates)}
 

@@ -13,7 +13,7 @@ import pytest
 
 from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Growth, Point, RolloutPhase, Waves
 from seatrial.core.model.edits import EDITS, Effect
-from seatrial.core.model.gates import Gate, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
@@ -122,7 +122,7 @@ def test_a_canary_that_loses_a_gpu_in_the_bake_is_undone_or_waits_with_the_reaso
     evidence = "gate readiness failed on n1: the node offers less than before the upgrade: nvidia.com/gpu 7 of 8"
     if manual:
         assert story.record.phase is RolloutPhase.BAKING
-        assert {each.verdict for each in story.record.gates} >= {Verdict.FAILED}
+        assert {each.verdict for each in story.record.gates} >= {GateVerdict.FAILED}
         waits = story.world.rollout.summary.told if story.world.rollout.summary is not None else ()
         assert [each.code for each in waits] == ["rollback-pending"]
         assert evidence in waits[0].why

@@ -24,7 +24,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
-from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
@@ -79,12 +79,12 @@ class Member:
 
 USER = Pod(namespace="jobs", name="user", uid="user", gpu=GpuUse.RESOURCE)
 PODS: Mapping[str, Pod] = {
-    "bare": replace(USER, keeper=Keeper.NOBODY),
+    "bare": replace(USER, keeper=PodOwner.NOBODY),
     "scratch": replace(USER, has_empty_dir=True),
     "job": replace(USER, labels=((JOB_LABEL, "train"),)),
     "saving": replace(USER, offers_checkpoint=True),
     "claiming": replace(USER, gpu=GpuUse.CLAIM, holds_claim=True),
-    "agent": replace(USER, keeper=Keeper.DAEMON_SET),
+    "agent": replace(USER, keeper=PodOwner.DAEMON_SET),
     "web": replace(USER, gpu=None),
 }
 

@@ -46,7 +46,7 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
-from seatrial.core.model.gates import Gate, GateResult, Verdict
+from seatrial.core.model.gates import Gate, GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
@@ -292,7 +292,7 @@ LEDGER: Final = RolloutRecord(
                 gate="nccl",
                 node=FIRST,
                 round=2,
-                verdict=Verdict.FAILED,
+                verdict=GateVerdict.FAILED,
                 detail="3 % slower",
                 at=AT - 3,
                 asked="0123456789ab",

@@ -13,7 +13,7 @@ import pytest
 from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
-from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverPod, DriverRevision
 from seatrial.core.node.phases import is_under_way
@@ -181,18 +181,18 @@ def test_a_revision_that_ran_before_is_found_again_when_it_is_wanted_again() -> 
 @pytest.mark.parametrize(
     ("fate", "number", "attempt", "verdict"),
     [
-        (GateFate(), 1, 1, Verdict.PASSED),
-        (GateFate(fails_on=NEW.version), 1, 1, Verdict.FAILED),
-        (GateFate(fails_on=OLD.version), 1, 1, Verdict.PASSED),
-        (GateFate(fails_on=NEW.version, from_round=3), 2, 1, Verdict.PASSED),
-        (GateFate(fails_on=NEW.version, from_round=3), 3, 1, Verdict.FAILED),
-        (GateFate(unknown_rounds=frozenset({2})), 2, 3, Verdict.UNKNOWN),
-        (GateFate(unknown_tries=1), 1, 1, Verdict.UNKNOWN),
-        (GateFate(unknown_tries=1), 1, 2, Verdict.PASSED),
+        (GateFate(), 1, 1, GateVerdict.PASSED),
+        (GateFate(fails_on=NEW.version), 1, 1, GateVerdict.FAILED),
+        (GateFate(fails_on=OLD.version), 1, 1, GateVerdict.PASSED),
+        (GateFate(fails_on=NEW.version, from_round=3), 2, 1, GateVerdict.PASSED),
+        (GateFate(fails_on=NEW.version, from_round=3), 3, 1, GateVerdict.FAILED),
+        (GateFate(unknown_rounds=frozenset({2})), 2, 3, GateVerdict.UNKNOWN),
+        (GateFate(unknown_tries=1), 1, 1, GateVerdict.UNKNOWN),
+        (GateFate(unknown_tries=1), 1, 2, GateVerdict.PASSED),
     ],
 )
 def test_a_probe_is_pending_and_then_says_what_is_in_store(
-    fate: GateFate, number: int, attempt: int, verdict: Verdict
+    fate: GateFate, number: int, attempt: int, verdict: GateVerdict
 ) -> None:
     started = done(POLICY, a_probe(number, attempt), a_probe(number, attempt))
     (pending,) = outer.pending(started)
@@ -363,7 +363,7 @@ def test_a_round_that_cannot_be_measured_lengthens_the_bake() -> None:
     assert phases(world)[-1] is RolloutPhase.DONE
     assert world.time > 49 * 3600
     tries = [each for each in world.outside.measurements if each.round == 3]
-    assert [each.verdict for each in tries] == [Verdict.UNKNOWN] * 3
+    assert [each.verdict for each in tries] == [GateVerdict.UNKNOWN] * 3
 
 
 def test_an_image_that_is_pushed_late_is_pulled_in_a_later_round_and_the_campaign_comes_to_its_end() -> None:
@@ -375,9 +375,9 @@ def test_an_image_that_is_pushed_late_is_pulled_in_a_later_round_and_the_campaig
     assert drivers(world) == [NEW.version] * 4
     tries = [each for each in world.outside.measurements if (each.gate, each.node) == ("prepull", "n2")]
     assert [(each.round, each.verdict) for each in tries] == [
-        *[(0, Verdict.UNKNOWN)] * 3,
-        *[(1, Verdict.UNKNOWN)] * 3,
-        (2, Verdict.PASSED),
+        *[(0, GateVerdict.UNKNOWN)] * 3,
+        *[(1, GateVerdict.UNKNOWN)] * 3,
+        (2, GateVerdict.PASSED),
     ]
 
 
@@ -479,4 +479,4 @@ def test_what_is_seen_of_the_outside_is_what_is_there() -> None:
     world.execute(a_probe())
     seen = world.observe().seen
     assert (seen.operator, seen.source) == (REPOSITORY.operator, REPOSITORY.source)
-    assert seen.measurements == (Measurement(gate="smoke", node="n1", round=1, attempt=1, verdict=Verdict.PENDING),)
+    assert seen.measurements == (Measurement(gate="smoke", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING),)

@@ -25,7 +25,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen
-from seatrial.core.model.seen.pods import DraPlugin, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Trouble, diagnose
 from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import PAUSED
@@ -254,7 +254,7 @@ CLIENT = Pod(
     name="dcgm-n1",
     uid="dcgm-n1-400",
     gpu=GpuUse.RESOURCE,
-    keeper=Keeper.DAEMON_SET,
+    keeper=PodOwner.DAEMON_SET,
     deploy_label=DEPLOY,
 )
 SAME = replace(NEW, digest="same")

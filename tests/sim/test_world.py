@@ -16,7 +16,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Intent, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
-from seatrial.core.model.seen.pods import Keeper, Pod
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
@@ -238,7 +238,7 @@ def test_a_job_is_waited_for_and_evicted_when_its_time_is_up(fate: Fate, evictio
 def test_pods_that_would_not_go_are_drained_and_the_rest_with_them() -> None:
     intent = an_intent(unavailable_max=1, drain=Drain(is_enabled=True, rules=Eviction(force=True)))
     web = Pod(namespace="web", name="web", uid="web")
-    world, acts = run_one(intent, Fate(), pods=(a_user(keeper=Keeper.NOBODY), web))
+    world, acts = run_one(intent, Fate(), pods=(a_user(keeper=PodOwner.NOBODY), web))
     assert (ending(world), world.nodes["n1"].facts.pods) == (DONE, ())
     assert acts.index("drain-required") < acts.index("evict")
 

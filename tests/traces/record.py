@@ -24,7 +24,7 @@ from seatrial.core.compat.versions import Version
 from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Share
-from seatrial.core.model.seen.pods import Keeper, Pod
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.passes import Pass
@@ -82,7 +82,7 @@ def drain_and_dra() -> World:
     job = {"labels": ((JOB_LABEL, "train"), ("kind", "job"))}
     pods: Mapping[str, tuple[Pod, ...]] = {
         "gpu-0": (a_gpu_pod(0, **job), a_pod(0)),
-        "gpu-1": (a_gpu_pod(1, offers_checkpoint=True), a_pod(1, keeper=Keeper.DAEMON_SET)),
+        "gpu-1": (a_gpu_pod(1, offers_checkpoint=True), a_pod(1, keeper=PodOwner.DAEMON_SET)),
         "gpu-2": (a_gpu_pod(2, has_empty_dir=True), a_pod(2)),
         "gpu-3": (a_gpu_pod(3),),
     }

@@ -33,7 +33,7 @@ class PagesFailed(SeatrialError):  # noqa: N818
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ProbeAnswer:
     """Yes or no, and a sentence about it."""
 
     is_well: bool
@@ -58,22 +58,22 @@ class Health:
         self._is_synced = True
         self._passed_at = self._now()
 
-    def live(self) -> Verdict:
+    def live(self) -> ProbeAnswer:
         """Whether the loop turns."""
         if self._passed_at is None:
-            return Verdict(is_well=True, text="no pass yet: waiting for the cluster, or for the lease")
+            return ProbeAnswer(is_well=True, text="no pass yet: waiting for the cluster, or for the lease")
         silent_seconds = self._now() - self._passed_at
-        return Verdict(
+        return ProbeAnswer(
             is_well=silent_seconds <= self._silent_seconds_max,
             text=f"the last pass was {silent_seconds:.0f} s ago, at most {self._silent_seconds_max:.0f} s are in order",
         )
 
-    def ready(self) -> Verdict:
+    def ready(self) -> ProbeAnswer:
         """Whether the cluster is seen."""
         if not self._is_synced:
-            return Verdict(is_well=False, text="not everything to watch has been listed yet")
+            return ProbeAnswer(is_well=False, text="not everything to watch has been listed yet")
         text = "everything is watched; this process stands by" if self._passed_at is None else "passes are made"
-        return Verdict(is_well=True, text=text)
+        return ProbeAnswer(is_well=True, text=text)
 
 
 @asynccontextmanager
@@ -100,5 +100,5 @@ def pages(health: Health, metrics: Metrics) -> Mapping[str, server.Page]:
     }
 
 
-def _answer(verdict: Verdict) -> Answer:
+def _answer(verdict: ProbeAnswer) -> Answer:
     return Answer(body=f"{verdict.text}\n".encode(), status=OK if verdict.is_well else UNAVAILABLE)

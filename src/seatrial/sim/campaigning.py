@@ -23,7 +23,7 @@ from seatrial.core.budget import order
 from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.model.gates import Verdict
+from seatrial.core.model.gates import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord
@@ -134,7 +134,7 @@ def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) 
     passed = {
         (each.gate, each.node)
         for each in outside.measurements
-        if each.verdict is Verdict.PASSED and each.round == _last_round(record, outside)
+        if each.verdict is GateVerdict.PASSED and each.round == _last_round(record, outside)
     }
     asked = [(gate.name, node) for gate in campaign.gates for node in record.canaries]
     missing = [f"{gate} on {node}" for gate, node in asked if (gate, node) not in passed]
@@ -147,7 +147,7 @@ def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) 
 
 def _last_round(record: CampaignRecord, outside: Outside) -> int:
     """The last round that anything is known of: after a pause a new one is asked before anybody else starts."""
-    ended = (each.round for each in outside.measurements if each.verdict is not Verdict.PENDING)
+    ended = (each.round for each in outside.measurements if each.verdict is not GateVerdict.PENDING)
     return max((number for number in ended if number <= record.round), default=record.round)
 
 

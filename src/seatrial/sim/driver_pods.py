@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, assert_never
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodeFacts
-from seatrial.core.model.seen.pods import DriverPod, Keeper, Pod
+from seatrial.core.model.seen.pods import DriverPod, Pod, PodOwner
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.sim import neighbours
@@ -92,7 +92,7 @@ def _start_of(driver: DriverPod) -> str:
 
 
 def _evicted(pod: Pod, fate: Fate) -> Pod:
-    is_asked = pod.gpu is not None and pod.keeper is not Keeper.DAEMON_SET and not fate.is_eviction_blocked
+    is_asked = pod.gpu is not None and pod.keeper is not PodOwner.DAEMON_SET and not fate.is_eviction_blocked
     return replace(pod, is_terminating=pod.is_terminating or is_asked)
 
 

@@ -19,7 +19,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import Loaded, NodeFacts, NodeSeen
-from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 
 DEPLOY_PREFIX: Final = "nvidia.com/gpu.deploy."
@@ -195,6 +195,6 @@ def client_of(node: str, deploy_label: str, at: ApiInstant) -> Pod:
         name=name,
         uid=f"{name}-{at:g}",
         gpu=GpuUse.RESOURCE,
-        keeper=Keeper.DAEMON_SET,
+        keeper=PodOwner.DAEMON_SET,
         deploy_label=deploy_label,
     )

@@ -27,7 +27,7 @@ from seatrial.core.actions.of_campaigns import (
     StartProbe,
 )
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
-from seatrial.core.model.gates import Measurement, Verdict
+from seatrial.core.model.gates import GateVerdict, Measurement
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
@@ -317,7 +317,9 @@ def _promote(outside: Outside, tag_base: str) -> Outside:
 
 
 def _start_probe(outside: Outside, act: StartProbe) -> Outside:
-    made = Measurement(gate=act.gate.name, node=act.node, round=act.round, attempt=act.attempt, verdict=Verdict.PENDING)
+    made = Measurement(
+        gate=act.gate.name, node=act.node, round=act.round, attempt=act.attempt, verdict=GateVerdict.PENDING
+    )
     if any(key_of(each) == key_of(made) for each in outside.measurements):
         return outside
     return replace(outside, measurements=(*outside.measurements, made))
@@ -469,7 +471,7 @@ def key_of(measurement: Measurement) -> tuple[str, str, int, int]:
 
 def pending(outside: Outside) -> tuple[Measurement, ...]:
     """What is being measured."""
-    return tuple(each for each in outside.measurements if each.verdict is Verdict.PENDING)
+    return tuple(each for each in outside.measurements if each.verdict is GateVerdict.PENDING)
 
 
 def probe_ends(outside: Outside, measurement: Measurement, version: str, fate: GateFate = TELLING) -> Outside:
@@ -481,7 +483,7 @@ def probe_ends(outside: Outside, measurement: Measurement, version: str, fate: G
 
 def _judged(measurement: Measurement, version: str, fate: GateFate) -> Measurement:
     if measurement.round in fate.unknown_rounds or measurement.attempt <= fate.unknown_tries:
-        return replace(measurement, verdict=Verdict.UNKNOWN, detail="its pod was never scheduled")
+        return replace(measurement, verdict=GateVerdict.UNKNOWN, detail="its pod was never scheduled")
     if fate.fails_on == version and measurement.round >= fate.from_round:
-        return replace(measurement, verdict=Verdict.FAILED, detail=fate.detail)
-    return replace(measurement, verdict=Verdict.PASSED)
+        return replace(measurement, verdict=GateVerdict.FAILED, detail=fate.detail)
+    return replace(measurement, verdict=GateVerdict.PASSED)

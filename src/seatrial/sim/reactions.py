@@ -17,7 +17,7 @@ from typing import Final
 from seatrial.core.budget.losses import COUNT_LABEL, GPU
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Loaded, NodeFacts
-from seatrial.core.model.seen.pods import DraPlugin, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, Pod, PodOwner, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 from seatrial.sim.driver_pods import (
     Reaction,
@@ -207,7 +207,7 @@ OPERATORS_OWN: Final = frozenset({"maintenance begins", "maintenance gets ready"
 
 
 def _is_drained(pod: Pod) -> bool:
-    return pod.keeper not in (Keeper.DAEMON_SET, Keeper.KUBELET)
+    return pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET)
 
 
 def _fresh_validator(before: ValidatorPod) -> ValidatorPod:

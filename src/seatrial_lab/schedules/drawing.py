@@ -26,7 +26,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, Order, Requestor, Retries
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodeSeen
-from seatrial.core.model.seen.pods import DriverRevision, Keeper, Pod
+from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.movers import driver_manager
@@ -44,12 +44,12 @@ RACK, CLIQUE = "rack", "nvidia.com/gpu.clique"
 _USER: Final = Pod(namespace="jobs", name="user", uid="user", gpu=GpuUse.RESOURCE)
 PODS: Final[Mapping[str, Pod]] = {
     "plain": _USER,
-    "bare": replace(_USER, keeper=Keeper.NOBODY),
+    "bare": replace(_USER, keeper=PodOwner.NOBODY),
     "scratch": replace(_USER, has_empty_dir=True),
     "job": replace(_USER, labels=((JOB_LABEL, "train"),)),
     "saving": replace(_USER, offers_checkpoint=True),
     "claiming": replace(_USER, gpu=GpuUse.CLAIM, holds_claim=True),
-    "agent": replace(_USER, keeper=Keeper.DAEMON_SET),
+    "agent": replace(_USER, keeper=PodOwner.DAEMON_SET),
     "web": replace(_USER, gpu=None),
 }
 _POD_WEIGHTS: Final = (12, 1, 1, 4, 3, 2, 1, 4)

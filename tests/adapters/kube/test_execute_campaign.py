@@ -21,7 +21,7 @@ from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.model.campaign import PublishStep, Switch, Via
-from seatrial.core.model.gates import PREPULL, Gate, Measurement, Verdict
+from seatrial.core.model.gates import PREPULL, Gate, GateVerdict, Measurement
 from seatrial.core.movers import driver_manager
 from seatrial.ports import ClusterAct, Outcome, Result
 from seatrial_lab.testbed import controller_process
@@ -404,10 +404,10 @@ async def measured(client: Client, probe: StartProbe, uid: str) -> Measurement |
     return probes.measurement_of(item, told)
 
 
-async def end_of(client: Client, probe: StartProbe, uid: str) -> tuple[Verdict, str]:
+async def end_of(client: Client, probe: StartProbe, uid: str) -> tuple[GateVerdict, str]:
     """The verdict on a probe, once there is one."""
     async with asyncio.timeout(60):
-        while (found := await measured(client, probe, uid)) is None or found.verdict is Verdict.PENDING:
+        while (found := await measured(client, probe, uid)) is None or found.verdict is GateVerdict.PENDING:
             await asyncio.sleep(0.1)
     return found.verdict, found.detail
 
@@ -445,15 +445,15 @@ async def test_a_probe_is_measured_by_the_end_of_its_container(place: ControlPla
         assert (await try_out(client, probe, uid=uid)).result is Result.DONE
     passed = await measured(client, good, uid)
     assert passed is not None
-    assert passed.verdict is Verdict.PENDING
+    assert passed.verdict is GateVerdict.PENDING
     ended = {"name": "probe", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
     for probe, phase, code in ((good, "Succeeded", 0), (bad, "Failed", 1)):
         state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed", "message": "slow: 12"}}
         status = {"phase": phase, "containerStatuses": [{**ended, "state": state}]}
         pod = await asyncio.to_thread(pod_of, place, probe, uid)
         play(place, "pod", pod, status, "-n", NAMESPACE)
-    assert await end_of(client, good, uid) == (Verdict.PASSED, "")
-    assert await end_of(client, bad, uid) == (Verdict.FAILED, "exit code 1: slow: 12")
+    assert await end_of(client, good, uid) == (GateVerdict.PASSED, "")
+    assert await end_of(client, bad, uid) == (GateVerdict.FAILED, "exit code 1: slow: 12")
 
 
 async def test_a_probe_that_is_evicted_or_never_placed_has_measured_nothing(
@@ -470,13 +470,13 @@ async def test_a_probe_that_is_evicted_or_never_placed_has_measured_nothing(
     play(place, "pod", pod, status, "-n", NAMESPACE)
     await client.evict(NAMESPACE, pod)
     play(place, "pod", pod, {"phase": "Failed"}, "-n", NAMESPACE)  # as a kubelet ends a pod that is leaving
-    assert await end_of(client, evicted, uid) == (Verdict.UNKNOWN, "its pod was moved away before it ended")
+    assert await end_of(client, evicted, uid) == (GateVerdict.UNKNOWN, "its pod was moved away before it ended")
 
     monkeypatch.setattr(probes, "START_SECONDS", 1)
     nowhere = replace(PROBE, node="no-such-node", gate=replace(PROBE.gate, timeout_seconds=1.0))
     await try_out(client, nowhere, uid=uid)
     verdict, detail = await end_of(client, nowhere, uid)
-    assert verdict is Verdict.UNKNOWN
+    assert verdict is GateVerdict.UNKNOWN
     assert detail.startswith("it was not run to its end in time")
 
 
@@ -489,7 +489,7 @@ async def test_a_prepull_that_came_to_nothing_is_not_in_the_way_of_the_next_roun
     gate = Gate(name=PREPULL, image="example.invalid/driver:1", command=("true",), gpus=0, timeout_seconds=1.0)
     first = replace(PROBE, gate=gate, round=0, attempt=3)
     await try_out(client, first, uid=uid)
-    assert (await end_of(client, first, uid))[0] is Verdict.UNKNOWN
+    assert (await end_of(client, first, uid))[0] is GateVerdict.UNKNOWN
 
     again = replace(first, gate=replace(gate, timeout_seconds=60.0), round=1, attempt=1)
     assert (await try_out(client, again, uid=uid)).result is Result.DONE
@@ -497,8 +497,8 @@ async def test_a_prepull_that_came_to_nothing_is_not_in_the_way_of_the_next_roun
     ended = {"name": "probe", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}
     pod = await asyncio.to_thread(pod_of, place, again, uid)
     play(place, "pod", pod, {"phase": "Succeeded", "containerStatuses": [ended]}, "-n", NAMESPACE)
-    assert await end_of(client, again, uid) == (Verdict.PASSED, "")
-    assert (await end_of(client, first, uid))[0] is Verdict.UNKNOWN
+    assert await end_of(client, again, uid) == (GateVerdict.PASSED, "")
+    assert (await end_of(client, first, uid))[0] is GateVerdict.UNKNOWN
 
 
 # ── pools ────────────────────────────────────────────────────────────────────────────────────────────────────────────

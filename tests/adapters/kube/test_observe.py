@@ -33,7 +33,7 @@ from seatrial.core.deciding.stops import why_blind
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, SourceFacts
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict, Measurement
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, RecordFault
 from seatrial.core.model.seen.operators import MachinePool
@@ -571,7 +571,7 @@ async def test_a_campaign_that_cannot_be_read_and_has_begun_is_under_way_for_tho
 
 JOBS, PROBE_PODS = keys.jobs_path(keys.HOME), keys.pods_path(keys.HOME)
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=1, attempt=1)
-PENDING = Measurement(gate="nccl", node="n1", round=1, attempt=1, verdict=Verdict.PENDING)
+PENDING = Measurement(gate="nccl", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING)
 
 
 def a_campaign(name: str = "spring", **fields: Any) -> dict[str, Any]:
@@ -647,7 +647,7 @@ async def test_a_probe_is_followed_to_its_end_and_its_last_words_are_its_pods() 
         await until(observer, lambda seen: seen.measurements == (PENDING,))
         kinds.tell("ADDED", PROBE_PODS, a_probe_pod("bandwidth is low", version="102"))
         kinds.tell("MODIFIED", JOBS, a_probe("Failed", version="103"))
-        failed = replace(PENDING, verdict=Verdict.FAILED, detail="exit code 1: bandwidth is low")
+        failed = replace(PENDING, verdict=GateVerdict.FAILED, detail="exit code 1: bandwidth is low")
         await until(observer, lambda seen: seen.measurements == (failed,))
         kinds.tell("DELETED", JOBS, a_probe("Failed", version="104"))
         await until(observer, lambda seen: seen.measurements == ())

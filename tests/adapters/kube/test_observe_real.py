@@ -13,7 +13,7 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.seen.nodes import NodeFacts
-from seatrial.core.model.seen.pods import Keeper
+from seatrial.core.model.seen.pods import PodOwner
 from seatrial.core.model.troubles import Symptom
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours import maintenance
@@ -95,8 +95,8 @@ async def test_a_claim_that_the_scheduler_allocated_holds_its_node(fleet: Fleet)
         facts = await until(observer, node, lambda facts: [pod.holds_claim for pod in facts.pods] == [True, True])
         held = {pod.namespace: (pod.gpu, pod.keeper) for pod in facts.pods}
         assert held == {
-            work.namespace: (GpuUse.CLAIM, Keeper.CONTROLLER),
-            watcher.namespace: (None, Keeper.NOBODY),
+            work.namespace: (GpuUse.CLAIM, PodOwner.CONTROLLER),
+            watcher.namespace: (None, PodOwner.NOBODY),
         }
         for made in (work, watcher):
             await asyncio.to_thread(fleet.plane.kubectl, "delete", "namespace", made.namespace, "--wait=false")

@@ -13,11 +13,11 @@ from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import Gate, Measurement, Verdict
+from seatrial.core.model.gates import Gate, GateVerdict, Measurement
 
 UID = "uid-spring"
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=2, attempt=1)
-PASSED = Measurement(gate="nccl", node="n1", round=2, attempt=1, verdict=Verdict.PASSED)
+PASSED = Measurement(gate="nccl", node="n1", round=2, attempt=1, verdict=GateVerdict.PASSED)
 CRASH = {"terminated": {"exitCode": 3, "reason": "Error", "message": "bandwidth 12 GB/s\nis below 300"}}
 
 
@@ -39,7 +39,7 @@ def a_pod(*, phase: str = "Failed", reason: str = "", state: Any = None, **metad
     return probes.probe_pod_item(msgspec.convert(body, kinds.Pod))
 
 
-def measured(job: probes.ProbeItem | None, *pods: probes.ProbePodItem) -> tuple[Verdict, str]:
+def measured(job: probes.ProbeItem | None, *pods: probes.ProbePodItem) -> tuple[GateVerdict, str]:
     assert job is not None
     found = probes.measurement_of(job, pods)
     assert found is not None
@@ -97,18 +97,18 @@ def test_a_probe_that_completed_has_passed() -> None:
 
 @pytest.mark.parametrize("pods", [(), (a_pod(phase="Pending"),), (a_pod(phase="Running", state={"running": {}}),)])
 def test_a_probe_under_way_is_pending(pods: tuple[probes.ProbePodItem, ...]) -> None:
-    assert measured(a_job(), *pods) == (Verdict.PENDING, "")
+    assert measured(a_job(), *pods) == (GateVerdict.PENDING, "")
 
 
 def test_a_probe_that_failed_says_its_last_words() -> None:
     words = "exit code 3: bandwidth 12 GB/s is below 300"
-    assert measured(a_job("Failed", reason="BackoffLimitExceeded"), a_pod(state=CRASH)) == (Verdict.FAILED, words)
+    assert measured(a_job("Failed", reason="BackoffLimitExceeded"), a_pod(state=CRASH)) == (GateVerdict.FAILED, words)
 
 
 def test_of_many_words_the_end_is_kept() -> None:
     state = {"terminated": {"exitCode": 1, "reason": "Error", "message": "x" * 2000 + " the reason"}}
     verdict, detail = measured(a_job("Failed", reason="BackoffLimitExceeded"), a_pod(state=state))
-    assert verdict is Verdict.FAILED
+    assert verdict is GateVerdict.FAILED
     assert detail.startswith("exit code 1: …x")
     assert detail.endswith("x the reason")
     assert len(detail) <= probes.DETAIL_MAX
@@ -117,7 +117,7 @@ def test_of_many_words_the_end_is_kept() -> None:
 def test_a_probe_that_hung_until_the_kubelet_ended_it_has_failed() -> None:
     hung = a_pod(reason="DeadlineExceeded", state={"terminated": {"exitCode": 137, "reason": "DeadlineExceeded"}})
     job = a_job("FailureTarget", reason="BackoffLimitExceeded")
-    assert measured(job, hung) == (Verdict.FAILED, "exit code 137, DeadlineExceeded")
+    assert measured(job, hung) == (GateVerdict.FAILED, "exit code 137, DeadlineExceeded")
 
 
 def test_a_probe_that_could_not_be_started_has_measured_nothing() -> None:
@@ -125,7 +125,7 @@ def test_a_probe_that_could_not_be_started_has_measured_nothing() -> None:
     job = a_job("Failed", reason="BackoffLimitExceeded", message="Job has reached the specified backoff limit")
     never = a_pod(reason="DeadlineExceeded", state=waiting)
     assert measured(job, never) == (
-        Verdict.UNKNOWN,
+        GateVerdict.UNKNOWN,
         "its container never ran: ImagePullBackOff: Back-off pulling image",
     )
 
@@ -133,7 +133,7 @@ def test_a_probe_that_could_not_be_started_has_measured_nothing() -> None:
 def test_a_probe_nobody_took_up_has_measured_nothing() -> None:
     job = a_job("Failed", reason="DeadlineExceeded", message="Job was active longer than specified deadline")
     words = "it was not run to its end in time: Job was active longer than specified deadline"
-    assert measured(job) == (Verdict.UNKNOWN, words)
+    assert measured(job) == (GateVerdict.UNKNOWN, words)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_a_probe_nobody_took_up_has_measured_nothing() -> None:
 def test_a_probe_whose_pod_was_taken_away_has_measured_nothing(
     reason: str, pods: tuple[probes.ProbePodItem, ...], words: str
 ) -> None:
-    assert measured(a_job("Failed", reason=reason), *pods) == (Verdict.UNKNOWN, words)
+    assert measured(a_job("Failed", reason=reason), *pods) == (GateVerdict.UNKNOWN, words)
 
 
 def test_a_failure_is_told_once_the_pods_end_is_seen_too() -> None:
     running = a_pod(phase="Running", state={"running": {}})
-    assert measured(a_job("Failed", reason="BackoffLimitExceeded"), running) == (Verdict.PENDING, "")
+    assert measured(a_job("Failed", reason="BackoffLimitExceeded"), running) == (GateVerdict.PENDING, "")
 
 
 def test_a_probe_deleted_before_its_end_is_no_measurement_and_one_that_ended_stays_one() -> None:

@@ -21,7 +21,7 @@ from seatrial.core.model.owners import OWNER_LABEL, DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodeFacts
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
-from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Symptom, Trouble, diagnose
 from tests.adapters.kube import objects
 
@@ -281,7 +281,7 @@ def test_a_whole_node_is_joined_from_its_pods() -> None:
         pods=(
             Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE),
             Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE),
-            Pod(namespace="jobs", name="web", uid="uid-web", keeper=Keeper.NOBODY),
+            Pod(namespace="jobs", name="web", uid="uid-web", keeper=PodOwner.NOBODY),
         ),
     )
 
@@ -363,7 +363,7 @@ def test_what_eviction_would_cost_is_known() -> None:
         uid="uid-train-0",
         gpu=GpuUse.RESOURCE,
         is_terminating=True,
-        keeper=Keeper.NOBODY,
+        keeper=PodOwner.NOBODY,
         has_empty_dir=True,
     )
 
@@ -371,16 +371,16 @@ def test_what_eviction_would_cost_is_known() -> None:
 @pytest.mark.parametrize(
     ("owner", "annotations", "keeper"),
     [
-        ({"kind": "Job", "uid": "u", "controller": True}, {}, Keeper.CONTROLLER),
-        (DAEMON_SET, {}, Keeper.DAEMON_SET),
-        (STATIC, {}, Keeper.KUBELET),
-        (None, {"kubernetes.io/config.mirror": "0123"}, Keeper.KUBELET),
-        ({"kind": "Job", "uid": "u"}, {}, Keeper.NOBODY),
-        (None, {}, Keeper.NOBODY),
+        ({"kind": "Job", "uid": "u", "controller": True}, {}, PodOwner.CONTROLLER),
+        (DAEMON_SET, {}, PodOwner.DAEMON_SET),
+        (STATIC, {}, PodOwner.KUBELET),
+        (None, {"kubernetes.io/config.mirror": "0123"}, PodOwner.KUBELET),
+        ({"kind": "Job", "uid": "u"}, {}, PodOwner.NOBODY),
+        (None, {}, PodOwner.NOBODY),
     ],
 )
 def test_who_puts_a_pod_back_is_known(
-    owner: dict[str, Any] | None, annotations: dict[str, str], keeper: Keeper
+    owner: dict[str, Any] | None, annotations: dict[str, str], keeper: PodOwner
 ) -> None:
     assert user_of(objects.a_gpu_pod(owner=owner, metadata={"annotations": annotations})).keeper is keeper
 

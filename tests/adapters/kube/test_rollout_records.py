@@ -18,7 +18,7 @@ from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core.deciding.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
@@ -38,7 +38,7 @@ GATES = st.builds(
     gate=st.text(),
     node=st.text(),
     round=st.integers(0, 10**6),
-    verdict=st.sampled_from(Verdict),
+    verdict=st.sampled_from(GateVerdict),
     detail=CLEAN,
     at=INSTANTS,
     asked=st.text(),
@@ -240,7 +240,9 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         unpulled_at=AT,
         is_forgetting=True,
         gates=(
-            GateResult(gate="nccl", node="gpu-01", round=7, verdict=Verdict.FAILED, detail="slow", at=AT, asked="0f"),
+            GateResult(
+                gate="nccl", node="gpu-01", round=7, verdict=GateVerdict.FAILED, detail="slow", at=AT, asked="0f"
+            ),
         ),
         round=7,
         round_at=AT,

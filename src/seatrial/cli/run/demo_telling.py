@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from seatrial.core.actions.at_home import HomeAct, Promote
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, SourceFacts
-from seatrial.core.model.gates import Verdict
+from seatrial.core.model.gates import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.node.phases import is_under_way
@@ -64,7 +64,7 @@ class Chapter:
     record: CampaignRecord = field(default_factory=CampaignRecord)
     curve: list[tuple[Instant, Counter[str]]] = field(default_factory=list)
     """How many nodes are in which state, whenever that changed."""
-    rounds: dict[int, dict[str, Verdict]] = field(default_factory=dict)
+    rounds: dict[int, dict[str, GateVerdict]] = field(default_factory=dict)
     evidence: list[tuple[Instant, float]] = field(default_factory=list)
     events: list[tuple[Instant, str, str]] = field(default_factory=list)
     """Every line told: when, a word for it, the text."""
@@ -130,7 +130,7 @@ class Teller:
             self.chapter.evidence.append((self._world.time, record.baked_seconds))
         if record.phase is RolloutPhase.BAKING and hours >= self._hours_told + BAKE_TOLD_HOURS:
             self._hours_told += BAKE_TOLD_HOURS
-            passed = sum(set(round_.values()) == {Verdict.PASSED} for round_ in self.chapter.rounds.values())
+            passed = sum(set(round_.values()) == {GateVerdict.PASSED} for round_ in self.chapter.rounds.values())
             text = f"{self._hours_told} h of evidence, {passed} rounds of gates passed"
             self.line(self._world.time, "", text)
 

@@ -77,7 +77,7 @@ def _release(text: str) -> OperatorVersion:
 
 
 @dataclass(slots=True)
-class Told:
+class PaceResult:
     """What the run has come to, for the summary and the exit code."""
 
     pacing: Pacing | None = None
@@ -103,13 +103,13 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(told)
 
 
-async def _pace(args: argparse.Namespace) -> Told:
+async def _pace(args: argparse.Namespace) -> PaceResult:
     from seatrial.adapters.kube import pacing as pacings
     from seatrial.core.movers.pace import values as pace_values
     from seatrial.core.movers.pace import waking as pace
     from seatrial.core.movers.pace import words as pace_told
 
-    told = Told()
+    told = PaceResult()
     async with (
         cluster_options.cluster_of(args).client("pace") as client,
         pacings.PaceObserver(client, namespace=args.namespace, on_fault=told.fault) as observer,
@@ -161,7 +161,9 @@ def _on_signals(*calls: Callable[[], None]) -> None:
 class _Teller:
     """Says on stderr what happens while it happens: wakes, moves, holds, and now and then who waits for what."""
 
-    def __init__(self, told: Told, *, blind_spots: Callable[[], tuple[str, ...]], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, told: PaceResult, *, blind_spots: Callable[[], tuple[str, ...]], clock: Callable[[], float]
+    ) -> None:
         self._told = told
         self._blind_spots = blind_spots
         self._clock = clock
@@ -205,7 +207,7 @@ def tally(waits: tuple[Wait, ...]) -> str:
     return ", ".join(f"{count} {code}" for code, count in sorted(counts.items())) or "no node is under way"
 
 
-def why_held(told: Told, pacing: Pacing) -> str:
+def why_held(told: PaceResult, pacing: Pacing) -> str:
     """Why nobody is woken; empty when that is not so."""
     from seatrial.core.movers.pace import words as pace_told
 
@@ -228,7 +230,7 @@ def _say(text: str) -> None:
 # ── the summary ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def exit_code(told: Told) -> ExitCode:
+def exit_code(told: PaceResult) -> ExitCode:
     """How it ended."""
     from seatrial.core.movers.pace.values import WaitCode
 
@@ -243,7 +245,7 @@ def exit_code(told: Told) -> ExitCode:
     return ExitCode.HELD if is_stuck or (told.pacing and told.pacing.hold) else ExitCode.OK
 
 
-def as_data(told: Told) -> dict[str, Any]:
+def as_data(told: PaceResult) -> dict[str, Any]:
     """Everything there is to say at the end, for scripts."""
     from seatrial.core.movers.pace import words as pace_told
 
@@ -274,14 +276,14 @@ def as_data(told: Told) -> dict[str, Any]:
     }
 
 
-def _worth(told: Told) -> Worth:
+def _worth(told: PaceResult) -> Worth:
     from seatrial.core.movers.pace import words as pace_told
     from seatrial.core.movers.pace.values import PaceMemory
 
     return pace_told.worth(told.memory or PaceMemory())
 
 
-def _print_table(told: Told) -> None:
+def _print_table(told: PaceResult) -> None:
     from seatrial.cli import terminal
     from seatrial.core.movers.pace import words as pace_told
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from seatrial.cli.run.demo_telling import SAYS, Chapter, clock
 from seatrial.core.model.campaign import RolloutPhase, Turn
-from seatrial.core.model.gates import Verdict
+from seatrial.core.model.gates import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.words.explain import span
 
@@ -37,10 +37,10 @@ PHASES: Final = {
     RolloutPhase.REVERTED: "#8f2727",
 }
 DOTS: Final = {
-    Verdict.PASSED: "#1f8a5b",
-    Verdict.PENDING: "#c9d2dc",
-    Verdict.UNKNOWN: "#e0a030",
-    Verdict.FAILED: "#bf3b3b",
+    GateVerdict.PASSED: "#1f8a5b",
+    GateVerdict.PENDING: "#c9d2dc",
+    GateVerdict.UNKNOWN: "#e0a030",
+    GateVerdict.FAILED: "#bf3b3b",
 }
 
 STYLE: Final = """
@@ -89,7 +89,7 @@ def page(chapters: Sequence[Chapter], log: Iterable[str], node_count: int) -> st
 def _card(chapter: Chapter, node_count: int) -> str:
     record = chapter.record
     is_good = record.phase is RolloutPhase.DONE
-    passed = sum(set(round_.values()) == {Verdict.PASSED} for round_ in chapter.rounds.values())
+    passed = sum(set(round_.values()) == {GateVerdict.PASSED} for round_ in chapter.rounds.values())
     figures = [
         (record.phase.value, "how it ended"),
         (span(chapter.ended_at - chapter.started_at), "from beginning to end"),

@@ -21,7 +21,7 @@ from seatrial.app.picture import NodeLine, Picture
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.gates import Verdict
+from seatrial.core.model.gates import GateVerdict
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.progress import Progress
 from seatrial.core.words import explain
@@ -74,10 +74,10 @@ _SIGNS: Final = {
 }
 _COLOURS: Final = {"good": "32", "bad": "31;1", "now": "36;1", "held": "33", "faint": "2", "bold": "1"}
 _VERDICTS: Final = {
-    Verdict.PASSED: ("done", "good"),
-    Verdict.FAILED: ("failed", "bad"),
-    Verdict.PENDING: ("pending", "now"),
-    Verdict.UNKNOWN: ("unknown", "held"),
+    GateVerdict.PASSED: ("done", "good"),
+    GateVerdict.FAILED: ("failed", "bad"),
+    GateVerdict.PENDING: ("pending", "now"),
+    GateVerdict.UNKNOWN: ("unknown", "held"),
 }
 _NODES: Final = {
     Progress.DONE: ("done", "good"),
@@ -189,8 +189,8 @@ def _gates(picture: Picture, ink: Ink) -> Iterator[str]:
         asked = ["readiness", *(gate.name for gate in picture.campaign.gates)]
         yield ink.paint(f"{', '.join(asked)}: not asked yet", "faint")
         return
-    shown = sorted(record.gates, key=lambda each: each.verdict is Verdict.PASSED)
-    passed = sum(each.verdict is Verdict.PASSED for each in shown)
+    shown = sorted(record.gates, key=lambda each: each.verdict is GateVerdict.PASSED)
+    passed = sum(each.verdict is GateVerdict.PASSED for each in shown)
     if passed == len(shown):
         names = ", ".join(dict.fromkeys(each.gate for each in shown))
         yield f"{ink.paint(ink.sign('done'), 'good')} round {record.round} passed: {names}"

@@ -29,7 +29,7 @@ class Book:
     intent: Intent
     ledger: tuple[Admission, ...]
     budget: Budget
-    lame: Mapping[str, tuple[str, ...]]
+    unfit: Mapping[str, tuple[str, ...]]
 
     def orders(self, seen: Snapshot) -> Orders:
         """What every node has to know of the others."""
@@ -37,7 +37,7 @@ class Book:
         return Orders(
             intent=self.intent,
             admitted={admission.node: admission.attempt for admission in seen.rollout.admitted},
-            recalled=recalled | units.called_back(self.nodes, self.budget, self.lame, recalled),
+            recalled=recalled | units.called_back(self.nodes, self.budget, self.unfit, recalled),
             rebuffs=seen.rebuffs,
             attentive_since=seen.attentive_since,
         )
@@ -47,7 +47,7 @@ class Book:
         wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
         wishes = of_each(self.nodes, wishing, _wish)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
-        return capacity.admit(wishes, self.ledger, self.budget, coming, self.lame, tell=self._tell)
+        return capacity.admit(wishes, self.ledger, self.budget, coming, self.unfit, tell=self._tell)
 
     def _tell(self, told: Hold, names: Sequence[str]) -> list[Hold]:
         return of_each(self.nodes, names, _held, told)
@@ -62,8 +62,8 @@ def opened(seen: Snapshot, nodes: Mapping[str, NodeSeen], intent: Intent, *, is_
     ledger = seen.rollout.admitted if is_kept else capacity.still_admitted(seen.rollout.admitted, nodes, intent)
     is_back = capacity.is_going_back(seen.rollout)
     budget = capacity.budget_of(nodes, ledger, intent, is_back=is_back)
-    lame = {} if is_back else units.unfit(nodes, budget.unit_of)
-    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, lame=lame)
+    unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
+    return Book(nodes=nodes, intent=intent, ledger=ledger, budget=budget, unfit=unfit)
 
 
 def _coming(steps: Mapping[str, Step]) -> frozenset[str]:

@@ -49,13 +49,13 @@ def why_unfit(member: NodeSeen) -> HoldCode | None:
 
 
 def called_back(
-    nodes: Mapping[str, NodeSeen], budget: Budget, lame: Collection[str], recalled: frozenset[str]
+    nodes: Mapping[str, NodeSeen], budget: Budget, unfit: Collection[str], recalled: frozenset[str]
 ) -> frozenset[str]:
     """Who hands its admission back with a member that cannot start, or does not fit any more."""
     if not budget.unit_of:
         return frozenset()
     begun = {unit for name, unit in budget.unit_of.items() if _has_begun(nodes[name])}
-    torn = ({unit for name, unit in budget.unit_of.items() if name in recalled} | set(lame)) - begun
+    torn = ({unit for name, unit in budget.unit_of.items() if name in recalled} | set(unfit)) - begun
     return frozenset(name for name, unit in budget.unit_of.items() if unit in torn and name in budget.whole.under_way)
 
 

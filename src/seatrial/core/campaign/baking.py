@@ -15,9 +15,9 @@ from seatrial.core.model.gates import (
     DETAIL_MAX,
     READINESS,
     GateResult,
+    GateVerdict,
     Judged,
     Measurement,
-    Verdict,
     detail_max,
     judge,
     worst,
@@ -34,10 +34,10 @@ class Round:
     """Gate, node and try of every measurement to be made."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GateVerdict:
         return worst(each.verdict for each in self.results)
 
-    def of(self, verdict: Verdict) -> tuple[GateResult, ...]:
+    def of(self, verdict: GateVerdict) -> tuple[GateResult, ...]:
         return tuple(each for each in self.results if each.verdict is verdict)
 
 
@@ -56,7 +56,7 @@ def look_at(
     due: list[tuple[str, str, int]] = []
     for node in record.canaries:
         is_well = node not in unwell
-        verdict = Verdict.PASSED if is_well else Verdict.PENDING if now < patience_until else Verdict.FAILED
+        verdict = GateVerdict.PASSED if is_well else GateVerdict.PENDING if now < patience_until else GateVerdict.FAILED
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
         results.append(_result(READINESS, "", node, record, readiness, now))
         for gate in campaign.gates:
@@ -71,7 +71,7 @@ def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
     """A verdict of this round that was written down: it stays, also when the Job that gave it is gone."""
     for each in record.gates:
         is_same = (each.gate, each.node, each.round) == (gate, node, record.round)
-        if is_same and each.verdict in (Verdict.PASSED, Verdict.FAILED):
+        if is_same and each.verdict in (GateVerdict.PASSED, GateVerdict.FAILED):
             return Judged(verdict=each.verdict, detail=each.detail)
     return None
 
@@ -111,7 +111,7 @@ def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
     for node in record.canaries:
         for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in campaign.gates)):
             verdict = verdicts.get((name, mark, node))
-            if verdict is not Verdict.PASSED:
+            if verdict is not GateVerdict.PASSED:
                 return f"gate {name} was not asked on {node}" if verdict is None else f"gate {name} is {verdict}"
     return "" if record.canaries else "there is no canary"
 

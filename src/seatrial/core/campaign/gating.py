@@ -17,7 +17,7 @@ from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
-from seatrial.core.model.gates import READINESS, TRIES_MAX, Verdict
+from seatrial.core.model.gates import READINESS, TRIES_MAX, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
@@ -39,7 +39,7 @@ def why_failed(record: CampaignRecord) -> str:
     told = [
         f"gate {each.gate} failed on {each.node}" + (f": {each.detail}" if each.detail else "")
         for each in record.gates
-        if each.verdict is Verdict.FAILED
+        if each.verdict is GateVerdict.FAILED
     ]
     shown = told[: max(1, sum(length <= EVIDENCE_MAX for length in accumulate(map(len, told))))]
     more = len(told) - len(shown)
@@ -55,9 +55,9 @@ def step_gating(view: View) -> Course:
     looked = _look(view)
     record = replace(view.record, gates=looked.results)
     match looked.verdict:
-        case Verdict.FAILED:
+        case GateVerdict.FAILED:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
-        case Verdict.PASSED:
+        case GateVerdict.PASSED:
             return turn_to(
                 view,
                 RolloutPhase.BAKING,
@@ -66,9 +66,9 @@ def step_gating(view: View) -> Course:
                 watched=watching.look(view),
                 well_since=view.now,
             )
-        case Verdict.UNKNOWN:
+        case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
-        case Verdict.PENDING:
+        case GateVerdict.PENDING:
             return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
         case _:
             assert_never(looked.verdict)
@@ -87,13 +87,13 @@ def step_baking(view: View) -> Course:
     looked = _look(view)
     record = replace(record, gates=looked.results)
     match looked.verdict:
-        case Verdict.FAILED:
+        case GateVerdict.FAILED:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
-        case Verdict.PASSED:
+        case GateVerdict.PASSED:
             return Course(record=baking.counted(record, view.seen.attentive_since, now))
-        case Verdict.UNKNOWN:
+        case GateVerdict.UNKNOWN:
             return Course(record=baking.uncounted(record, now))
-        case Verdict.PENDING:
+        case GateVerdict.PENDING:
             told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
             return Course(record=record, acts=_probes(view, looked), holds=(*told, _running(view, looked)))
         case _:
@@ -105,7 +105,7 @@ def _between_rounds(view: View) -> Course:
     if record.unwell_since:
         return _wait_until_well(view)
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
-    has_passed = bool(record.gates) and all(each.verdict is Verdict.PASSED for each in record.gates)
+    has_passed = bool(record.gates) and all(each.verdict is GateVerdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
         waiting = view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
@@ -119,7 +119,7 @@ def _between_rounds(view: View) -> Course:
         return Course(record=baking.next_round(record, view.now))
     if waiting is not None:  # asked again all the same: who says yes in three days is to rest on today's evidence
         return Course(record=record, holds=(waiting,), wake_at=due_at)
-    unknown = [each for each in record.gates if each.verdict is Verdict.UNKNOWN]
+    unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN]
     if unknown:
         return Course(record=record, holds=(_unmeasured(view, unknown[0].gate, unknown[0].node, due_at),))
     left_seconds = campaign.bake.seconds - record.baked_seconds
@@ -158,13 +158,13 @@ def step_round_in_waves(view: View) -> Course | None:
     looked = _look(replace(view, record=replace(record, canaries=left)))
     record = replace(record, gates=looked.results)
     match looked.verdict:
-        case Verdict.FAILED:
+        case GateVerdict.FAILED:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
-        case Verdict.PASSED:
+        case GateVerdict.PASSED:
             return Course(record=baking.uncounted(record, view.now))
-        case Verdict.UNKNOWN:
+        case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
-        case Verdict.PENDING:
+        case GateVerdict.PENDING:
             return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
         case _:
             assert_never(looked.verdict)
@@ -242,7 +242,7 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 
 def _running(view: View, looked: baking.Round) -> Hold:
-    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(Verdict.PENDING)})
+    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(GateVerdict.PENDING)})
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
     until = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
@@ -254,7 +254,7 @@ def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Cour
     due_at = record.round_at + view.campaign.bake.every_seconds
     if view.now >= due_at:
         return Course(record=baking.next_round(record, view.now))
-    unknown = looked.of(Verdict.UNKNOWN)[0]
+    unknown = looked.of(GateVerdict.UNKNOWN)[0]
     return Course(record=record, holds=(_unmeasured(view, unknown.gate, unknown.node, due_at),))
 
 

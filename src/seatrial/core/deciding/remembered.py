@@ -48,7 +48,7 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class PerNode:
     """What single nodes are told, by name; of a pod of theirs by its uid."""
 
     admitted: Mapping[str, int]
@@ -58,7 +58,7 @@ class Told:
     open: frozenset[str]
     marked: frozenset[str]
 
-    def differing(self, other: Told) -> set[str]:
+    def differing(self, other: PerNode) -> set[str]:
         """Whom it tells something else."""
         keyed = (
             self.admitted.items() ^ other.admitted.items(),
@@ -79,7 +79,7 @@ class Remembered:
         self._until: dict[str, Instant] = {}
         """When a step has to be worked out again though nothing changed; who is not here may wait for ever."""
         self._common: Common | None = None
-        self._told: Told | None = None
+        self._told: PerNode | None = None
         self._at: Instant = AGAIN
 
     def over(self, seen: Snapshot) -> Snapshot:
@@ -91,7 +91,7 @@ class Remembered:
         self,
         nodes: Mapping[str, NodeSeen],
         common: Common,
-        told: Told,
+        told: PerNode,
         now: Instant,
         choose: Callable[[NodeSeen], Chosen],
     ) -> dict[str, Step]:

@@ -13,7 +13,7 @@ from seatrial.core.actions.on_nodes import WriteNodeRecord
 from seatrial.core.campaign import leaving
 from seatrial.core.campaign.course import Course
 from seatrial.core.compat import versions
-from seatrial.core.deciding.remembered import Chosen, Common, Remembered, Told, what_nodes_see
+from seatrial.core.deciding.remembered import Chosen, Common, PerNode, Remembered, what_nodes_see
 from seatrial.core.deciding.stops import CONTRADICTED, is_kept_back, like
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import RolloutPhase
@@ -60,7 +60,7 @@ def steps(
         campaign=what_nodes_see(seen.rollout.campaign) if seen.rollout.campaign is not None else None,
         leaving=seen.rollout if is_leaving else None,
     )
-    told = Told(
+    told = PerNode(
         admitted=orders.admitted,
         recalled=orders.recalled,
         rebuffs=dict(orders.rebuffs),

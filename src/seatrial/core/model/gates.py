@@ -28,7 +28,7 @@ DETAILS_MAX: Final = 50_000
 """How much of what all gates said on all canaries is kept: the status is one object, and its size has a limit."""
 
 
-class Verdict(StrEnum):
+class GateVerdict(StrEnum):
     """A gate's answer, the worst last."""
 
     PASSED = "passed"
@@ -37,12 +37,12 @@ class Verdict(StrEnum):
     FAILED = "failed"
 
 
-_ORDER: Final = tuple(Verdict)
+_ORDER: Final = tuple(GateVerdict)
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def worst(verdicts: Iterable[GateVerdict]) -> GateVerdict:
     """The worst of these; of none, unknown: nobody was asked."""
-    return max(verdicts, key=_ORDER.index, default=Verdict.UNKNOWN)
+    return max(verdicts, key=_ORDER.index, default=GateVerdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Measurement:
     node: str
     round: int
     attempt: int
-    verdict: Verdict
+    verdict: GateVerdict
     detail: str = ""
     """What it said; for a failure the evidence."""
 
@@ -82,7 +82,7 @@ class GateResult:
     gate: str
     node: str
     round: int
-    verdict: Verdict
+    verdict: GateVerdict
     detail: str = ""
     at: Instant = 0.0
     asked: str = ""
@@ -93,7 +93,7 @@ class GateResult:
 class Judged:
     """What one gate says of one node in one round, and which try is due, if one is."""
 
-    verdict: Verdict
+    verdict: GateVerdict
     detail: str = ""
     due: int | None = None
 
@@ -107,11 +107,11 @@ def judge(gate: Gate, node: str, number: int, measured: Iterable[Measurement], l
     """The verdict of a round: the last try's, which is due anew while it is unknown and tries are left."""
     tries = [each for each in measured if (each.gate, each.node, each.round) == (gate.name, node, number)]
     if not tries:
-        return Judged(verdict=Verdict.PENDING, due=1)
+        return Judged(verdict=GateVerdict.PENDING, due=1)
     last = max(tries, key=lambda each: each.attempt)
     last = replace(last, detail=foreign.line(last.detail, length_max))
-    if last.verdict is not Verdict.UNKNOWN:
+    if last.verdict is not GateVerdict.UNKNOWN:
         return Judged(verdict=last.verdict, detail=last.detail)
     if last.attempt < TRIES_MAX:
-        return Judged(verdict=Verdict.PENDING, detail=last.detail, due=last.attempt + 1)
-    return Judged(verdict=Verdict.UNKNOWN, detail=last.detail)
+        return Judged(verdict=GateVerdict.PENDING, detail=last.detail, due=last.attempt + 1)
+    return Judged(verdict=GateVerdict.UNKNOWN, detail=last.detail)

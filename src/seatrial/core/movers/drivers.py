@@ -44,20 +44,20 @@ class Drivers(Mover):
 
     def why_stuck(self, view: View, names: Iterable[str]) -> dict[str, HoldCode]:
         unit_of = capacity.budget_of(view.nodes, (), view.intent).unit_of if capacity.has_places(view.intent) else {}
-        lame = self.lame(view, unit_of)
+        unfit = self.unfit(view, unit_of)
         found: dict[str, HoldCode] = {}
         for name in sorted(names):
             if view.progress(name) is not Progress.AWAY:
                 continue
             code = self._why_stuck(view, view.nodes[name])
-            if code is None and unit_of.get(name) in lame:
+            if code is None and unit_of.get(name) in unfit:
                 code = HoldCode.UNIT_UNFIT
             if code is not None:
                 found[name] = code
         return found
 
     @abstractmethod
-    def lame(self, view: View, unit_of: Mapping[str, str]) -> set[str]:
+    def unfit(self, view: View, unit_of: Mapping[str, str]) -> set[str]:
         """The units that cannot start as a whole."""
 
     @abstractmethod

@@ -145,18 +145,20 @@ def let_in(view: View, turn: AbstractSet[str]) -> frozenset[str]:
     ledger = capacity.still_admitted(begun, nodes, view.intent)
     is_back = capacity.is_going_back(view.seen.rollout)
     budget = capacity.budget_of(nodes, ledger, view.intent, is_back=is_back)
-    lame = {} if is_back else units.unfit(nodes, budget.unit_of)
+    unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
     wishes = sorted(waiting, key=lambda each: (view.nodes[each.node].facts.is_skipped, each.node))
-    fitting = {each.node for each in capacity.admit(wishes, ledger, budget, unfit=_unbegun(lame, nodes, budget)).ledger}
+    fitting = {
+        each.node for each in capacity.admit(wishes, ledger, budget, unfit=_unbegun(unfit, nodes, budget)).ledger
+    }
     return frozenset(each.node for each in waiting if each.node in fitting)
 
 
 def _unbegun(
-    lame: Mapping[str, tuple[str, ...]], nodes: Mapping[str, NodeSeen], budget: Budget
+    unfit: Mapping[str, tuple[str, ...]], nodes: Mapping[str, NodeSeen], budget: Budget
 ) -> dict[str, tuple[str, ...]]:
     """Units that cannot start as a whole; one that has begun is finished as far as it can be."""
     begun = {unit for name, unit in budget.unit_of.items() if phases.is_under_way(nodes[name].record)}
-    return {unit: members for unit, members in lame.items() if unit not in begun}
+    return {unit: members for unit, members in unfit.items() if unit not in begun}
 
 
 def _waits(view: View, node: NodeSeen, admission: Admission) -> bool:

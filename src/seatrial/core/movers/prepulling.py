@@ -15,7 +15,7 @@ from typing import Final
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord
-from seatrial.core.model.gates import PREPULL, Gate, Verdict, judge
+from seatrial.core.model.gates import PREPULL, Gate, GateVerdict, judge
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import Start, View
 from seatrial.core.node.progress import Progress
@@ -35,7 +35,7 @@ def bring(view: View, names: Collection[str]) -> Start:
     has_run = {
         each.node
         for each in view.seen.measurements
-        if each.gate == PREPULL and each.verdict in (Verdict.PASSED, Verdict.FAILED)
+        if each.gate == PREPULL and each.verdict in (GateVerdict.PASSED, GateVerdict.FAILED)
     }
     ready: set[str] = set()
     acts: list[CampaignAct] = []
@@ -50,7 +50,7 @@ def bring(view: View, names: Collection[str]) -> Start:
         gate = Gate(name=PREPULL, image=wanted.image, command=("true",), gpus=0, timeout_seconds=SECONDS)
         number = view.record.pull_round
         judged = judge(gate, name, number, view.seen.measurements)
-        if judged.verdict is Verdict.UNKNOWN:
+        if judged.verdict is GateVerdict.UNKNOWN:
             lacking.append((name, wanted.image, judged.detail))
             continue
         pulling.append(name)

@@ -19,7 +19,7 @@ from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Eviction
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
-from seatrial.core.model.seen.pods import Keeper, Pod
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.node import closing
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.writing import PAUSED, Orders, Step, deadline_of, open_phase, record_of, retry_at, wait
@@ -41,7 +41,7 @@ def users(facts: NodeFacts) -> tuple[Pod, ...]:
     A DaemonSet's pod that merely runs under NVIDIA's runtime class and cannot be asked to leave is not among them: it
     may hold nothing, it would be back at once, and nobody could do anything about it.
     """
-    return tuple(pod for pod in facts.gpu_pods if pod.keeper is not Keeper.DAEMON_SET or _is_movable(pod))
+    return tuple(pod for pod in facts.gpu_pods if pod.keeper is not PodOwner.DAEMON_SET or _is_movable(pod))
 
 
 def _is_movable(pod: Pod) -> bool:
@@ -99,7 +99,7 @@ def step_draining(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     leaving = tuple(
         pod
         for pod in node.facts.pods
-        if pod.keeper not in (Keeper.DAEMON_SET, Keeper.KUBELET) and drain.selector.matches(dict(pod.labels))
+        if pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET) and drain.selector.matches(dict(pod.labels))
     )
     if not leaving or not drain.is_enabled:
         return open_phase(node, NodePhase.POD_RESTART_REQUIRED, now)
@@ -121,7 +121,7 @@ def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, no
     pausing = step_pausing(node, staying) if is_pausing else None
     if pausing is not None and now < deadline:
         return pausing
-    movable = [pod for pod in staying if pod.keeper is not Keeper.DAEMON_SET]  # their label is paused: they go
+    movable = [pod for pod in staying if pod.keeper is not PodOwner.DAEMON_SET]  # their label is paused: they go
     due = tuple(pod for pod in movable if pod.uid not in orders.rebuffs or now >= retry_at(orders.rebuffs[pod.uid]))
     if due and now < deadline:
         return Step(action=EvictPods(node=node.name, attempt=record.attempt, pods=due))
@@ -155,11 +155,11 @@ def step_slipped(node: NodeSeen, orders: Orders, deadline: Instant, now: Instant
 
 
 def _why_protected(pod: Pod, rules: Eviction) -> HoldCode | None:
-    if pod.keeper is Keeper.KUBELET:
+    if pod.keeper is PodOwner.KUBELET:
         return HoldCode.STATIC_POD_HOLDS_GPU
-    if pod.keeper is Keeper.DAEMON_SET:
+    if pod.keeper is PodOwner.DAEMON_SET:
         return None if pod.deploy_label else HoldCode.DAEMON_SET_HOLDS_GPU
-    if pod.keeper is Keeper.NOBODY and not rules.force:
+    if pod.keeper is PodOwner.NOBODY and not rules.force:
         return HoldCode.POD_WITHOUT_CONTROLLER
     if pod.has_empty_dir and not rules.delete_empty_dir:
         return HoldCode.POD_WITH_EMPTY_DIR
@@ -172,7 +172,7 @@ def step_pausing(node: NodeSeen, staying: Iterable[Pod] = ()) -> Step | None:
     Those asked before are asked again: given their label back, they may be about to start, and not to be seen yet.
     """
     facts, record = node.facts, record_of(node)
-    wanted = {pod.deploy_label for pod in staying if pod.keeper is Keeper.DAEMON_SET and pod.deploy_label}
+    wanted = {pod.deploy_label for pod in staying if pod.keeper is PodOwner.DAEMON_SET and pod.deploy_label}
     wanted |= dict(record.paused).keys()
     values = {key: facts.labels[key] for key in sorted(wanted) if PAUSED not in facts.labels.get(key, PAUSED)}
     if not values:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
-from seatrial.core.model.seen.pods import Keeper, Pod
+from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.node import phases
 
 _REPLACING: Final = frozenset(
@@ -67,4 +67,4 @@ def slipped_in(node: NodeSeen) -> tuple[Pod, ...]:
     record = node.record
     if record is None or not record.reopened_count or record.is_restart_only or not has_lost_driver(node):
         return ()
-    return tuple(pod for pod in node.facts.gpu_pods if pod.keeper not in (Keeper.DAEMON_SET, Keeper.KUBELET))
+    return tuple(pod for pod in node.facts.gpu_pods if pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET))

@@ -18,7 +18,7 @@ from seatrial.core.campaign import baking, course, leaving
 from seatrial.core.decide import Decision
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.model.gates import Verdict
+from seatrial.core.model.gates import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
@@ -59,7 +59,7 @@ def _backwards(before: CampaignRecord | None, after: CampaignRecord) -> Iterator
         yield f"wave {before.wave} → {after.wave}"
     if (before.date or before.tag_base) and (after.date, after.tag_base) != (before.date, before.tag_base):
         yield "the promotion gets a second name"
-    forgotten = [each for each in before.gates if each.verdict is Verdict.FAILED and each not in after.gates]
+    forgotten = [each for each in before.gates if each.verdict is GateVerdict.FAILED and each not in after.gates]
     if forgotten:
         yield f"gate {forgotten[0].gate} failed on {forgotten[0].node}, and is forgotten"
     if before.why and after.why != before.why and before.phase in _UNDOING:
@@ -121,7 +121,7 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
         return "there is no record of a canary"
     if record.phase not in (RolloutPhase.WAVING, RolloutPhase.PROMOTING):
         return f"the campaign is at {record.phase}"
-    unpassed = [each for each in record.gates if each.verdict is not Verdict.PASSED]
+    unpassed = [each for each in record.gates if each.verdict is not GateVerdict.PASSED]
     if not record.gates or unpassed:
         return f"gate {unpassed[0].gate} is {unpassed[0].verdict}" if unpassed else "no gate was asked"
     # Once the fleet follows, what is asked for later changes nothing.

@@ -22,7 +22,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import UNSAID, HomeAct, MarkBad, Message, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, Via
-from seatrial.core.model.gates import READINESS, Verdict
+from seatrial.core.model.gates import READINESS, GateVerdict
 from seatrial.core.model.intent import Intent
 
 NAMES_MAX: Final = 3
@@ -111,7 +111,7 @@ def _evidence(record: CampaignRecord) -> str:
     if not record.canaries:
         return ""
     names, be = _names(record.canaries), "was" if len(record.canaries) == 1 else "were"
-    gates = sorted({each.gate for each in record.gates if each.verdict is Verdict.PASSED} - {READINESS})
+    gates = sorted({each.gate for each in record.gates if each.verdict is GateVerdict.PASSED} - {READINESS})
     passed = f"passed {_listed(gates)}" if gates else ""
     held = f"{be} well on it for {_span(record.baked_seconds)}" if record.baked_seconds >= 1 else ""
     return f"{names} {' and '.join(part for part in (passed, held) if part) or f'{be} upgraded first'}."

@@ -17,7 +17,7 @@ from typing import Final
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
-from seatrial.core.model.gates import GateResult, Verdict
+from seatrial.core.model.gates import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 
@@ -104,14 +104,14 @@ def _healthy(record: RolloutRecord) -> Condition:
     if campaign is not None and campaign.phase in _UNDONE:
         return Condition(type="Healthy", status=Status.FALSE, reason="Undone", message=campaign.why)
     gates = campaign.gates if campaign is not None else ()
-    failed = [each for each in gates if each.verdict is Verdict.FAILED]
+    failed = [each for each in gates if each.verdict is GateVerdict.FAILED]
     if failed:
         return Condition(type="Healthy", status=Status.FALSE, reason="GateFailed", message=_gates_text(failed))
     failed_count = dict(_summary(record).counts).get(NodePhase.UPGRADE_FAILED.value, 0)
     if failed_count:
         told = f"{failed_count} {'node' if failed_count == 1 else 'nodes'} failed; `seatrial why NODE` explains"
         return Condition(type="Healthy", status=Status.FALSE, reason="NodesFailed", message=told)
-    unknown = [each for each in gates if each.verdict is Verdict.UNKNOWN]
+    unknown = [each for each in gates if each.verdict is GateVerdict.UNKNOWN]
     if unknown:
         return Condition(type="Healthy", status=Status.UNKNOWN, reason="GateUnknown", message=_gates_text(unknown))
     return Condition(type="Healthy", status=Status.TRUE, reason="NothingFailed")

@@ -108,7 +108,7 @@ class Model:
         key = order.key_of({}, intent)
         label = intent.domains[0].label if intent.domains else ""
         is_by_domain = intent.order is Order.DOMAIN_BY_DOMAIN
-        self.lame = frozenset(
+        self.unfit = frozenset(
             unit
             for name, unit in budget.unit_of.items()
             if not capacity.has_failed(inventory.nodes[name].record) and units.why_unfit(inventory.nodes[name])
@@ -182,7 +182,7 @@ class _Rollout:
         self._moving = [0] * len(model.scopes)
         self._gone = [0] * len(model.scopes)
         self._is_parallel_bound = self._is_gone_bound = False
-        self._lame = model.lame
+        self._unfit = model.unfit
         self._failed: set[int] = set()
         self._begun: Counter[str] = Counter()
         self._standing = [NOBODY] * len(self._members)
@@ -318,7 +318,7 @@ class _Rollout:
 
     def _is_torn(self, unit: str) -> bool:
         """Whether a member keeps its unit waiting: it cannot start, or has failed and is not tried again yet."""
-        return bool(unit) and (unit in self._lame or any(self._members[who].unit == unit for who in self._failed))
+        return bool(unit) and (unit in self._unfit or any(self._members[who].unit == unit for who in self._failed))
 
     def _leave_lane(self, who: int) -> None:
         waiting = self._lanes[self._lane(who)]

@@ -57,7 +57,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Leadership:
     """Who leads, as far as we have seen."""
 
     holder: str  # empty: nobody
@@ -137,16 +137,16 @@ class Election:
         with self._renewed:
             return self._renewed.wait_for(self.is_leader, timeout_seconds)
 
-    def standing(self) -> Standing:
+    def standing(self) -> Leadership:
         """Say who leads and for how long, for the sentence that explains why we wait."""
         seen = self._seen
         if seen is None or not seen.lease.holder():
             count = 0 if seen is None else seen.lease.transition_count()
-            return Standing(
+            return Leadership(
                 holder="", is_us=False, seconds_left=0.0, transition_count=count, last_error=self._last_error
             )
         ends = seen.first_seen + seen.lease.seconds(self._timing.lease_seconds)
-        return Standing(
+        return Leadership(
             holder=foreign.line(seen.lease.holder()),
             is_us=seen.lease.holder() == self._identity,
             seconds_left=max(0.0, ends - self._monotonic()),

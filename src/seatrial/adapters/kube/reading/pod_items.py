@@ -25,7 +25,7 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model import consumers
 from seatrial.core.model.instants import ApiInstant
-from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Symptom
 from seatrial.core.text import foreign
 
@@ -71,11 +71,11 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
     if phase in consumers.FINISHED_PHASES and not (is_leaving and claims):
         return None
     # The operator's own DaemonSets all run under the runtime class nvidia; other people's may as well, to monitor.
-    runtime_class = "" if keeper is Keeper.DAEMON_SET else pod.spec.runtime_class_name or ""
-    is_operand = is_in_operators_namespace and keeper is Keeper.DAEMON_SET
+    runtime_class = "" if keeper is PodOwner.DAEMON_SET else pod.spec.runtime_class_name or ""
+    is_operand = is_in_operators_namespace and keeper is PodOwner.DAEMON_SET
     resources = tuple(sorted(set(_resources(pod))))
     gpu = consumers.gpu_use(phase=phase, resources=resources, claims=(), runtime_class=runtime_class)
-    if keeper in (Keeper.DAEMON_SET, Keeper.KUBELET) and not claims and (gpu is None or is_operand):
+    if keeper in (PodOwner.DAEMON_SET, PodOwner.KUBELET) and not claims and (gpu is None or is_operand):
         return None
     notes = meta.annotations
     kept = meta_of(meta)
@@ -91,7 +91,7 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
             is_terminating=is_leaving,
             keeper=keeper,
             has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes),
-            deploy_label=_deploy_label(pod) if keeper is Keeper.DAEMON_SET else "",
+            deploy_label=_deploy_label(pod) if keeper is PodOwner.DAEMON_SET else "",
             offers_checkpoint=notes.checkpoint == "true",
             checkpoint_asked=foreign.line(notes.checkpoint_requested),
             checkpoint_saved=foreign.line(notes.checkpoint_saved),
@@ -160,7 +160,7 @@ def _validator_pod(pod: kinds.Pod) -> ValidatorPod:
 def _is_dra_plugin(pod: kinds.Pod) -> bool:
     """Whether the pod is NVIDIA's DRA plugin. A DaemonSet's only: else any job could so escape its eviction."""
     labels = pod.metadata.labels
-    if _keeper(pod) is not Keeper.DAEMON_SET:
+    if _keeper(pod) is not PodOwner.DAEMON_SET:
         return False
     if any(labels.get(key) == value for key, value in keys.DRA_SELECTORS):
         return True
@@ -190,13 +190,13 @@ def _started_at(statuses: Iterable[kinds.ContainerStatus | None]) -> ApiInstant 
     return min(starts) if starts and len(starts) == len(running) else None
 
 
-def _keeper(pod: kinds.Pod) -> Keeper:
+def _keeper(pod: kinds.Pod) -> PodOwner:
     owner = controller_of(pod.metadata.owner_references)
     if pod.metadata.annotations.mirror or owner.kind == "Node":
-        return Keeper.KUBELET
+        return PodOwner.KUBELET
     if owner.kind == "DaemonSet":
-        return Keeper.DAEMON_SET
-    return Keeper.CONTROLLER if owner.uid else Keeper.NOBODY
+        return PodOwner.DAEMON_SET
+    return PodOwner.CONTROLLER if owner.uid else PodOwner.NOBODY
 
 
 def _resources(pod: kinds.Pod) -> Iterator[str]:

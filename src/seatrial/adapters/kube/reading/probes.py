@@ -27,7 +27,7 @@ from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import Measurement, Verdict
+from seatrial.core.model.gates import GateVerdict, Measurement
 from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
@@ -212,7 +212,7 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
 def measurement_of(probe: ProbeItem, pods: Iterable[ProbePodItem]) -> Measurement | None:
     """What a probe has measured so far; None for one that is taken away before its end."""
     verdict, detail = _verdict(probe, tuple(pods))
-    if verdict is Verdict.PENDING and probe.is_leaving:
+    if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
     return Measurement(
         gate=probe.gate,
@@ -224,24 +224,24 @@ def measurement_of(probe: ProbeItem, pods: Iterable[ProbePodItem]) -> Measuremen
     )
 
 
-def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> tuple[Verdict, str]:
+def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> tuple[GateVerdict, str]:
     if probe.is_complete:
-        return Verdict.PASSED, ""
+        return GateVerdict.PASSED, ""
     if not probe.is_failed:
-        return Verdict.PENDING, ""
+        return GateVerdict.PENDING, ""
     if probe.reason == DEADLINE:
         words = next((pod.said for pod in pods if pod.said), "") or probe.message
-        return Verdict.UNKNOWN, f"it was not run to its end in time: {words}"
+        return GateVerdict.UNKNOWN, f"it was not run to its end in time: {words}"
     if probe.reason == DISRUPTED:
-        return Verdict.UNKNOWN, "its pod was moved away before it ended"
+        return GateVerdict.UNKNOWN, "its pod was moved away before it ended"
     if not pods or any(pod.is_leaving for pod in pods):
-        return Verdict.UNKNOWN, "its pod was deleted before it could be looked at"
+        return GateVerdict.UNKNOWN, "its pod was deleted before it could be looked at"
     if not all(pod.has_ended for pod in pods):
-        return Verdict.PENDING, ""  # two streams: the Job's end is seen before its pod's
+        return GateVerdict.PENDING, ""  # two streams: the Job's end is seen before its pod's
     ran = [pod.said for pod in pods if pod.has_run]
     if not ran:
-        return Verdict.UNKNOWN, f"its container never ran: {pods[0].said or probe.message}"
-    return Verdict.FAILED, ran[0] or probe.message
+        return GateVerdict.UNKNOWN, f"its container never ran: {pods[0].said or probe.message}"
+    return GateVerdict.FAILED, ran[0] or probe.message
 
 
 def _last_words(ended: Iterable[kinds.Terminated]) -> str:

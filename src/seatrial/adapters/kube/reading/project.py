@@ -24,7 +24,7 @@ from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.row import Row
 from seatrial.core.model import consumers, owners
 from seatrial.core.model.seen.nodes import Maintenance, NodeFacts
-from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Keeper, Pod, ValidatorPod
+from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, PodOwner, ValidatorPod
 from seatrial.core.node.writing import PAUSED
 
 WARNINGS_MAX: Final = 5
@@ -165,7 +165,7 @@ def _user(pod: Pod, signs: Signs | None, around: Around) -> Pod | None:
         phase=signs.phase, resources=signs.resources, claims=claims, runtime_class=signs.runtime_class
     )
     found = replace(pod, gpu=None if signs.is_operand else gpu, holds_claim=consumers.holds_claim(claims))
-    is_bound = pod.keeper in (Keeper.DAEMON_SET, Keeper.KUBELET) or signs.phase in consumers.FINISHED_PHASES
+    is_bound = pod.keeper in (PodOwner.DAEMON_SET, PodOwner.KUBELET) or signs.phase in consumers.FINISHED_PHASES
     return None if is_bound and found.gpu is None and not found.holds_claim else found
 
 

@@ -80,7 +80,7 @@ Quantities: TypeAlias = dict[str, str | int | float]
 # ── our own resource ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Target(Model, frozen=True):
+class TargetSpec(Model, frozen=True):
     driver: str = ""
 
 
@@ -229,7 +229,7 @@ class RolloutByHand(Model, frozen=True):
 
 
 class RolloutSpec(Model, frozen=True):
-    target: Target = Target()
+    target: TargetSpec = TargetSpec()
     node_selector: dict[str, str] = {}
     limits: RolloutLimits | None = None
     wait_for_completion: WaitForCompletion | None = None

@@ -20,7 +20,7 @@ DRIVER_KIND: Final = "NVIDIADriver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class CarrierResource:
     """One resource that owns drivers: where it is, and how it is read."""
 
     path: str
@@ -53,15 +53,15 @@ def _bound(expect: str) -> dict[str, str]:
     return {"resourceVersion": expect} if expect else {}
 
 
-def target_of(resource: str) -> Target | None:
+def target_of(resource: str) -> CarrierResource | None:
     """The resource behind a name such as `ClusterPolicy/cluster-policy`; None for what owns no drivers."""
     kind, _, name = resource.partition("/")
     if not name:
         return None
     if kind == POLICY_KIND:
-        return Target(path=f"{keys.CLUSTER_POLICIES}/{name}", model=operator_models.ClusterPolicy)
+        return CarrierResource(path=f"{keys.CLUSTER_POLICIES}/{name}", model=operator_models.ClusterPolicy)
     if kind == DRIVER_KIND:
-        return Target(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=operator_models.NvidiaDriver)
+        return CarrierResource(path=f"{keys.NVIDIA_DRIVERS}/{name}", model=operator_models.NvidiaDriver)
     return None
 
 

@@ -14,7 +14,7 @@ from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.troubles import Symptom
 
 
-class Keeper(StrEnum):
+class PodOwner(StrEnum):
     """Who puts a pod back when it goes."""
 
     CONTROLLER = "controller"
@@ -39,7 +39,7 @@ class Pod:
     holds_claim: bool = False
     """Whether the kubelet needs the DRA plugin to let it go, be it only a monitor."""
     is_terminating: bool = False
-    keeper: Keeper = Keeper.CONTROLLER
+    keeper: PodOwner = PodOwner.CONTROLLER
     has_empty_dir: bool = False
     deploy_label: str = ""
     """For a DaemonSet's pod: the node label (nvidia.com/gpu.deploy.…) by which its DaemonSet chooses nodes."""

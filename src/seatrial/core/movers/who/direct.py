@@ -77,7 +77,7 @@ class Direct(Drivers):
         known = capacity.failed_of(view.nodes, view.intent)
         return [name for name in super().failed(view, names) if name in known]
 
-    def lame(self, view: View, unit_of: Mapping[str, str]) -> set[str]:
+    def unfit(self, view: View, unit_of: Mapping[str, str]) -> set[str]:
         return set(units.unfit(view.nodes, unit_of))
 
     def why_unclear(self, node: NodeSeen) -> Hold | None:

@@ -93,7 +93,7 @@ class Nvidia(Drivers):
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return letting_in.recorded(seen, intent)
 
-    def lame(self, view: View, unit_of: Mapping[str, str]) -> set[str]:
+    def unfit(self, view: View, unit_of: Mapping[str, str]) -> set[str]:
         return set()
 
     def why_unclear(self, node: NodeSeen) -> Hold | None:
