@@ -103,7 +103,11 @@ def test_a_failed_node_stays_closed_however_often_it_is_opened(play: Play) -> No
             "the failed node to be closed again",
         )
         assert set(failures) <= {Deed.UNCORDON}
-        assert "closed again" in stage.why(node)
+        waiting.wait_for(
+            lambda: "closed again" in stage.why(node),
+            what="the reason to tell of it, at a moment when the node is closed",
+            timeout_seconds=TIMEOUT_SECONDS,
+        )
         stage.fleet.mend(node)
         stage.wait(lambda: stage.state(node) == "upgrade-done", "the mended node to be given back")
         stage.wait(lambda: not stage.history.latest()[node].is_cordoned, "the mended node to be open")

@@ -21,6 +21,7 @@ from seatrial_lab.testbed.nodes.fleet_spec import (
     gives_gpus,
     is_ready,
     objects_of,
+    ready_at,
     ready_count,
 )
 from seatrial_lab.testbed.plane import control_plane
@@ -39,6 +40,8 @@ def make_fleet(plane: control_plane.ControlPlane, spec: FleetSpec, *, timeout_se
     pace = spec.reload_seconds + spec.reload_jitter_seconds + spec.validator_seconds
     limit_seconds = timeout_seconds or DEADLINE_SECONDS + pace + spec.node_count / 4
     fleet.wait_ready(limit_seconds)
+    if fleet.renew_validators():
+        fleet.wait_ready(limit_seconds)
     if spec.has_dra:
         fleet.start_dra()  # now: in a healthy fleet the plugins are younger than the drivers
     fleet.wait_reported(limit_seconds)
@@ -151,6 +154,18 @@ class Fleet:
     def delete_driver_pod(self, node: str) -> None:
         """Delete the driver pod of a node and return when the API server has taken note."""
         self._kubectl("delete", "pod", self.driver_pods()[node]["metadata"]["name"], "--wait=false")
+
+    def renew_validators(self) -> bool:
+        """Start those validators anew that were Ready before their driver, and say whether there were any.
+
+        A real one waits for its driver in an init container; on a busy machine a simulated one may overtake it.
+        """
+        drivers = {node: ready_at(pod) for node, pod in self.driver_pods().items()}
+        early = [pod for node, pod in self.validator_pods().items() if ready_at(pod) < drivers[node]]
+        names = [pod["metadata"]["name"] for pod in early]
+        if names:
+            self._kubectl("delete", "pod", *names)
+        return bool(names)
 
     def delete_dra_pod(self, node: str) -> None:
         """Delete the DRA kubelet plugin pod of a node and return when the API server has taken note."""

@@ -83,6 +83,12 @@ def ready_count(daemon_set: Object) -> int:
     return int(status.get("numberReady", 0)) if is_current else 0
 
 
+def ready_at(pod: Object) -> str:
+    """When a pod became Ready, as the API has it: to the second, and comparable as text."""
+    found = next(each for each in pod["status"]["conditions"] if each["type"] == "Ready" and each["status"] == "True")
+    return str(found["lastTransitionTime"])
+
+
 def by_node(pods: list[Object]) -> dict[str, Object]:
     by_age = sorted(pods, key=lambda pod: "deletionTimestamp" not in pod["metadata"])
     return {pod["spec"]["nodeName"]: pod for pod in by_age if "nodeName" in pod["spec"]}
