@@ -4,9 +4,9 @@
     {"at": …, "kind": "pass", "changes": {…}}                  what differs from the pass recorded before it
 
 Of the input all is kept, with one exception: when a stream was last heard of changes all the time and matters only once
-it has been silent for too long, so one that can be trusted is kept as `heard for ever`. Of the decision its acts are
-kept by id and digest (without the words of their commits), its holds by code, and a digest of it all: enough to tell
-that another decision differs, and in what.
+it has been silent for too long, so one that can be trusted is kept as `heard for ever`, unless somebody waits to hear
+from it. Of the decision its acts are kept by id and digest (without the words of their commits), its holds by code, and
+a digest of it all: enough to tell that another decision differs, and in what.
 
 Tests: tests/sim/test_replay.py
 """
@@ -24,11 +24,10 @@ from seatrial import codec
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision
-from seatrial.core.deciding.stops import STALE_SECONDS
-from seatrial.core.holds import Hold
+from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.seen.snapshot import Freshness, Snapshot
+from seatrial.core.model.seen.snapshot import PODS_STREAM, STALE_SECONDS, Freshness, Snapshot
 from seatrial.core.words import commits
 from seatrial.ports import Sight
 
@@ -77,7 +76,11 @@ class Pass:
 
 def pass_of(sight: Sight, decision: Decision, at: Instant) -> Pass:
     """What is kept of a pass."""
-    freshness = tuple(_without_time(stream, at) for stream in sight.seen.freshness)
+    is_waited_for = any(held.code is HoldCode.PODS_UNHEARD for held in decision.holds)
+    freshness = tuple(
+        stream if is_waited_for and stream.source == PODS_STREAM else _without_time(stream, at)
+        for stream in sight.seen.freshness
+    )
     return Pass(seen=replace(sight.seen, freshness=freshness), intent=sight.intent, decided=decided_of(decision))
 
 

@@ -68,7 +68,7 @@ def a_lost_node(phase: NodePhase, **changes: Any) -> NodeSeen:
 def closing_again(node: NodeSeen, count: int = 1) -> Step:
     """The write that closes a node again, and counts it."""
     assert node.record is not None
-    record = replace(node.record, has_lost_driver=True, reopened_count=count)
+    record = replace(node.record, has_lost_driver=True, reopened_count=count, closed_at=NOW)
     return Step(action=Cordon(node="n1", record=record, expect="7"))
 
 

@@ -10,7 +10,7 @@ import pytest
 from seatrial.core.actions.on_nodes import EvictPods, ReleaseMaintenance, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord, rollout_subject
 from seatrial.core.decide import ACTIONS_MAX, Decision, decide
-from seatrial.core.deciding.stops import STALE_SECONDS, why_stopped
+from seatrial.core.deciding.stops import why_stopped
 from seatrial.core.deciding.summary import SUMMARY_SECONDS, summarise, waiting_of, waits_of
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.intent import Domain, Intent, Order, Requestor
@@ -20,7 +20,7 @@ from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary
-from seatrial.core.model.seen.snapshot import Freshness, Snapshot
+from seatrial.core.model.seen.snapshot import STALE_SECONDS, Freshness, Snapshot
 from seatrial.core.model.target import Target
 from tests.builders import (
     NOW,

@@ -361,6 +361,13 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.WRITE_IN_FLIGHT: (a_snapshot(waiting(), busy={"n1": NOW + 5}), ALONE),
     HoldCode.WRITE_REFUSED: (a_snapshot(waiting(), rebuffs={"n1": a_rebuff(detail="nodes is forbidden.")}), ALONE),
     HoldCode.CORDON_LOST: (admitted(NodePhase.POD_RESTART_REQUIRED, is_cordon_ours=False), ALONE),
+    HoldCode.PODS_UNHEARD: (
+        replace(
+            admitted(NodePhase.POD_RESTART_REQUIRED, is_cordoned=True, record={"old_pod": "driver-n1-0"}),
+            freshness=(Freshness(source="pods", is_synced=True, heard_at=NOW - 149),),
+        ),
+        ALONE,
+    ),
     HoldCode.JOBS_RUNNING: (
         admitted(NodePhase.WAIT_FOR_JOBS_REQUIRED, pods=(a_gpu_pod(),)),
         an_intent(unavailable_max=1, jobs=JobWait(selector=Selector())),

@@ -33,7 +33,7 @@ from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operators import MachinePool
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord
-from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.node.writing import record_of
 from seatrial.core.promises.breach import Breach
 from seatrial.core.promises.invariants import PROMISES, broken
@@ -119,7 +119,7 @@ SLIPPED = replace(ENDING.record, has_lost_driver=True, reopened_count=1)  # type
 OPENED = a_node(
     "n1", NodePhase.UPGRADE_FAILED, is_cordon_ours=True, is_cordoned=False, record={"has_lost_driver": True}
 )
-CLOSED_AGAIN = replace(record_of(OPENED), reopened_count=1)
+CLOSED_AGAIN = replace(record_of(OPENED), reopened_count=1, closed_at=NOW)
 UNRECORDED = a_node("n1", NodePhase.UPGRADE_REQUIRED, is_cordoned=True, pods=(a_gpu_pod(),))
 THIRD = DriverRevision(hash="third", version="590.44.01")
 N1 = a_ledger("n1")
@@ -492,6 +492,22 @@ CASES = [
         a_snapshot(NO_LONGER, admitted=N1),
         a_decision(RESTART),
         (Breach(promise="held_off", subject="n1", detail="driver restart under jobs/train-0"),),
+    ),
+    Case(
+        "the driver is stopped on word of pods from before its node was closed",
+        a_snapshot(
+            replace(RESTARTING, record=replace(record_of(RESTARTING), closed_at=NOW - 5)),
+            admitted=N1,
+            freshness=(Freshness(source="pods", is_synced=True, heard_at=NOW - 6),),
+        ),
+        a_decision(RESTART),
+        (
+            Breach(
+                promise="held_off",
+                subject="n1",
+                detail="driver restart, and pods were last heard of before it was closed",
+            ),
+        ),
     ),
     # whole
     Case(

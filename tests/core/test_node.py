@@ -164,18 +164,29 @@ def test_a_record_somebody_removed_from_an_upgraded_node_still_ends_its_admissio
 
 def test_an_admitted_node_is_cordoned_with_the_record_in_one_write() -> None:
     node = a_node(phase=NodePhase.CORDON_REQUIRED)
-    expected = opening(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, by=Cordon, is_cordon_ours=True, before=GpuOffer())
+    expected = opening(
+        node, NodePhase.WAIT_FOR_JOBS_REQUIRED, by=Cordon, is_cordon_ours=True, before=GpuOffer(), closed_at=NOW
+    )
     assert step_node(node, some_orders(), NOW) == expected
 
 
 def test_a_cordon_of_an_admin_is_not_called_ours() -> None:
     node = a_node(phase=NodePhase.CORDON_REQUIRED, is_cordoned=True)
-    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, before=GpuOffer())
+    expected = opening(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, before=GpuOffer(), closed_at=NOW)
+    assert step_node(node, some_orders(), NOW) == expected
 
 
 def test_our_own_cordon_survives_a_retry_as_ours() -> None:
     node = a_node(phase=NodePhase.CORDON_REQUIRED, is_cordon_ours=True)
-    assert step_node(node, some_orders(), NOW) == opening(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, before=GpuOffer())
+    expected = opening(node, NodePhase.WAIT_FOR_JOBS_REQUIRED, before=GpuOffer(), closed_at=NOW)
+    assert step_node(node, some_orders(), NOW) == expected
+
+
+def test_a_new_attempt_forgets_when_the_node_was_closed() -> None:
+    node = a_node(phase=NodePhase.UPGRADE_FAILED, is_retry_asked=True, record={"closed_at": 500.0})
+    action = step_node(node, some_orders(), NOW).action
+    assert isinstance(action, WriteNodeRecord)
+    assert action.record.closed_at is None
 
 
 def test_a_version_reverted_before_the_cordon_lets_the_node_go() -> None:
@@ -310,6 +321,7 @@ def test_where_nothing_that_is_loaded_changes_a_node_is_cordoned_with_its_restar
         is_cordon_ours=True,
         is_restart_only=True,
         before=GpuOffer(),
+        closed_at=NOW,
     )
 
 
@@ -866,7 +878,7 @@ def test_what_a_node_offered_before_its_first_attempt_is_what_is_wanted_back_aft
     waits = a_node(phase=NodePhase.UPGRADE_REQUIRED, record=record)
     assert step_node(waits, BY_REQUEST, NOW) == opening(waits, NodePhase.NODE_MAINTENANCE_REQUIRED)
     cordons = a_node(phase=NodePhase.CORDON_REQUIRED, is_cordoned=True, record=record)
-    assert step_node(cordons, some_orders(), NOW) == opening(cordons, NodePhase.WAIT_FOR_JOBS_REQUIRED)
+    assert step_node(cordons, some_orders(), NOW) == opening(cordons, NodePhase.WAIT_FOR_JOBS_REQUIRED, closed_at=NOW)
 
 
 def test_a_maintenance_is_asked_for() -> None:

@@ -242,6 +242,7 @@ RECORD: Final = NodeRecord(
     is_restart_only=True,
     is_saving=True,
     before=OFFER,
+    closed_at=AT - 1,
     paused=((CLIENT, "true"),),
 )
 """Every field says something."""

@@ -105,6 +105,7 @@ class HoldCode(StrEnum):
     WRITE_IN_FLIGHT = "write-in-flight"
     WRITE_REFUSED = "write-refused"
     CORDON_LOST = "cordon-lost"
+    PODS_UNHEARD = "pods-unheard"
     JOBS_RUNNING = "jobs-running"
     CHECKPOINT_PENDING = "checkpoint-pending"
     EVICTING = "evicting"

@@ -28,7 +28,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.rollouts import RolloutRecord
-from seatrial.core.model.seen.snapshot import Freshness, Snapshot
+from seatrial.core.model.seen.snapshot import PODS_STREAM, Freshness, Snapshot
 from seatrial.ports import Outcome, Result, Sight
 from seatrial.sim import outside as outer
 from seatrial.sim.outside import Outside
@@ -56,7 +56,7 @@ class Stream(StrEnum):
     """What is watched, each by itself."""
 
     NODES = "nodes"
-    PODS = "pods"
+    PODS = PODS_STREAM
     CLAIMS = "claims"
     """Resource slices and maintenance objects."""
     DRIVERS = "drivers"

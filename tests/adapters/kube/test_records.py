@@ -45,6 +45,7 @@ RECORDS = st.builds(
     is_requested=st.booleans(),
     is_restart_only=st.booleans(),
     before=st.none() | OFFERS,
+    closed_at=st.none() | st.integers(0, 4_000_000_000_000).map(lambda count: count / 1000),
     has_lost_driver=st.booleans(),
     reopened_count=st.integers(0, 100),
     paused=st.dictionaries(st.text(), st.text()).map(lambda some: tuple(some.items())),

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.api.watch import SourceState
 from seatrial.adapters.kube.streams.index import By, Index
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
+from seatrial.adapters.kube.streams.stream import Stream
 from seatrial.adapters.kube.streams.streams import Streams
 from tests.adapters.kube import standin
 from tests.adapters.kube.models import Item, Meta
@@ -114,6 +116,21 @@ async def test_only_news_is_told_and_waited_for(streams: Streams) -> None:
     assert told == ["1", "3", "4"]
     assert names(streams[LAMPS].on_node("n1")) == ["lamp"]
     assert [item.metadata.resource_version for item in streams[LAMPS].on_node("n1")] == ["3"]
+
+
+def test_the_first_word_after_a_quiet_second_is_news_and_what_a_busy_kind_says_is_not() -> None:
+    looks: list[float | None] = []
+    lamps = Stream(
+        LAMPS,
+        HERE,
+        on_change=lambda _before, _after: None,
+        on_state=lambda: looks.append(lamps.state.last_heard),
+        on_back=lambda _stream, _version: None,
+    )
+    for heard in (10.0, 10.4, 10.9, 12.0, 12.3):
+        lamps.take_state(SourceState(path=lamps.path, is_synced=True, last_heard=heard))
+    assert looks == [10.0, 12.0]
+    assert lamps.state.last_heard == 12.3, "it is kept to the event, whoever is woken by it"
 
 
 def test_of_a_row_that_is_not_about_nodes_nobody_asks_for_those_of_a_node(streams: Streams) -> None:

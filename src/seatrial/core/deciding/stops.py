@@ -25,14 +25,12 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import OWNER, by
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
-from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.model.seen.snapshot import STALE_SECONDS, Snapshot
 from seatrial.core.movers.mover import PLAIN, asked_mode, mover_of
 from seatrial.core.movers.view import Mover
 from seatrial.core.node.aiming import NO_VERSION
 from seatrial.core.node.writing import Step
 
-STALE_SECONDS: Final = 150.0
-"""A stream that says nothing for this long (bookmarks come every minute) is not to be trusted with a disruption."""
 STOPS: Final = (
     HoldCode.PAUSED,
     HoldCode.MODE_CONTRADICTION,

@@ -24,6 +24,7 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.node import closing
 from seatrial.core.node.aiming import is_misled, misled
+from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
 from seatrial.core.node.progress import resource_of, wants
 from seatrial.core.node.step import step_node
@@ -49,7 +50,10 @@ def steps(
     def choose(node: NodeSeen) -> Chosen:
         if node.name in busy:
             return NOTHING, NOTHING
-        return _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
+        step, own = _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
+        # What was heard changes with every pass, and is no part of what is remembered: who would act is asked anew.
+        unheard = why_unheard(node, step.action, seen, now) if step.action is not None else None
+        return (step, own) if unheard is None else (Step(hold=unheard), own)
 
     common = Common(
         intent=orders.intent,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen
 from seatrial.core.model.seen.pods import Pod, PodOwner
 from seatrial.core.node import phases
@@ -49,10 +50,11 @@ def is_surely_opened(node: NodeSeen) -> bool:
     return is_told and is_opened(node)
 
 
-def closed_again(record: NodeRecord) -> NodeRecord:
+def closed_again(record: NodeRecord, now: Instant) -> NodeRecord:
     """The record of a node that is closed again: one more opening counted, and the cordon ours unless it was theirs."""
     return replace(
         record,
+        closed_at=now,
         is_cordon_ours=not record.is_cordon_theirs,
         has_lost_driver=True,
         reopened_count=record.reopened_count + 1,

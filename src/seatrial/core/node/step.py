@@ -60,7 +60,7 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
     if closing.is_opened(node):
         # At once, and whatever else is due: the node takes work on a driver that nobody has proven.
-        record = closing.closed_again(record_of(node))
+        record = closing.closed_again(record_of(node), now)
         return Step(action=Cordon(node=node.name, record=record, expect=node.facts.resource_version))
     repaired = _repaired(node)
     if repaired is not None:

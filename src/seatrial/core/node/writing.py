@@ -99,6 +99,7 @@ def open_phase(
         # The resourceVersion we expect ties this answer to the very object we looked at: a cordon found there that is
         # not ours already is somebody else's, because ours is only ever set by this same write.
         is_cordon_ours=is_ours,
+        closed_at=now if cordon else kept.closed_at,
         is_cordon_theirs=not is_ours and (kept.is_cordon_theirs or (is_restarting and facts.is_cordoned)),
         reason=reason or "",
         trouble="",
@@ -163,6 +164,7 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
         reason="",
         trouble="",
         is_restart_only=False,
+        closed_at=None,
         # Whoever accepts a loss and tries again measures the node anew.
         before=None if facts.is_loss_accepted else kept.before,
         is_requested=is_requested or kept.is_requested,

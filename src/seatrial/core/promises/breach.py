@@ -37,8 +37,10 @@ def closes_again(seen: Snapshot, action: CampaignAct | NodeAct) -> bool:
     """Whether an act puts a cordon back that was there when the driver was deleted, and does nothing else."""
     if not isinstance(action, Cordon):
         return False
-    node = seen.nodes[action.node]
-    return node.record is not None and closing.is_opened(node) and action.record == closing.closed_again(node.record)
+    node, closed_at = seen.nodes[action.node], action.record.closed_at
+    if node.record is None or closed_at is None or not closing.is_opened(node):
+        return False
+    return action.record == closing.closed_again(node.record, closed_at)
 
 
 def is_start(seen: Snapshot, action: WriteNodeRecord) -> bool:

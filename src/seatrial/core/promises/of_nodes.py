@@ -31,7 +31,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.node import clearing, closing
+from seatrial.core.node import clearing, closing, hearing
 from seatrial.core.node.aiming import is_misled
 from seatrial.core.node.phases import TRANSITIONS
 from seatrial.core.node.readiness import why_unproven, why_unproven_as_it_runs
@@ -120,7 +120,15 @@ def no_lost_node(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator
             yield breach("no_lost_node", name, f"neither moving nor held, record {node.record}")
 
 
-_NOTES: Final = ("is_cordon_ours", "is_cordon_theirs", "paused", "old_pod", "has_lost_driver", "reopened_count")
+_NOTES: Final = (
+    "is_cordon_ours",
+    "is_cordon_theirs",
+    "paused",
+    "old_pod",
+    "has_lost_driver",
+    "reopened_count",
+    "closed_at",
+)
 """What a write may change of a record without opening a phase."""
 
 
@@ -158,7 +166,7 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
 
 
 def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Breach]:
-    """No driver is taken from under a pod that uses it, unless nothing that is loaded changes."""
+    """No driver is taken from under a pod that uses it, or that may have come unheard, unless what is loaded stays."""
     for action in decision.actions:
         if not isinstance(action, RestartPod) or action.operand is not Operand.DRIVER:
             continue
@@ -166,6 +174,8 @@ def held_off(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Br
         is_harmless = node.record is not None and node.record.is_restart_only and node.facts.is_restart_enough
         if not is_harmless and clearing.users(node.facts):
             yield breach("held_off", action.node, f"driver restart under {clearing.users(node.facts)[0].full_name}")
+        if not is_harmless and node.record is not None and hearing.is_unheard(node.record, seen):
+            yield breach("held_off", action.node, "driver restart, and pods were last heard of before it was closed")
 
 
 def aimed(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:

@@ -95,6 +95,11 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "somebody uncordoned the node while it was being upgraded",
         "Cordon it again to let the upgrade go on (the cordon is then yours to lift); otherwise the node is given up.",
     ),
+    HoldCode.PODS_UNHEARD: says(
+        "nothing was heard of any pod since the node was cordoned, and a job may have started on it just before",
+        "Nothing to do: in a cluster where pods never change, the API server sends word about once a minute. "
+        "If it stays so, the watch of pods hangs; after {limit} without word the whole rollout stops and says so.",
+    ),
     HoldCode.JOBS_RUNNING: says(
         "jobs it is to wait for still run: {count}, first {pod} (limit: {limit})",
         "It goes on when they end; give waitForCompletion a timeoutSeconds to have them evicted after that.",

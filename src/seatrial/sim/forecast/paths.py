@@ -351,7 +351,8 @@ def _plain_record(record: NodeRecord, driver_uid: str) -> NodeRecord:
     old = "driver-0" if record.old_pod and record.old_pod == driver_uid else "gone-0" if record.old_pod else ""
     # Deadlines count from the start of the forecast, as after an outage of the controller.
     before = record.before and _plain_offer(record.before)
-    return replace(record, attempt=1, entered_at=Moment(0.0, 0), old_pod=old, trouble="", before=before)
+    start = Moment(0.0, 0)
+    return replace(record, attempt=1, entered_at=start, closed_at=None, old_pod=old, trouble="", before=before)
 
 
 def _plain_pod(pod: Pod, number: int, keys: frozenset[str]) -> Pod:

@@ -45,8 +45,6 @@ _DELAY_SLOW_SECONDS: Final = 10.0
 # A watch that lived shorter than this did not work, however it ended.
 _HEALTHY_SECONDS: Final = 5.0
 _TIMEOUT_SECONDS: Final = 300
-# While all is well, on_state is called at most this often.
-_REPORT_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,12 +177,7 @@ class _Source(Generic[ObjectT]):
                     case clients.WatchEvent(object=item):
                         on_event(event)
                         self._version = item.metadata.resource_version
-                self._heard()
-
-    def _heard(self) -> None:
-        now, state = self._clock(), self._state
-        if state.failure_count or state.last_heard is None or now - state.last_heard >= _REPORT_SECONDS:
-            self._report(last_heard=now, failure_count=0)
+                self._report(last_heard=self._clock(), failure_count=0)
 
     def _failed(self, err: errors.ClusterError) -> float:
         self._version = None

@@ -24,6 +24,7 @@ from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
 from seatrial.core.model.seen.pods import DriverPod
+from seatrial.core.model.seen.snapshot import PODS_STREAM
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ NODES: Final[Row[kinds.Node, items.NodeItem]] = Row(
 
 PODS_BY_CLAIM: Final[By[items.PodItem, tuple[str, str]]] = By(keys=lambda pod: pod.claims)
 PODS: Final[Row[kinds.Pod, items.PodItem]] = Row(
-    name="pods",
+    name=PODS_STREAM,
     path=_the(keys.PODS),
     model=kinds.Pod,
     slim=lambda where: partial(pod_items.pod_item, operator_namespace=where.namespace),

@@ -56,6 +56,7 @@ class _Annotation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     restart_only: bool = False
     saving: bool = False
     before: models.Offer | None = None
+    closed_at: str = ""
     lost_driver: bool = False
     reopened: int = 0
     paused: dict[str, str] = {}
@@ -107,6 +108,7 @@ def _read_record(annotation: str) -> NodeRecord:
         is_restart_only=read.restart_only,
         is_saving=read.saving,
         before=read_offer(read.before) if read.before is not None else None,
+        closed_at=instant_of(read.closed_at) if read.closed_at else None,
         has_lost_driver=read.lost_driver,
         reopened_count=read.reopened,
         paused=tuple(read.paused.items()),
@@ -141,6 +143,7 @@ def annotation_of(record: NodeRecord, before: str = "") -> str:
         restart_only=record.is_restart_only,
         saving=record.is_saving,
         before=offer_of(record.before) if record.before is not None else None,
+        closed_at=text_of(record.closed_at) if record.closed_at is not None else "",
         lost_driver=record.has_lost_driver,
         reopened=record.reopened_count,
         paused=dict(record.paused),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Collection, Coroutine
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 from seatrial.adapters.kube.api import errors, watch
 from seatrial.adapters.kube.api.client import Client, EventKind, Listing, WatchEvent
@@ -18,6 +18,9 @@ from seatrial.adapters.kube.streams.row import Need, RawT, Row, Where
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.snapshot import Freshness
+
+QUIET_SECONDS: Final = 1.0
+"""A kind of which nothing was heard for this long is quiet: the next word of it is news, whatever it says."""
 
 
 class Stream(Generic[RawT, ItemT]):
@@ -52,7 +55,7 @@ class Stream(Generic[RawT, ItemT]):
             on_list=self.store.begin,
             on_sync=self._sync,
             on_event=self._event,
-            on_state=self._take_state,
+            on_state=self.take_state,
             jitter=random.random,
             field_selector=self.row.field_selector,
             label_selector=self.row.label_selector,
@@ -139,10 +142,13 @@ class Stream(Generic[RawT, ItemT]):
             # It is of no interest any more, e.g. a finished pod.
             self.store.apply(WatchEvent(kind=EventKind.DELETED, object=held))
 
-    def _take_state(self, state: watch.SourceState) -> None:
-        was = self._standing
+    def take_state(self, state: watch.SourceState) -> None:
+        """How sure the watch is of what it delivered."""
+        was, heard = self._standing, self.state.last_heard
         self.state = state
-        if was != self._standing:
+        # Somebody may wait to hear from a quiet kind; a busy one is looked at often enough.
+        is_quiet_over = heard is not None and state.last_heard is not None and state.last_heard - heard >= QUIET_SECONDS
+        if was != self._standing or is_quiet_over:
             self._on_state()
 
     @property

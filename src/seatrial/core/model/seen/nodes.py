@@ -159,6 +159,8 @@ class NodeRecord:
     """Somebody on the node offered to save their work, so evictions get that much longer."""
     before: GpuOffer | None = None
     """What the node offered when we cordoned it."""
+    closed_at: Instant | None = None
+    """When this attempt last cordoned it, or found it cordoned; None where somebody else did that for us."""
     has_lost_driver: bool = False
     """The driver it ran was taken away, in this attempt or one that failed, and none is proven since."""
     reopened_count: int = 0

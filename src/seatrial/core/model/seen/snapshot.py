@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from seatrial.core.model.campaign import RolloutPhase, SourceFacts
 from seatrial.core.model.gates import Measurement
@@ -14,6 +15,11 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
 from seatrial.core.model.seen.rollouts import Rebuff, RolloutRecord
+
+PODS_STREAM: Final = "pods"
+"""The stream that tells who uses the GPUs of a node."""
+STALE_SECONDS: Final = 150.0
+"""A stream that says nothing for this long (bookmarks come every minute) is not to be trusted with a disruption."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,56 @@
+"""A driver is taken away only on word of its node's pods that is newer than the node's closing.
+
+Who closes a node and then sees nobody on it has seen nothing yet: the watch of pods may hang, and show the node as it
+was while it still took work. A job that came in between would lose its driver. Word of any pod will do, since a watch
+tells things in their order.
+
+Law of this file: a predicate, no steps. What it cannot tell: a scheduler that has not heard of the cordon may still
+bind a pod a moment later, as it may in every drain. Tests: tests/core/test_hearing.py
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from seatrial.core.actions.on_nodes import NodeAct, Operand, RestartPod
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.nodes import NodeRecord, NodeSeen
+from seatrial.core.model.seen.snapshot import PODS_STREAM, STALE_SECONDS, Snapshot
+
+SOON_SECONDS: Final = 2.0
+"""When to look again for the first time: the cordon's own consequences are usually heard of within a second."""
+
+
+def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -> Hold | None:
+    """Why a driver may not be taken away yet, though nobody is seen on its node; None where it may."""
+    is_driver_taken = isinstance(action, RestartPod) and action.operand is Operand.DRIVER
+    if not is_driver_taken or node.record is None or node.record.is_restart_only:
+        return None  # the last is restarted under its users
+    closed_at, heard_at = _closed_at(node.record), _heard_at(seen)
+    if heard_at is None or not is_unheard(node.record, seen):
+        return None
+    soon = closed_at + SOON_SECONDS
+    return hold(
+        node.name,
+        HoldCode.PODS_UNHEARD,
+        since=closed_at,
+        until=soon if now < soon else heard_at + STALE_SECONDS,
+        limit=f"{STALE_SECONDS:g} s",
+    )
+
+
+def is_unheard(record: NodeRecord, seen: Snapshot) -> bool:
+    """Whether the last word of any pod is from before the node was closed."""
+    heard_at = _heard_at(seen)
+    return heard_at is not None and heard_at < _closed_at(record)
+
+
+def _closed_at(record: NodeRecord) -> Instant:
+    # Who does not say when the node was closed found it closed when this phase began.
+    return record.entered_at if record.closed_at is None else record.closed_at
+
+
+def _heard_at(seen: Snapshot) -> Instant | None:
+    """When pods were last heard of; None where nobody says, as in a world that is always seen whole."""
+    return min((stream.heard_at for stream in seen.freshness if stream.source == PODS_STREAM), default=None)

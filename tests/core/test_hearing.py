@@ -1,0 +1,94 @@
+"""core/node/hearing.py: a driver goes only on word of pods that is newer than the node's closing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core.actions.on_nodes import Operand, RestartPod
+from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding.remembered import Remembered
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.snapshot import STALE_SECONDS, Freshness, Snapshot
+from seatrial.core.node.hearing import SOON_SECONDS
+from tests.builders import NEW, NOW, a_driver, a_ledger, a_node, a_snapshot, an_intent
+
+CLOSED_AT = NOW - 10
+
+
+def emptied(**changes: Any) -> NodeSeen:
+    """A node that was closed a while ago, and of which nobody is seen any more: its driver is next."""
+    record = {"old_pod": "driver-n1-0", "closed_at": CLOSED_AT} | changes.pop("record", {})
+    fields: dict[str, Any] = {"driver": a_driver(uid="driver-n1-0"), "is_cordon_ours": True, "is_cordoned": True}
+    return a_node(phase=NodePhase.POD_RESTART_REQUIRED, record=record, **(fields | changes))
+
+
+def heard(node: NodeSeen, at: Instant, source: str = "pods") -> Snapshot:
+    """A look at a node, when pods were last heard of then."""
+    freshness = (
+        Freshness(source="nodes", is_synced=True, heard_at=NOW),
+        Freshness(source=source, is_synced=True, heard_at=at),
+    )
+    return a_snapshot(node, admitted=a_ledger("n1"), freshness=freshness)
+
+
+def taken(decision: Decision) -> list[str]:
+    """Whose driver is deleted."""
+    acts = (act for act in decision.actions if isinstance(act, RestartPod))
+    return [act.node for act in acts if act.operand is Operand.DRIVER]
+
+
+def held(decision: Decision) -> list[HoldCode]:
+    return [each.code for each in decision.holds if each.subject == "n1"]
+
+
+@pytest.mark.parametrize("after", [0.0, 3.0])
+def test_a_driver_goes_once_pods_were_heard_of_since_its_node_was_closed(after: float) -> None:
+    assert taken(decide(heard(emptied(), CLOSED_AT + after), an_intent(), NOW)) == ["n1"]
+
+
+def test_a_driver_stays_while_pods_were_last_heard_of_before_its_node_was_closed() -> None:
+    decision = decide(heard(emptied(), CLOSED_AT - 1), an_intent(), NOW)
+    assert (taken(decision), held(decision)) == ([], [HoldCode.PODS_UNHEARD])
+
+
+def test_a_node_that_was_closed_again_waits_for_word_since_then() -> None:
+    """Its driver manager opened it, a job came, and a hanging watch shows it empty when its version is taken back."""
+    again = {"closed_at": NOW - 5, "reopened_count": 1, "has_lost_driver": True}
+    decision = decide(heard(emptied(record=again), CLOSED_AT + 1), an_intent(), NOW)
+    assert (taken(decision), held(decision)) == ([], [HoldCode.PODS_UNHEARD])
+
+
+def test_where_somebody_else_closed_the_node_word_since_the_phase_began_is_needed() -> None:
+    node = emptied(record={"closed_at": None})
+    assert node.record is not None
+    assert taken(decide(heard(node, node.record.entered_at - 1), an_intent(), NOW)) == []
+    assert taken(decide(heard(node, node.record.entered_at), an_intent(), NOW)) == ["n1"]
+
+
+def test_word_of_another_kind_says_nothing_about_pods_and_a_world_seen_whole_needs_none() -> None:
+    assert taken(decide(heard(emptied(), NOW - STALE_SECONDS, source="claims"), an_intent(), NOW)) == ["n1"]
+
+
+def test_a_restart_under_its_users_waits_for_no_word_of_them() -> None:
+    same = a_driver(uid="driver-n1-0", digest="sha256:1")
+    node = emptied(driver=same, wanted=replace(NEW, digest="sha256:1"), record={"is_restart_only": True})
+    assert taken(decide(heard(node, CLOSED_AT - 1), an_intent(), NOW)) == ["n1"]
+
+
+def test_the_wait_looks_again_soon_and_then_until_the_view_as_a_whole_is_too_old() -> None:
+    closed_now = emptied(record={"closed_at": NOW - 1})
+    (first,) = [each for each in decide(heard(closed_now, NOW - 3), an_intent(), NOW).holds if each.subject == "n1"]
+    assert first.until == NOW - 1 + SOON_SECONDS
+    (later,) = [each for each in decide(heard(emptied(), NOW - 30), an_intent(), NOW).holds if each.subject == "n1"]
+    assert (later.since, later.until) == (CLOSED_AT, NOW - 30 + STALE_SECONDS)
+
+
+def test_who_waits_for_word_is_not_kept_waiting_by_what_the_pass_before_remembers() -> None:
+    node, remembered = emptied(), Remembered()
+    assert taken(decide(heard(node, CLOSED_AT - 1), an_intent(), NOW, remembered)) == []
+    assert taken(decide(heard(node, CLOSED_AT + 1), an_intent(), NOW, remembered)) == ["n1"]
