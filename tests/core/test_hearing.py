@@ -14,7 +14,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import STALE_SECONDS, Freshness, Snapshot
-from seatrial.core.node.hearing import SOON_SECONDS
+from seatrial.core.node.hearing import SOON_SECONDS, waited_for
 from tests.builders import NEW, NOW, a_driver, a_ledger, a_node, a_snapshot, an_intent
 
 CLOSED_AT = NOW - 10
@@ -81,9 +81,9 @@ def test_a_restart_under_its_users_waits_for_no_word_of_them() -> None:
 
 
 def test_the_wait_looks_again_soon_and_then_until_the_view_as_a_whole_is_too_old() -> None:
-    closed_now = emptied(record={"closed_at": NOW - 1})
+    closed_now = emptied(record={"closed_at": NOW - 0.5})
     (first,) = [each for each in decide(heard(closed_now, NOW - 3), an_intent(), NOW).holds if each.subject == "n1"]
-    assert first.until == NOW - 1 + SOON_SECONDS
+    assert first.until == NOW - 0.5 + SOON_SECONDS
     (later,) = [each for each in decide(heard(emptied(), NOW - 30), an_intent(), NOW).holds if each.subject == "n1"]
     assert (later.since, later.until) == (CLOSED_AT, NOW - 30 + STALE_SECONDS)
 
@@ -92,3 +92,10 @@ def test_who_waits_for_word_is_not_kept_waiting_by_what_the_pass_before_remember
     node, remembered = emptied(), Remembered()
     assert taken(decide(heard(node, CLOSED_AT - 1), an_intent(), NOW, remembered)) == []
     assert taken(decide(heard(node, CLOSED_AT + 1), an_intent(), NOW, remembered)) == ["n1"]
+
+
+def test_word_that_does_not_come_by_itself_within_a_second_is_asked_for() -> None:
+    for closed_at, streams in ((NOW - 0.5, set()), (NOW - 1, {"pods"}), (NOW - 60, {"pods"})):
+        decision = decide(heard(emptied(record={"closed_at": closed_at}), closed_at - 1), an_intent(), NOW)
+        assert waited_for(decision.holds, NOW) == streams
+    assert waited_for(decide(heard(emptied(), NOW), an_intent(), NOW).holds, NOW) == set()

@@ -39,6 +39,7 @@ from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
 from seatrial.controller.teller import Teller
+from seatrial.core.node.hearing import waited_for
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
@@ -223,6 +224,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     def note(report: Report) -> None:
         for take in (pacer.take, teller.take, life.metrics.take, log.report):
             take(report)
+        observer.list_anew(waited_for(report.decision.holds if report.decision else (), report.at))
         life.health.passed()
 
     report = await _passes(life, ports, Recorder(written) if written else None, note)

@@ -46,7 +46,9 @@ class Watcher:
         if len(self.delays) == self.rounds_max:
             raise Enough
 
-    async def run(self, client: clients.Client, *, silent_seconds: float = 5.0) -> None:
+    async def run(
+        self, client: clients.Client, *, silent_seconds: float = 5.0, again: watch.Again | None = None
+    ) -> None:
         with pytest.raises(Enough):
             await watch.reflect(
                 client,
@@ -57,6 +59,7 @@ class Watcher:
                 on_state=self.states.append,
                 jitter=lambda: 0.5,  # the middle: delays are 1, 2, 4 ...
                 silent_seconds=silent_seconds,
+                again=again,
                 clock=self.clock,
                 sleep=self.sleep,
             )
@@ -224,6 +227,40 @@ async def test_silence_is_answered_by_a_list(server: standin.StandIn, to_server:
     assert watcher.delays == [0.0, 0.0]
     assert [seen.is_watch for seen in server.seen] == [False, True, False, True]
     assert [state.last_error for state in watcher.states] == [None] * len(watcher.states)
+
+
+async def test_who_waits_for_word_of_a_quiet_kind_may_ask_for_a_list(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(
+        standin.lists("a", version="5"),
+        standin.streams(standin.bookmark("6"), then=standin.waits(server)),
+        standin.lists("a", "b", version="7"),
+        standin.streams(standin.bookmark("8"), then=standin.waits(server)),
+    )
+    again = watch.Again()
+    again.ask()  # nothing is open yet: a list comes anyway
+    watcher = Watcher(rounds_max=2)
+    watcher.states = Asking(again)
+
+    await watcher.run(to_server, again=again)
+
+    assert watcher.told == ["sync a@5", "sync a,b@7"]
+    assert watcher.delays == [0.0, 0.0], "it waits for nothing"
+    assert [state.last_error for state in watcher.states] == [None] * len(watcher.states)
+
+
+class Asking(list[watch.SourceState]):
+    """Keeps states, and asks for a list whenever something was heard on an open watch."""
+
+    def __init__(self, again: watch.Again) -> None:
+        super().__init__()
+        self._again = again
+
+    def append(self, state: watch.SourceState) -> None:
+        super().append(state)
+        if state.is_connected:
+            self._again.ask()
 
 
 async def test_a_kind_that_is_not_installed_is_asked_slowly_until_it_is(

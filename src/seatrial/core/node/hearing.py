@@ -10,6 +10,7 @@ bind a pod a moment later, as it may in every drain. Tests: tests/core/test_hear
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from seatrial.core.actions.on_nodes import NodeAct, Operand, RestartPod
@@ -18,8 +19,8 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeRecord, NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, STALE_SECONDS, Snapshot
 
-SOON_SECONDS: Final = 2.0
-"""When to look again for the first time: the cordon's own consequences are usually heard of within a second."""
+SOON_SECONDS: Final = 1.0
+"""How long word may take to come by itself, as it does in a cluster where anything happens, before it is asked for."""
 
 
 def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -> Hold | None:
@@ -38,6 +39,13 @@ def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -
         until=soon if now < soon else heard_at + STALE_SECONDS,
         limit=f"{STALE_SECONDS:g} s",
     )
+
+
+def waited_for(holds: Iterable[Hold], now: Instant) -> frozenset[str]:
+    """The streams to ask for word, since it does not come by itself."""
+    held = (each.since for each in holds if each.code is HoldCode.PODS_UNHEARD)
+    is_late = any(since is not None and now >= since + SOON_SECONDS for since in held)
+    return frozenset({PODS_STREAM}) if is_late else frozenset()
 
 
 def is_unheard(record: NodeRecord, seen: Snapshot) -> bool:

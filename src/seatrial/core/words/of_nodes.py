@@ -97,8 +97,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.PODS_UNHEARD: says(
         "nothing was heard of any pod since the node was cordoned, and a job may have started on it just before",
-        "Nothing to do: in a cluster where pods never change, the API server sends word about once a minute. "
-        "If it stays so, the watch of pods hangs; after {limit} without word the whole rollout stops and says so.",
+        "Nothing to do: the pods are listed again after a second. If it stays so, the API server does not answer that "
+        "list; after {limit} without word the whole rollout stops and says so.",
     ),
     HoldCode.JOBS_RUNNING: says(
         "jobs it is to wait for still run: {count}, first {pod} (limit: {limit})",

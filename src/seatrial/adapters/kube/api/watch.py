@@ -1,19 +1,20 @@
 """Keeps one kind in view for ever: list it, then watch it, and always say how sure we are.
 
-              ┌────────── cut, refused, 410, 404, an unreadable event, silence ────────────┐
+              ┌────── cut, refused, 410, 404, an unreadable event, silence, asked for ─────┐
               ▼                                                                            │
     LIST (consistent, paged) ──► on_sync ──► WATCH from that version ──► on_event ... ─────┤
                                                      ▲                                     │
                                                      └───────── ended by the server ───────┘
 
-Every list but the one after silence waits first, longer each time, with jitter; only a watch that lived a while and
-then ended cleanly is resumed, and at once. A server that always answers 410, or closes each watch at once, is asked
-twice a minute in the end. A kind that is missing or forbidden is asked every ten seconds or slower, because a CRD or a
-right may come later.
+Every list but the one after silence, and one that was asked for, waits first, longer each time, with jitter; only a
+watch that lived a while and then ended cleanly is resumed, and at once. A server that always answers 410, or closes
+each watch at once, is asked twice a minute in the end. A kind that is missing or forbidden is asked every ten seconds
+or slower, because a CRD or a right may come later.
 
 Silence is listed, not resumed. A kind in which nothing happens gets no bookmarks at all, unless etcd is set to announce
 its progress; a watch from a version that a restored etcd has not reached yet is accepted and stays silent. Both look
-like a dead connection, and a list is the only answer that is right for all three. It also proves freshness.
+like a dead connection, and a list is the only answer that is right for all three. It also proves freshness, and whoever
+cannot wait for the silence to be noticed may ask for it (`Again`).
 
 After anything but a clean end the view is in doubt: the cluster may have been restored from a backup meanwhile. To ask
 which version it is at would not settle it: a restored etcd counts from an older number and soon reaches ours again, by
@@ -27,8 +28,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, NoReturn
 
@@ -66,6 +67,27 @@ class SourceState:
     failure_count: int = 0
 
 
+class Again:
+    """Lets somebody ask for a list while a watch is open; otherwise one is under way, or about to be."""
+
+    def __init__(self) -> None:
+        self._limit: asyncio.Timeout | None = None
+
+    def ask(self) -> None:
+        """Have everything listed anew, now."""
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def during(self) -> AsyncIterator[None]:
+        """Where it may be asked for; TimeoutError when it was."""
+        try:
+            async with asyncio.timeout(None) as self._limit:
+                yield
+        finally:
+            self._limit = None
+
+
 async def reflect(
     client: clients.Client,
     path: str,
@@ -76,6 +98,7 @@ async def reflect(
     on_state: Callable[[SourceState], None],
     on_list: Callable[[], None] = lambda: None,
     jitter: Callable[[], float],
+    again: Again | None = None,
     label_selector: str = "",
     field_selector: str = "",
     page_size: int = 500,
@@ -88,7 +111,8 @@ async def reflect(
     `on_list` is called when a list is asked for, `on_sync` when it is there.
     """
     selectors = {"label_selector": label_selector, "field_selector": field_selector}
-    source = _Source(client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list)
+    again = again or Again()
+    source = _Source(client, path, model, selectors, page_size, silent_seconds, jitter, clock, on_state, on_list, again)
     while True:
         await sleep(await source.round(on_sync, on_event))
 
@@ -106,6 +130,7 @@ class _Source(Generic[ObjectT]):
         clock: Callable[[], float],
         on_state: Callable[[SourceState], None],
         on_list: Callable[[], None],
+        again: Again,
     ) -> None:
         self._client = client
         self._path = path
@@ -117,6 +142,7 @@ class _Source(Generic[ObjectT]):
         self._clock = clock
         self._on_state = on_state
         self._on_list = on_list
+        self._again = again
         self._state = SourceState(path=path)
         self._version: str | None = None  # None: list first
 
@@ -129,9 +155,11 @@ class _Source(Generic[ObjectT]):
         try:
             version = self._version if self._version is not None else await self._list(on_sync)
             began = self._clock()
-            await self._watch(version, on_event)
-        except errors.WatchSilent:
-            # Not a failure yet, and no reason to wait: this cannot happen more often than every `silent_seconds`.
+            async with self._again.during():
+                await self._watch(version, on_event)
+        except (errors.WatchSilent, TimeoutError):
+            # Not a failure yet, and no reason to wait: silence cannot happen more often than every `silent_seconds`,
+            # and who asks for a list knows why.
             self._version = None
             self._report(is_connected=False)
             return 0.0

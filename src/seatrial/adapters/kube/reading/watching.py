@@ -6,7 +6,7 @@ Tests: tests/adapters/kube/test_observe.py, test_pacing_real.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Self
 
 from seatrial.adapters.kube.api.client import Client
@@ -55,6 +55,10 @@ class FleetObserver:
     def poke(self) -> None:
         """Something changed that no stream tells of: an act was answered."""
         self.streams.poke()
+
+    def list_anew(self, streams: Collection[str]) -> None:
+        """Have these streams listed again: somebody waits for word from them."""
+        self.streams.list_anew(streams)
 
     def operator(self) -> OperatorFacts:
         """What is seen of the GPU Operator."""

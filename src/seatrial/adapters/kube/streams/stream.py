@@ -45,6 +45,7 @@ class Stream(Generic[RawT, ItemT]):
         self._on_change = on_change
         self._on_state = on_state
         self._on_back = on_back
+        self._again = watch.Again()
 
     def run(self, client: Client) -> Coroutine[Any, Any, Any]:
         """List and watch for ever."""
@@ -57,9 +58,14 @@ class Stream(Generic[RawT, ItemT]):
             on_event=self._event,
             on_state=self.take_state,
             jitter=random.random,
+            again=self._again,
             field_selector=self.row.field_selector,
             label_selector=self.row.label_selector,
         )
+
+    def list_anew(self) -> None:
+        """Ask for a list: somebody waits for word that a quiet kind, or a dead connection, does not give."""
+        self._again.ask()
 
     def wrote(self, raw: RawT) -> None:
         """Take over what the server returned for a write of ours."""

@@ -127,6 +127,12 @@ class Streams:
         touched, self._touched = sorted(self._touched), set()
         return touched
 
+    def list_anew(self, names: Collection[str]) -> None:
+        """Have these rows listed again, whatever their watches say."""
+        for stream in self.opened if names else ():
+            if stream.row.name in names:
+                stream.list_anew()
+
     def poke(self) -> None:
         """Something changed."""
         self._changed.set()
