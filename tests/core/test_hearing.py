@@ -14,7 +14,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import STALE_SECONDS, Freshness, Snapshot
-from seatrial.core.node.hearing import SOON_SECONDS, waited_for
+from seatrial.core.node.hearing import PATIENCE_SECONDS_PER_NODE, waited_for
 from tests.builders import NEW, NOW, a_driver, a_ledger, a_node, a_snapshot, an_intent
 
 CLOSED_AT = NOW - 10
@@ -81,9 +81,9 @@ def test_a_restart_under_its_users_waits_for_no_word_of_them() -> None:
 
 
 def test_the_wait_looks_again_soon_and_then_until_the_view_as_a_whole_is_too_old() -> None:
-    closed_now = emptied(record={"closed_at": NOW - 0.5})
+    closed_now = emptied(record={"closed_at": NOW})
     (first,) = [each for each in decide(heard(closed_now, NOW - 3), an_intent(), NOW).holds if each.subject == "n1"]
-    assert first.until == NOW - 0.5 + SOON_SECONDS
+    assert first.until == NOW + PATIENCE_SECONDS_PER_NODE
     (later,) = [each for each in decide(heard(emptied(), NOW - 30), an_intent(), NOW).holds if each.subject == "n1"]
     assert (later.since, later.until) == (CLOSED_AT, NOW - 30 + STALE_SECONDS)
 
@@ -94,8 +94,18 @@ def test_who_waits_for_word_is_not_kept_waiting_by_what_the_pass_before_remember
     assert taken(decide(heard(node, CLOSED_AT + 1), an_intent(), NOW, remembered)) == ["n1"]
 
 
-def test_word_that_does_not_come_by_itself_within_a_second_is_asked_for() -> None:
-    for closed_at, streams in ((NOW - 0.5, set()), (NOW - 1, {"pods"}), (NOW - 60, {"pods"})):
-        decision = decide(heard(emptied(record={"closed_at": closed_at}), closed_at - 1), an_intent(), NOW)
-        assert waited_for(decision.holds, NOW) == streams
-    assert waited_for(decide(heard(emptied(), NOW), an_intent(), NOW).holds, NOW) == set()
+@pytest.mark.parametrize(("others", "seconds"), [(0, 0.001), (999, 1.0)])
+def test_word_that_does_not_come_by_itself_is_asked_for_the_sooner_the_smaller_the_cluster(
+    others: int, seconds: float
+) -> None:
+    for waited, streams in ((seconds * 0.5, set()), (seconds * 1.5, {"pods"})):
+        closed_at = NOW - waited
+        seen = heard(emptied(record={"closed_at": closed_at}), closed_at - 1)
+        more = {f"x{number}": a_node(f"x{number}", phase=NodePhase.UPGRADE_DONE) for number in range(others)}
+        seen = replace(seen, nodes={**seen.nodes, **more})
+        assert waited_for(decide(seen, an_intent(), NOW).holds, seen, NOW) == streams
+
+
+def test_nobody_is_asked_for_word_that_is_there() -> None:
+    seen = heard(emptied(), NOW)
+    assert waited_for(decide(seen, an_intent(), NOW).holds, seen, NOW) == set()

@@ -224,7 +224,8 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     def note(report: Report) -> None:
         for take in (pacer.take, teller.take, life.metrics.take, log.report):
             take(report)
-        observer.list_anew(waited_for(report.decision.holds if report.decision else (), report.at))
+        if report.sight is not None and report.decision is not None:
+            observer.list_anew(waited_for(report.decision.holds, report.sight.seen, report.at))
         life.health.passed()
 
     report = await _passes(life, ports, Recorder(written) if written else None, note)

@@ -19,8 +19,9 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeRecord, NodeSeen
 from seatrial.core.model.seen.snapshot import PODS_STREAM, STALE_SECONDS, Snapshot
 
-SOON_SECONDS: Final = 1.0
-"""How long word may take to come by itself, as it does in a cluster where anything happens, before it is asked for."""
+PATIENCE_SECONDS_PER_NODE: Final = 0.001
+"""How long word may take to come by itself before the pods are listed again: the larger the cluster, the dearer is the
+list, and the sooner something happens anyway."""
 
 
 def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -> Hold | None:
@@ -31,7 +32,7 @@ def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -
     closed_at, heard_at = _closed_at(node.record), _heard_at(seen)
     if heard_at is None or not is_unheard(node.record, seen):
         return None
-    soon = closed_at + SOON_SECONDS
+    soon = closed_at + _patience_seconds(seen)
     return hold(
         node.name,
         HoldCode.PODS_UNHEARD,
@@ -41,11 +42,15 @@ def why_unheard(node: NodeSeen, action: NodeAct, seen: Snapshot, now: Instant) -
     )
 
 
-def waited_for(holds: Iterable[Hold], now: Instant) -> frozenset[str]:
+def waited_for(holds: Iterable[Hold], seen: Snapshot, now: Instant) -> frozenset[str]:
     """The streams to ask for word, since it does not come by itself."""
     held = (each.since for each in holds if each.code is HoldCode.PODS_UNHEARD)
-    is_late = any(since is not None and now >= since + SOON_SECONDS for since in held)
+    is_late = any(since is not None and now >= since + _patience_seconds(seen) for since in held)
     return frozenset({PODS_STREAM}) if is_late else frozenset()
+
+
+def _patience_seconds(seen: Snapshot) -> float:
+    return PATIENCE_SECONDS_PER_NODE * len(seen.nodes)
 
 
 def is_unheard(record: NodeRecord, seen: Snapshot) -> bool:

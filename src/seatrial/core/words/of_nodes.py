@@ -97,7 +97,7 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.PODS_UNHEARD: says(
         "nothing was heard of any pod since the node was cordoned, and a job may have started on it just before",
-        "Nothing to do: the pods are listed again after a second. If it stays so, the API server does not answer that "
+        "Nothing to do: the pods are listed again within seconds. If it stays so, the API server does not answer that "
         "list; after {limit} without word the whole rollout stops and says so.",
     ),
     HoldCode.JOBS_RUNNING: says(
