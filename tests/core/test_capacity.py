@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seatrial.core.budget import capacity
 from seatrial.core.budget.capacity import (
     WHOLE,
     Admitted,
     Budget,
     Scope,
-    admit,
     budget_of,
     domain_of,
     recalled,
@@ -55,6 +55,12 @@ def a_budget(
         scopes_of=scopes_of or {},
         unit_of=unit_of or {},
     )
+
+
+def admit(candidates: Iterable[Admission], ledger: Iterable[Admission], budget: Budget, **more: Any) -> Admitted:
+    """Let candidates in, each for the attempt given."""
+    wishes = {candidate.node: candidate for candidate in candidates}
+    return capacity.admit(tuple(wishes), wishes.__getitem__, ledger, budget, **more)
 
 
 def by_name(*nodes: NodeSeen) -> dict[str, NodeSeen]:
@@ -477,6 +483,17 @@ def overdrawn(nodes: dict[str, NodeSeen], ledger: Iterable[Admission], new: set[
         if inside & new and len(moving) > (limits.parallel_max or len(inside)):
             found.append(f"{name} parallel")
     return found
+
+
+def test_for_which_attempt_is_asked_of_those_alone_who_are_let_in() -> None:
+    asked: list[str] = []
+
+    def wish(name: str) -> Admission:
+        asked.append(name)
+        return Admission(node=name, attempt=1)
+
+    result = capacity.admit(("n1", "n2", "n3"), wish, (), a_budget(parallel_max=1))
+    assert (result.ledger, asked) == (a_ledger("n1"), ["n1"])
 
 
 @settings(max_examples=300)

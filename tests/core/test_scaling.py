@@ -81,9 +81,9 @@ def questions_per_candidate(size: int) -> float:
     names = [f"n{number}" for number in range(size)]
     units = Asked({name: f"rack r{number // 4}" for number, name in enumerate(names)})
     budget = replace(capacity.budget_of({}, (), an_intent()), unit_of=units)
-    candidates = a_ledger(*names[: size // 2])
-    capacity.admit(candidates, (), budget, coming=frozenset(names[size // 2 :]))
-    return units.count / len(candidates)
+    wishes = {admission.node: admission for admission in a_ledger(*names[: size // 2])}
+    capacity.admit(tuple(wishes), wishes.__getitem__, (), budget, coming=frozenset(names[size // 2 :]))
+    return units.count / len(wishes)
 
 
 @pytest.mark.parametrize("size", [80, 800])

@@ -419,8 +419,8 @@ def test_a_driver_about_to_be_taken_from_under_a_pod_is_stopped_by_the_promises(
 def test_a_unit_that_does_not_wait_for_all_of_its_members_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     letting_in = capacity.admit
 
-    def admit(candidates: Any, ledger: Any, budget: Any, *_others: Any, **_more: Any) -> capacity.Admitted:
-        return letting_in(candidates, ledger, budget)
+    def admit(candidates: Any, wish: Any, ledger: Any, budget: Any, *_others: Any, **_more: Any) -> capacity.Admitted:
+        return letting_in(candidates, wish, ledger, budget)
 
     monkeypatch.setattr(capacity, "admit", admit)
     found = explore(some_nodes(2, labels={CLIQUE: "c1"}), limits(2, domains=UNITS))

@@ -45,9 +45,13 @@ class Book:
     def admit(self, steps: Mapping[str, Step], marked: AbstractSet[str]) -> Admitted:
         """Let in who wishes to start, in the order of the intent; `marked` are written to now, and ask in the next."""
         wishing = order.ordered((name for name, step in steps.items() if step.wants_admission), self.nodes, self.intent)
-        wishes = of_each(self.nodes, wishing, _wish)
         coming = _coming(steps) | marked if self.budget.unit_of else frozenset()
-        return capacity.admit(wishes, self.ledger, self.budget, coming, self.unfit, tell=self._tell)
+        return capacity.admit(wishing, self._wish, self.ledger, self.budget, coming, self.unfit, tell=self._tell)
+
+    def _wish(self, name: str) -> Admission:
+        """The admission that a node asks for; one that has failed asks for another than it had."""
+        record = self.nodes[name].record
+        return Admission(node=name, attempt=(record.attempt if record else 0) + capacity.has_failed(record))
 
     def _tell(self, told: Hold, names: Sequence[str]) -> list[Hold]:
         return of_each(self.nodes, names, _held, told)
@@ -77,10 +81,4 @@ def _coming(steps: Mapping[str, Step]) -> frozenset[str]:
 
 
 def _held(node: NodeSeen, told: Hold) -> Hold:
-    return Hold(subject=node.name, code=told.code, params=told.params)
-
-
-def _wish(node: NodeSeen) -> Admission:
-    """The admission that a node asks for; one that has failed asks for another than it had."""
-    attempt = node.record.attempt if node.record else 0
-    return Admission(node=node.name, attempt=attempt + capacity.has_failed(node.record))
+    return Hold(subject=node.facts.name, code=told.code, params=told.params)

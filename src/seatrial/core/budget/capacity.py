@@ -220,7 +220,8 @@ def _tell(told: Hold, names: Sequence[str]) -> list[Hold]:
 
 
 def admit(
-    candidates: Sequence[Admission],
+    candidates: Sequence[str],
+    wish: Callable[[str], Admission],
     ledger: Iterable[Admission],
     budget: Budget,
     coming: frozenset[str] = frozenset(),
@@ -229,7 +230,8 @@ def admit(
 ) -> Admitted:
     """Let candidates in, in the order given, while every limit holds; `coming` are about to ask for it, too.
 
-    `unfit` are members of units that cannot start, by unit: nobody of theirs starts without them.
+    `wish` is the admission that one asks for. `unfit` are members of units that cannot start, by unit: nobody of theirs
+    starts without them.
 
     Why the others wait is told as things stand when everybody who fits is in: so all who wait for one limit are told
     the same.
@@ -240,9 +242,11 @@ def admit(
     for name in sorted(coming & budget.unit_of.keys()):
         late[budget.unit_of[name]].append(name)
     left: dict[Kind | str, list[str]] = {}
-    rest: Sequence[Admission] = ()
-    for place, (unit, group) in enumerate(_groups(candidates, budget), start=1):
-        names = [candidate.node for candidate in group]
+    rest: Sequence[str] = ()
+    for place, (unit, names) in enumerate(_groups(candidates, budget)):
+        if not budget.unit_of and tally.is_full():
+            rest = candidates[place:]  # nobody fits any more, whoever it is, and thousands may be in line behind
+            break
         is_torn = unit in late or unit in unfit
         alike = unit if is_torn or len(names) > 1 else tally.kind_of(names[0])
         if alike in left:
@@ -252,11 +256,8 @@ def admit(
             left[alike] = names
         else:
             tally.add(names)
-            admitted |= {candidate.node: candidate for candidate in group}
-        if not budget.unit_of and tally.is_full():
-            rest = candidates[place:]  # nobody fits any more, whoever it is, and thousands may be in line behind
-            break
-    left[ANYBODY] = [candidate.node for candidate in rest]
+            admitted |= {name: wish(name) for name in names}
+    left[ANYBODY] = list(rest)
     held = (each for alike, names in left.items() for each in _explain(alike, names, (unfit, late), tally, tell))
     return Admitted(ledger=tuple(admitted[name] for name in sorted(admitted)), holds=tuple(held))
 
@@ -281,14 +282,14 @@ def _explain(
     return tell(told, names)
 
 
-def _groups(candidates: Iterable[Admission], budget: Budget) -> Iterable[tuple[str, list[Admission]]]:
+def _groups(candidates: Iterable[str], budget: Budget) -> Iterable[tuple[str, list[str]]]:
     """One by one, or a unit at once, where its first member stands in the order."""
     if not budget.unit_of:
-        return ((candidate.node, [candidate]) for candidate in candidates)
-    groups: dict[str, list[Admission]] = {}
-    for candidate in candidates:
+        return ((name, [name]) for name in candidates)
+    groups: dict[str, list[str]] = {}
+    for name in candidates:
         # A node's name has no space and a unit's has one, so the two never meet.
-        groups.setdefault(budget.unit_of.get(candidate.node, candidate.node), []).append(candidate)
+        groups.setdefault(budget.unit_of.get(name, name), []).append(name)
     return groups.items()
 
 

@@ -146,11 +146,10 @@ def let_in(view: View, turn: AbstractSet[str]) -> frozenset[str]:
     is_back = capacity.is_going_back(view.seen.rollout)
     budget = capacity.budget_of(nodes, ledger, view.intent, is_back=is_back)
     unfit = {} if is_back else units.unfit(nodes, budget.unit_of)
-    wishes = sorted(waiting, key=lambda each: (view.nodes[each.node].facts.is_skipped, each.node))
-    fitting = {
-        each.node for each in capacity.admit(wishes, ledger, budget, unfit=_unbegun(unfit, nodes, budget)).ledger
-    }
-    return frozenset(each.node for each in waiting if each.node in fitting)
+    wishes = {each.node: each for each in waiting}
+    row = sorted(wishes, key=lambda name: (view.nodes[name].facts.is_skipped, name))
+    fitting = capacity.admit(row, wishes.__getitem__, ledger, budget, unfit=_unbegun(unfit, nodes, budget)).ledger
+    return frozenset(each.node for each in fitting if each.node in wishes)
 
 
 def _unbegun(
