@@ -9,7 +9,7 @@ Tests: tests/core/test_decide.py, tests/core/test_summary.py
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
@@ -22,12 +22,10 @@ from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, CampaignRecord, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
-from seatrial.core.model.known import by
-from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.movers.view import Mover
 from seatrial.core.node.writing import retry_at
 from seatrial.core.text import foreign
 from seatrial.core.words import explain
@@ -99,7 +97,7 @@ def summed_up(
     """The summary of a pass: of the nodes, and of the campaign where there is one."""
     summary = summarise(seen, holds, stop, intent)
     # While nobody is free to act, no deadline comes nearer: it would be another one in every pass.
-    is_timed = stop is None and all(held.code is not HoldCode.TARGET_NOT_PUBLISHED for held in holds)
+    is_timed = stop is None and HoldCode.TARGET_NOT_PUBLISHED not in dict(summary.holds)
     if course.is_plain:
         return replace(summary, waiting=waiting_of(waits_of(holds, stop), is_timed=is_timed))
     state = state_of(course.record, stop, is_moving=summary.state == "progressing")
@@ -131,9 +129,9 @@ def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
 
 def waiting_of(holds: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
     """Who waits, by reason: how many, the first of them by name, and the words of the very first."""
-    by_code: dict[HoldCode, list[Hold]] = {}
+    by_code: dict[HoldCode, list[Hold]] = defaultdict(list)
     for held in holds:
-        by_code.setdefault(held.code, []).append(held)
+        by_code[held.code].append(held)
     return tuple(_waiting(by_code[code], is_timed=is_timed) for code in sorted(by_code) if code not in MOMENTS)
 
 
@@ -168,9 +166,9 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
     A stopped rollout is not done even when every node is in order: they may all be in order on the old driver. In a
     step by hand nodes are done that have what people bring.
     """
-    found = by(seen.nodes, _phase_of, mover_seen(seen, intent))
+    found = mover_seen(seen, intent).phases(seen.nodes)
     phases = {phase: len(names) for phase, names in found.items()}
-    codes = Counter(held.code for held in holds)
+    codes = Counter(map(attrgetter("code"), holds))
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
     is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
     at_work = (admission for admission in seen.rollout.admitted if capacity.is_at_work(admission, seen.nodes))
@@ -180,8 +178,3 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
         counts=tuple(sorted((phase.value if phase else "unknown", count) for phase, count in phases.items())),
         holds=tuple(sorted((code.value, count) for code, count in told.items())),
     )
-
-
-def _phase_of(node: NodeSeen, mover: Mover) -> NodePhase | None:
-    """Where a node stands, by the word of whoever moves it."""
-    return mover.phase_of(node)

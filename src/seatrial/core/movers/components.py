@@ -16,10 +16,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
+from seatrial.core.compat.matrix import Component
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ByHand, CampaignRecord, PublishStep, Switch
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -82,9 +84,8 @@ class Components(Mover):
     def progress(self, node: NodeSeen, version: str) -> Progress:
         return progress_of(node.facts, self.step.component, version or self.version)
 
-    def phase_of(self, node: NodeSeen) -> NodePhase | None:
-        is_done = progress_of(node.facts, self.step.component, self.version) is Progress.DONE
-        return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
+    def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
+        return by(nodes, _phase_of, self.step.component, self.version)
 
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return seen.nodes
@@ -123,6 +124,11 @@ class Components(Mover):
 
     def would_begin(self, facts: NodeFacts) -> bool:
         return False
+
+
+def _phase_of(node: NodeSeen, component: Component, version: str) -> NodePhase:
+    is_done = progress_of(node.facts, component, version) is Progress.DONE
+    return NodePhase.UPGRADE_DONE if is_done else NodePhase.UPGRADE_REQUIRED
 
 
 def before(view: View, asked: ByHand, version: str) -> tuple[tuple[str, str], ...]:

@@ -292,8 +292,8 @@ class Mover(ABC):
         """How a node stands towards a version."""
 
     @abstractmethod
-    def phase_of(self, node: NodeSeen) -> NodePhase | None:
-        """Where a node stands, by the word of whoever moves it."""
+    def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
+        """The names of nodes by where each stands, by the word of whoever moves it."""
 
     @abstractmethod
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:

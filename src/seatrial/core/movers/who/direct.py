@@ -15,6 +15,7 @@ from seatrial.core.budget import capacity, units
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Switch, Via
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -22,7 +23,7 @@ from seatrial.core.movers import driver_manager, prepulling, publishing
 from seatrial.core.movers.drivers import Drivers
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import closing, progress, step
-from seatrial.core.node.phases import is_under_way
+from seatrial.core.node.phases import is_under_way, phase_of
 from seatrial.core.node.progress import Progress, is_out_of_reach
 from seatrial.core.node.writing import Orders, Step, has_returned
 
@@ -66,8 +67,8 @@ class Direct(Drivers):
     def progress(self, node: NodeSeen, version: str) -> Progress:
         return progress.by_our_record(node, version)
 
-    def phase_of(self, node: NodeSeen) -> NodePhase | None:
-        return node.record.phase if node.record else None
+    def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
+        return by(nodes, phase_of)
 
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return seen.nodes

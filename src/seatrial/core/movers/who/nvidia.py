@@ -18,6 +18,7 @@ from seatrial.core.budget import capacity
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Mode, Switch, Via
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.known import by
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
@@ -86,9 +87,8 @@ class Nvidia(Drivers):
     def progress(self, node: NodeSeen, version: str) -> Progress:
         return progress.by_nvidias_word(node.facts, version)
 
-    def phase_of(self, node: NodeSeen) -> NodePhase | None:
-        state = node.facts.nvidia_state
-        return NodePhase(state) if state in _STATES else None
+    def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
+        return by(nodes, _phase_of)
 
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return letting_in.recorded(seen, intent)
@@ -165,6 +165,11 @@ class Nvidia(Drivers):
     def would_begin(self, facts: NodeFacts) -> bool:
         """It finds something to do there, as things are published now."""
         return not (facts.is_in_sync and facts.nvidia_state in ("", NodePhase.UPGRADE_DONE.value))
+
+
+def _phase_of(node: NodeSeen) -> NodePhase | None:
+    state = node.facts.nvidia_state
+    return NodePhase(state) if state in _STATES else None
 
 
 def _moved(node: NodeSeen) -> Hold:
