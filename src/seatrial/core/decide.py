@@ -78,7 +78,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
         *(step.hold for step in steps.values() if step.hold is not None),
         *admitted.holds,
         *(hold(name, HoldCode.LEDGER_PENDING) for name in book.new(admitted)),
-        *(hold(action.subject, HoldCode.PASS_FULL, until=now, limit=ACTIONS_MAX) for action in left),
+        *_pass_full(left, now),
         *course.holds,
         *kept,
     )
@@ -138,6 +138,12 @@ def _bounded(moves: list[Action], course: Course) -> tuple[tuple[Action, ...], t
     """At most so many a pass; what gives capacity back goes first."""
     ordered, room = sorted(moves, key=_place), ACTIONS_MAX - len(course.acts)
     return tuple(ordered[:room]), tuple(ordered[room:])
+
+
+def _pass_full(left: tuple[Action, ...], now: Instant) -> list[Hold]:
+    """Why these acts wait; in a fleet that nobody has seen before there are thousands of them."""
+    full = hold("", HoldCode.PASS_FULL, until=now, limit=ACTIONS_MAX)
+    return [stops.like(full, action.subject) for action in left]
 
 
 def _place(action: Action) -> tuple[bool, str]:

@@ -48,12 +48,16 @@ def steps(
     is_leaving = leaving.is_leaving(seen, orders.intent)
 
     def choose(node: NodeSeen) -> Chosen:
-        if node.name in busy:
+        if node.facts.name in busy:
             return NOTHING, NOTHING
-        step, own = _step(node, orders, seen, stop, course, now, is_leaving=is_leaving)
+        if is_leaving:
+            chosen = _step_leaving(node, orders, seen, stop, now)
+        else:
+            chosen = _step(node, orders, seen, stop, course, now)
+        step, own = chosen
         # What was heard changes with every pass, and is no part of what is remembered: who would act is asked anew.
         unheard = why_unheard(node, step.action, seen, now) if step.action is not None else None
-        return (step, own) if unheard is None else (Step(hold=unheard), own)
+        return chosen if unheard is None else (Step(hold=unheard), own)
 
     common = Common(
         intent=orders.intent,
@@ -80,29 +84,24 @@ def marked(course: Course) -> frozenset[str]:
     return frozenset(act.subject for act in course.acts)
 
 
-def _step(
-    node: NodeSeen,
-    orders: Orders,
-    seen: Snapshot,
-    stop: Hold | None,
-    course: Course,
-    now: Instant,
-    *,
-    is_leaving: bool,
-) -> Chosen:
+def _step_leaving(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Chosen:
+    """The step of a node whose rollout leaves, unless that is stopped; and its own."""
+    step = _busy(node, seen.busy) or leaving.step(node, orders, seen.rollout, now)
+    is_kept = stop is not None and is_kept_back(step, stop.code)
+    return Step(hold=like(stop, node.name)) if stop is not None and is_kept else step, step
+
+
+def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, course: Course, now: Instant) -> Chosen:
     """The node's own step, unless the rollout as a whole is stopped, or its turn has not come; and its own."""
-    if is_leaving:
-        step = _busy(node, seen.busy) or leaving.step(node, orders, seen.rollout, now)
-        is_kept = stop is not None and is_kept_back(step, stop.code)
-        return Step(hold=like(stop, node.name)) if stop is not None and is_kept else step, step
-    if not may_move(node, course) and not course.mover.hands_back(node, orders):
+    if not course.is_plain and not may_move(node, course) and not course.mover.hands_back(node, orders):
         step = _left_alone(node, orders, course, seen)
         return step, step
-    step = own_step(node, orders, seen.busy, now)
-    if stop is not None and stop.code not in CONTRADICTED and closing.is_surely_opened(node):
-        return step, step  # a node keeps its place in a pause, too: it is closed, or says which write that waits for
-    if stop is not None and is_kept_back(step, stop.code):
-        return Step(hold=like(stop, node.name)), step
+    step = _busy(node, seen.busy) or step_node(node, orders, now)
+    if stop is not None:
+        if stop.code not in CONTRADICTED and closing.is_surely_opened(node):
+            return step, step  # it keeps its place in a pause, too: it is closed, or says which write that waits for
+        if is_kept_back(step, stop.code):
+            return Step(hold=like(stop, node.name)), step
     if not is_under_way(node.record):
         return step, step  # the thousands that wait or are done cannot be misled
     goal = goal_of(node, seen, orders.intent)
@@ -131,7 +130,7 @@ def _only_repairs(node: NodeSeen, step: Step) -> bool:
 
 def may_move(node: NodeSeen, course: Course) -> bool:
     """Whether a campaign lets a node take a step of its own: its turn has come, or it is under way already."""
-    return course.is_plain or course.mover.may_step(node, is_open=node.name in course.open)
+    return course.mover.may_step(node, is_open=node.name in course.open)
 
 
 def _left_alone(node: NodeSeen, orders: Orders, course: Course, seen: Snapshot) -> Step:
@@ -162,12 +161,8 @@ def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion)
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
 
 
-def own_step(node: NodeSeen, orders: Orders, busy: Mapping[str, Instant | None], now: Instant) -> Step:
-    """What the node would do by itself, unless an answer is still awaited."""
-    return _busy(node, busy) or step_node(node, orders, now)
-
-
 def _busy(node: NodeSeen, busy: Mapping[str, Instant | None]) -> Step | None:
-    if node.name not in busy:
+    """That the answer to a write is still awaited."""
+    if node.facts.name not in busy:
         return None
     return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name]))

@@ -67,6 +67,8 @@ class Known(dict[str, NodeSeen]):
         is_same_row = list(self) == list(nodes)
         if is_same_row:
             changed = frozenset(compress(nodes, map(is_not, self.values(), nodes.values())))
+        elif not self:
+            changed = frozenset(nodes)
         else:
             gone = self.keys() - nodes.keys()
             changed = frozenset(name for name, node in nodes.items() if self.get(name) is not node) | gone

@@ -27,21 +27,25 @@ _REPLACING: Final = frozenset(
 
 def has_lost_driver(node: NodeSeen) -> bool:
     """Whether the driver that a node ran is gone, or going, and none is proven since."""
-    record, driver = node.record, node.facts.driver
-    if record is None or record.phase is NodePhase.UPGRADE_DONE:
+    record = node.record
+    if record is None or not (record.has_lost_driver or record.old_pod):
+        return False  # nothing was taken from most nodes, and each of them is asked several times a pass
+    if record.phase is NodePhase.UPGRADE_DONE:
         return False
     if record.has_lost_driver:
         return True
-    is_on_record = record.phase in _REPLACING and bool(record.old_pod)
-    return is_on_record and (driver is None or driver.is_terminating or driver.uid != record.old_pod)
+    driver = node.facts.driver
+    is_gone = driver is None or driver.is_terminating or driver.uid != record.old_pod
+    return is_gone and record.phase in _REPLACING
 
 
 def is_opened(node: NodeSeen) -> bool:
     """Whether a node takes work on a driver that nobody has proven, and has to be closed again."""
+    if node.facts.is_cordoned or not has_lost_driver(node):
+        return False
     # As everywhere: a skip label keeps nobody from being brought to an end who is under way.
     is_skipped = node.facts.is_skipped and not node.facts.skipped_by
-    is_left_alone = is_skipped and not phases.is_under_way(node.record)
-    return has_lost_driver(node) and not node.facts.is_cordoned and not is_left_alone
+    return not is_skipped or phases.is_under_way(node.record)
 
 
 def is_surely_opened(node: NodeSeen) -> bool:

@@ -25,7 +25,7 @@ from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node import clearing, closing
 from seatrial.core.node.clearing import Exit
-from seatrial.core.node.phases import FailureCode, is_under_way
+from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
 from seatrial.core.node.writing import (
     NOTHING,
@@ -55,7 +55,7 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     unclear = why_unclear(node)
     if unclear is not None:
         return Step(hold=unclear)
-    rebuff = orders.rebuffs.get(node.name)
+    rebuff = orders.rebuffs.get(node.facts.name)
     if rebuff is not None and now < retry_at(rebuff):
         return Step(hold=hold(node.name, HoldCode.WRITE_REFUSED, until=retry_at(rebuff), why=rebuff.detail))
     if closing.is_opened(node):
@@ -65,10 +65,10 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     repaired = _repaired(node)
     if repaired is not None:
         return write_again(node, repaired)
-    if is_under_way(node.record) and not _is_admitted(node, orders):
+    phase = node.record.phase if node.record else None
+    if phase in UNDER_WAY and not _is_admitted(node, orders):
         # The ledger was lost or is older than the record: nothing more is done before it names the node again.
         return Step(hold=hold(node.name, HoldCode.LEDGER_PENDING))
-    phase = node.record.phase if node.record else None
     match phase:
         case None | NodePhase.UPGRADE_DONE:
             return _step_settled(node, orders, now)
@@ -98,15 +98,17 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
 
 def why_unclear(node: NodeSeen) -> Hold | None:
     """Why it cannot be told where a node stands: what we wrote on it is not as we wrote it."""
+    if node.fault is None:
+        return None
     if node.fault is RecordFault.UNREADABLE:
         return hold(node.name, HoldCode.RECORD_UNREADABLE, found=node.fault_text)
     if node.fault is RecordFault.EDITED:
         return hold(node.name, HoldCode.RECORD_EDITED, found=node.fault_text, recorded=_phase_text(node))
-    return None
+    assert_never(node.fault)
 
 
 def _is_admitted(node: NodeSeen, orders: Orders) -> bool:
-    return node.record is not None and orders.admitted.get(node.name) == node.record.attempt
+    return node.record is not None and orders.admitted.get(node.facts.name) == node.record.attempt
 
 
 def _repaired(node: NodeSeen) -> NodeRecord | None:
@@ -120,7 +122,6 @@ def _repaired(node: NodeSeen) -> NodeRecord | None:
 
 def _is_well(node: NodeSeen) -> bool:
     """Whether the wanted driver runs and is proven to work, so that there is nothing to upgrade (any more)."""
-    # Most nodes that wait run the old driver: they need no proof of anything, and there are thousands of them.
     is_running = is_running_wanted(node.facts) and not _is_still_asked_for(node) and not closing.slipped_in(node)
     return is_running and why_unproven(node.facts, node.record) is None
 
@@ -164,10 +165,11 @@ def _needs_nothing(node: NodeSeen) -> bool:
 
     Nothing was taken from a node that never began, so nothing has to be proven about it; after a failure it has.
     """
+    if not is_running_wanted(node.facts):
+        return False  # as most nodes that wait, and there are thousands of them
     record = record_of(node)
     has_begun = record.is_cordon_ours or bool(record.old_pod)
-    is_wanted = is_running_wanted(node.facts) and not node.facts.awaits_safe_load
-    return _is_well(node) or (is_wanted and not has_begun)
+    return _is_well(node) or not (node.facts.awaits_safe_load or has_begun)
 
 
 # ── not started ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -58,6 +58,8 @@ class Step:
     wants_admission: bool = False
 
 
+BLANK: Final = NodeRecord(phase=NodePhase.UPGRADE_REQUIRED, attempt=0, entered_at=0.0)
+"""What the record of a new attempt begins as, where nothing is kept of an earlier one."""
 NOTHING: Final = Step()
 WISH: Final = Step(wants_admission=True)
 
@@ -153,8 +155,7 @@ def new_attempt(node: NodeSeen, orders: Orders, now: Instant) -> Step:
     before, facts = node.record, node.facts
     is_settled = before is None or before.phase is NodePhase.UPGRADE_DONE
     is_requested = (facts.is_requested or node.is_retry_asked) if is_settled else facts.is_requested
-    blank = NodeRecord(phase=NodePhase.UPGRADE_REQUIRED, attempt=0, entered_at=now)
-    kept = blank if before is None or is_settled else before
+    kept = BLANK if before is None or is_settled else before
     record = replace(
         kept,
         phase=NodePhase.UPGRADE_REQUIRED,
