@@ -11,7 +11,7 @@ Law of this file: a stop is about everybody; what one node waits for is said els
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from seatrial.core.actions.action import Action, is_disruptive
@@ -59,7 +59,7 @@ def why_stopped(seen: Snapshot, intent: Intent, now: Instant) -> Hold | None:
     """Why nobody is to be disrupted at all: paused, half blind, contradicted, or not yet published."""
     if intent.is_paused:
         return hold(intent.rollout, HoldCode.PAUSED, rollout=intent.rollout)
-    contradiction = _contradiction(seen, by(seen.nodes, OWNER), intent)
+    contradiction = _contradiction(seen, intent)
     if contradiction is not None:
         return contradiction
     unguarded = leaving.why_unguarded(seen, intent)
@@ -80,9 +80,9 @@ def _carried(node: NodeSeen) -> str | None:
     return node.facts.wanted.version if node.facts.wanted is not None else None
 
 
-def _contradiction(seen: Snapshot, owners: Container[str], intent: Intent) -> Hold | None:
+def _contradiction(seen: Snapshot, intent: Intent) -> Hold | None:
     """Why who is to move the nodes is not who does."""
-    other, record = _other_mover(seen.operator, owners), seen.rollout.campaign
+    other, record = _other_mover(seen.operator, seen.nodes), seen.rollout.campaign
     # On the way back its controller is switched off for a moment, by us.
     is_free = record is not None and record.phase in (RolloutPhase.REVERTING, *ENDED)
     if seen.operator.is_sandboxed and not is_free and mover_of(asked_mode(intent.campaign)).minds_sandbox:
@@ -98,10 +98,11 @@ def _mover(record: CampaignRecord | None, intent: Intent) -> Mover:
     return mover_of(asked_mode(intent.campaign)) if intent.campaign is not None else PLAIN
 
 
-def _other_mover(operator: OperatorFacts, owners: Container[str]) -> str:
+def _other_mover(operator: OperatorFacts, nodes: Mapping[str, NodeSeen]) -> str:
     """The resource under which NVIDIA's own controller moves members of this rollout; empty when there is none."""
     if not operator.pools:
         return operator.kind if operator.is_auto_upgrading else ""
+    owners = by(nodes, OWNER)
     names = sorted(pool.name for pool in operator.pools if pool.is_auto_upgrading and pool.name in owners)
     return f"NVIDIADriver/{names[0]}" if names else ""
 

@@ -50,6 +50,8 @@ def loud(operator: OperatorFacts, resources: Iterable[str]) -> tuple[str, ...]:
 
 def told_loud(operator: OperatorFacts, nodes: Mapping[str, NodeSeen], rollout: str) -> tuple[Hold, ...]:
     """That the driver managers of these nodes open them under us, and what to write where they are published."""
+    if all(is_quiet(each) for each in operator.carriers):
+        return ()  # so nobody needs to know whose nodes these are
     found = loud(operator, {resource_of(nodes[min(names)].facts, operator) for names in by(nodes, OWNER).values()})
     return tuple(hold(rollout, HoldCode.MANAGER_OPENS_NODES, resource=name, path=path_of(name)) for name in found[:1])
 
