@@ -25,12 +25,13 @@ def crd() -> str:
 def rbac(
     *, operator_namespace: str = OPERATOR_NAMESPACE, dra_namespaces: Iterable[str] = (), has_campaigns: bool = False
 ) -> str:
-    """The controller's ServiceAccount and exactly the rights it needs.
+    """The controller's ServiceAccount and exactly the rights it needs. The chart carries the same files.
 
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
     name that cannot be a namespace's is a ValueError. Rollouts with a canary (`has_campaigns`) need some more.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
+    parts += [_read("rbac-checkpoint.yaml")]
     dra = _read("rbac-dra.yaml")
     parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in sorted(set(dra_namespaces))]
     parts += [_read("rbac-campaign.yaml")] if has_campaigns else []

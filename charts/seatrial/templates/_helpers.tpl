@@ -1,0 +1,46 @@
+{{/* Names are fixed where there can be one of a thing in a cluster: roles, the lease, the definition. */}}
+{{- define "seatrial.labels" -}}
+app.kubernetes.io/name: seatrial
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "seatrial.selector" -}}
+app.kubernetes.io/name: seatrial
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: controller
+{{- end }}
+
+{{- define "seatrial.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{- define "seatrial.restricted" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities: {drop: [ALL]}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* The objects of a file of rights, in the namespaces of this release. Dict of text, and names of namespaces by those in the file. */}}
+{{- define "seatrial.rights" -}}
+{{- $names := .names }}{{ $labels := .labels }}
+{{- range splitList "\n---\n" .text }}
+{{- $object := fromYaml . }}
+{{- if ne $object.kind "Namespace" }}
+{{- $metadata := $object.metadata }}
+{{- if hasKey $metadata "namespace" }}{{ $_ := set $metadata "namespace" (get $names $metadata.namespace | default $metadata.namespace) }}{{ end }}
+{{- $_ := set $metadata "labels" (fromYaml $labels) }}
+{{- range $object.subjects }}{{ $_ := set . "namespace" (get $names .namespace) }}{{ end }}
+---
+{{ toYaml $object }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,166 @@
+"""The chart as helm renders it: the rights that our tests run under, a pod that may do little, values that teach."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from seatrial import __version__, manifests
+from seatrial.cli.run import controller
+from seatrial_lab.testbed.building import promtool
+from tests.chart.charts import CHART, NAMESPACE, helm, one, rendered
+
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+
+
+def test_the_chart_passes_the_strict_linter() -> None:
+    helm("lint", "--strict", CHART)
+
+
+def test_the_chart_is_of_the_version_that_it_installs() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+@pytest.mark.parametrize("path", sorted((CHART / "files").glob("*.yaml")), ids=lambda path: path.name)
+def test_what_the_chart_carries_is_what_the_command_prints(path: Any) -> None:
+    if path.name == "alerts.yaml":
+        return
+    shipped = CHART.parents[1] / "src" / "seatrial" / "manifests" / path.name
+    assert path.read_text(encoding="utf-8") == shipped.read_text(encoding="utf-8"), f"cp {shipped} {path}"
+
+
+# ── rights ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rights(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], object]:
+    """Who may do what: rules and bindings by kind, namespace and name."""
+    return {
+        (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]): (
+            item.get("rules"),
+            item.get("roleRef"),
+            item.get("subjects"),
+        )
+        for item in objects
+        if item["kind"] in RIGHTS and item["metadata"]["name"].startswith("seatrial-controller")
+    }
+
+
+def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
+    text = manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"], has_campaigns=True)
+    text = re.sub(r"namespace: seatrial\b", f"namespace: {NAMESPACE}", text)
+    asked = rendered(
+        "operatorNamespace=nvidia",
+        "draNamespaces={dra-a,dra-b}",
+        "features.checkpoints=true",
+        "features.campaigns=true",
+    )
+    assert rights(asked) == rights(list(yaml.safe_load_all(text)))
+
+
+@pytest.mark.parametrize("feature", ["checkpoints", "campaigns"])
+def test_a_feature_that_is_off_has_no_rights(feature: str) -> None:
+    on, off = rights(rendered(f"features.{feature}=true")), rights(rendered(f"features.{feature}=false"))
+    lost = {name for _, _, name in on.keys() - off.keys()}
+    assert lost == {f"seatrial-controller-{feature.removesuffix('s')}"}
+
+
+def test_nobody_may_patch_pods_unless_asked_for() -> None:
+    granted = [rule for item in rendered() for rule in item.get("rules") or ()]
+    assert not [rule for rule in granted if "pods" in rule["resources"] and "patch" in rule["verbs"]]
+
+
+# ── the controller's pod ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def containers(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    pods = [item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment"]
+    pods += [item["spec"] for item in objects if item["kind"] == "Pod"]
+    return [container for pod in pods for container in pod["containers"]]
+
+
+def test_every_container_runs_restricted_and_with_a_read_only_root() -> None:
+    found = containers(rendered())
+    assert len(found) == 2, "the controller, and the one of helm test"
+    for container in found:
+        security = container["securityContext"]
+        assert security["runAsNonRoot"]
+        assert security["readOnlyRootFilesystem"]
+        assert not security["allowPrivilegeEscalation"]
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert "runAsUser" not in security, "OpenShift gives each namespace users of its own"
+
+
+def test_secrets_for_git_are_mounted_each_bound_to_its_address() -> None:
+    prefix = "https://git.example.com/gpu/"
+    objects = rendered(f"git.credentials[0].prefix={prefix}", "git.credentials[0].secret=login")
+    spec = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert f"--git-credentials={prefix}=/var/run/seatrial/git/0" in container["args"]
+    assert {"name": "git-0", "secret": {"secretName": "login", "defaultMode": 0o440}} in spec["volumes"]
+
+
+def test_the_controller_understands_every_argument_it_is_given() -> None:
+    objects = rendered(
+        "git.allow={https://git.example.com/}", "git.credentials[0].prefix=https://x/", "git.credentials[0].secret=s"
+    )
+    (container,) = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    parser = argparse.ArgumentParser()
+    controller.add_arguments(parser)
+    assert container["args"][0] == "controller"
+    assert parser.parse_args(container["args"][1:]).lease_namespace == NAMESPACE
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("replica=3", "replica"),
+        ("replicas=0", "replicas"),
+        ("operatorNamespace=GPU_Operator", "operatorNamespace"),
+        ("image.digest=latest", "image.digest"),
+        ("features.checkpoint=true", "checkpoint"),
+        ("git.credentials[0].prefix=https://x/", "secret"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused_and_named(setting: str, words: str) -> None:
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        rendered(setting)
+
+
+# ── what is measured ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_alert_rules_are_understood_by_prometheus() -> None:
+    rules = CHART / "files" / "alerts.yaml"
+    command = [promtool.find_or_get(), "check", "rules", "--lint=all", rules]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["alerts.yaml", "dashboard.json"])
+def test_alerts_and_dashboard_ask_for_series_that_the_controller_has(name: str) -> None:
+    text = (CHART / "files" / name).read_text(encoding="utf-8")
+    source = (CHART.parents[1] / "src" / "seatrial" / "controller" / "metrics.py").read_text(encoding="utf-8")
+    asked = set(re.findall(r"\bseatrial_[a-z_]+", text))
+    known = set(re.findall(r'"(seatrial_[a-z_]+)"', source))
+    assert asked
+    assert {re.sub(r"_(total|bucket)$", "", series) for series in asked} <= known
+
+
+def test_rules_monitor_and_dashboard_come_when_asked_for() -> None:
+    kinds = {item["kind"] for item in rendered()}
+    assert not kinds & {"ServiceMonitor", "PrometheusRule", "ConfigMap"}
+    settings = [f"metrics.{part}.enabled=true" for part in ("serviceMonitor", "rules", "dashboard")]
+    objects = rendered(*settings)
+    alerts = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text(encoding="utf-8"))
+    assert one(objects, "PrometheusRule", "seatrial")["spec"] == alerts
+    board = one(objects, "ConfigMap", "seatrial-dashboard")["data"]["seatrial.json"]
+    assert json.loads(board)["title"] == "seatrial"
+    assert one(objects, "ServiceMonitor", "seatrial-controller")

@@ -1,0 +1,145 @@
+"""The chart installed, upgraded and removed by the real helm on a real API server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from seatrial_lab.testbed import errors
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests.chart.charts import CHART, NAMESPACE, helm
+
+pytestmark = pytest.mark.cluster
+
+CRD = "gpurollouts.seatrial.dev"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of its own, since the definition is the chart's here, with the chart in it."""
+    with ControlPlane.start(tmp_path_factory.mktemp("charted")) as plane:
+        for name in (NAMESPACE, "gpu-operator", "people"):
+            plane.kubectl("create", "namespace", name)
+        plane.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
+        on(plane, "install", "seatrial", CHART)
+        yield plane
+
+
+def on(plane: ControlPlane, *arguments: Any) -> str:
+    return helm(*arguments, "--namespace", NAMESPACE, "--kubeconfig", plane.kubeconfig)
+
+
+def a_rollout(name: str = "spring") -> dict[str, Any]:
+    return {
+        "apiVersion": "seatrial.dev/v1alpha1",
+        "kind": "GPURollout",
+        "metadata": {"name": name},
+        "spec": {
+            "target": {"driver": "580.105.08"},
+            "canary": {},
+            "after": "winter",
+            "approvals": {"manual": ["waves"]},
+        },
+    }
+
+
+def test_pods_of_the_controller_are_let_into_a_restricted_namespace(installed: ControlPlane) -> None:
+    deployment = installed.get("-n", NAMESPACE, "deployment", "seatrial-controller")
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "trial"},
+        "spec": deployment["spec"]["template"]["spec"],
+    }
+    installed.kubectl("-n", NAMESPACE, "create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
+
+
+class Approver:
+    """Somebody bound to seatrial-approver alone."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        plane.kubectl("-n", "people", "create", "serviceaccount", "ann")
+        plane.kubectl(
+            "create", "clusterrolebinding", "ann", "--clusterrole=seatrial-approver", "--serviceaccount=people:ann"
+        )
+
+    def patch(self, body: dict[str, Any], name: str = "spring") -> str:
+        return self._do("patch", "gpurollout", name, "--type=merge", "-p", json.dumps(body))
+
+    def delete(self, name: str = "spring") -> str:
+        return self._do("delete", "gpurollout", name)
+
+    def _do(self, *arguments: str) -> str:
+        return self._plane.kubectl(*arguments, "--as=system:serviceaccount:people:ann")
+
+
+@pytest.fixture(scope="module")
+def approver(installed: ControlPlane) -> Approver:
+    installed.kubectl("create", "-f", "-", stdin=json.dumps(a_rollout()))
+    return Approver(installed)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"spec": {"approvals": {"approved": ["waves"]}}},
+        {"spec": {"paused": True}},
+        {"spec": {"paused": False}},
+    ],
+    ids=["approve", "pause", "resume"],
+)
+def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
+    approver.patch(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"spec": {"mode": "direct"}}, "this changes spec.mode"),
+        ({"spec": {"limits": {"maxFailed": 9}}}, "this changes spec.limits"),
+        ({"spec": {"after": None}}, "takes a field of spec away"),
+        ({"spec": {"approvals": {"manual": []}}}, "which points are to be approved is for authors to say"),
+        ({"metadata": {"annotations": {"seatrial.dev/x": "y"}}}, "labels and annotations are not theirs"),
+        ({"metadata": {"finalizers": ["example.com/mine"]}}, "finalizers"),
+    ],
+    ids=["mode", "limits", "after", "points", "annotations", "finalizers"],
+)
+def test_an_approver_may_not_change(approver: Approver, body: dict[str, Any], words: str) -> None:
+    with pytest.raises(errors.KubectlFailed, match=words):
+        approver.patch(body)
+
+
+def test_an_approver_may_neither_delete_nor_create(approver: Approver) -> None:
+    with pytest.raises(errors.KubectlFailed, match="forbidden"):
+        approver.delete()
+
+
+def test_who_may_create_rollouts_may_change_them(installed: ControlPlane, approver: Approver) -> None:
+    assert approver
+    installed.kubectl("-n", "people", "create", "serviceaccount", "bob")
+    installed.kubectl(
+        "create", "clusterrolebinding", "bob", "--clusterrole=seatrial-author", "--serviceaccount=people:bob"
+    )
+    body = json.dumps({"spec": {"limits": {"maxFailed": 2}}})
+    installed.kubectl(
+        "patch", "gpurollout", "spring", "--type=merge", "-p", body, "--as=system:serviceaccount:people:bob"
+    )
+
+
+def test_an_upgrade_brings_the_definition_along_and_the_end_leaves_it_with_every_rollout(
+    installed: ControlPlane,
+) -> None:
+    installed.kubectl("create", "-f", "-", stdin=json.dumps(a_rollout("kept")))
+    column = '{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}'
+    installed.kubectl("patch", "crd", CRD, "--type=json", "-p", f"[{column}]")
+    on(installed, "upgrade", "seatrial", CHART, "--set", "replicas=3")
+    assert installed.get("crd", CRD)["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert installed.get("-n", NAMESPACE, "deployment", "seatrial-controller")["spec"]["replicas"] == 3
+    on(installed, "uninstall", "seatrial")
+    assert installed.get("gpurollout", "kept")["spec"]["target"] == {"driver": "580.105.08"}
+    left = installed.kubectl("get", "clusterroles,validatingadmissionpolicies,priorityclasses", "-o", "name")
+    assert "seatrial" not in left
