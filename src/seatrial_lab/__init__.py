@@ -2,7 +2,7 @@
 
     testbed/     a real control plane on this machine, with simulated GPU nodes and NVIDIA's own software beside it
     explore/     every reachable state of small worlds         schedules/   random bad weeks on larger ones
-    command      `seatrial testbed`
+    image/       the container image of the product            command      `seatrial testbed`
 
 Law of this package: the product never imports it.
 """

@@ -1,0 +1,167 @@
+"""The image, built once for a whole run: twice for this machine under different circumstances, once for the other."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from seatrial_lab.image import bytecode, recipe
+
+BUILD_SECONDS: Final = 600.0
+BUILD: Final = """
+import os, sys
+from seatrial_lab.image import build
+os.umask(int(sys.argv[1], 8))
+sys.exit(build.main(sys.argv[2:]))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What differs between machines, and must not show."""
+
+    architecture: str
+    folder: str
+    umask: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """An image as it lies in its archive."""
+
+    members: Mapping[str, bytes]
+    bill: Mapping[str, Any]
+    headers: dict[str, tarfile.TarInfo]  # every path, as the last layer has it that speaks of it
+    files: dict[str, bytes]
+
+    @property
+    def index(self) -> Any:
+        return self.read("index.json")
+
+    @property
+    def manifest(self) -> Any:
+        return self.blob(self.index["manifests"][0])
+
+    @property
+    def configuration(self) -> Any:
+        return self.blob(self.manifest["config"])
+
+    def read(self, name: str) -> Any:
+        return json.loads(self.members[name])
+
+    def blob(self, descriptor: Mapping[str, Any]) -> Any:
+        return json.loads(self.content(descriptor))
+
+    def content(self, descriptor: Mapping[str, Any]) -> bytes:
+        """The bytes that a descriptor speaks of, with the digest it speaks of."""
+        content = self.members[f"blobs/{descriptor['digest'].replace(':', '/')}"]
+        assert f"sha256:{hashlib.sha256(content).hexdigest()}" == descriptor["digest"]
+        assert len(content) == descriptor["size"]
+        return content
+
+    def layers(self) -> list[tarfile.TarFile]:
+        return [tarfile.open(fileobj=io.BytesIO(self.content(each))) for each in self.manifest["layers"]]
+
+    def unpack(self, root: Path) -> None:
+        """Lay the image out as a runtime does, with its owners where we may."""
+        for layer in self.layers():
+            layer.extractall(root, numeric_owner=True, filter="tar")
+
+
+def _circumstances() -> tuple[Circumstances, ...]:
+    here = bytecode.host()
+    other = next(name for name in recipe.MACHINES if name != here)
+    return (
+        Circumstances(architecture=here, folder="here", umask="022", environment={"TZ": "UTC", "PYTHONHASHSEED": "1"}),
+        Circumstances(
+            architecture=here,
+            folder="again",
+            umask="077",
+            environment={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "LC_ALL": "C", "HOSTNAME": "elsewhere"},
+        ),
+        Circumstances(architecture=other, folder="other", umask="022", environment={}),
+    )
+
+
+def _start(one: Circumstances, folder: Path) -> subprocess.Popen[str]:
+    arguments = [one.umask, "--arch", one.architecture, "--out", str(folder / one.folder)]
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILD, *arguments],
+        env={**os.environ, **one.environment},
+        cwd=folder if one.folder == "again" else None,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _build_all(folder: Path) -> str:
+    """Build side by side; what went wrong, in the words of the build."""
+    running = [_start(one, folder) for one in _circumstances()]
+    wrong = []
+    for process in running:
+        _, said = process.communicate(timeout=BUILD_SECONDS)
+        if process.returncode != 0:
+            wrong.append(said.strip().splitlines()[-1] if said.strip() else "the build ended and said nothing")
+    return "\n".join(wrong)
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder with what was built; the workers of one run share it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base if worker_id == "master" else base.parent) / "image"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        verdict = shared / "verdict"
+        if not verdict.exists():
+            verdict.write_text(_build_all(shared), encoding="utf-8")
+        if wrong := verdict.read_text(encoding="utf-8"):
+            pytest.fail(wrong, pytrace=False)
+    return shared
+
+
+def _opened(folder: Path) -> Unpacked:
+    (path,) = folder.glob("*.tar")
+    with tarfile.open(path) as tar:
+        members = {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}  # type: ignore[union-attr]
+    (bill,) = folder.glob("*.spdx.json")
+    one = Unpacked(members=members, bill=json.loads(bill.read_text(encoding="utf-8")), headers={}, files={})
+    for layer in one.layers():
+        for member in layer:
+            one.headers[member.name] = member
+            if (content := layer.extractfile(member) if member.isfile() else None) is not None:
+                one.files[member.name] = content.read()
+    return one
+
+
+@pytest.fixture(scope="session")
+def image(archives: Path) -> Unpacked:
+    """The image for this machine."""
+    return _opened(archives / "here")
+
+
+@pytest.fixture(scope="session")
+def other_image(archives: Path) -> Unpacked:
+    """The image for the other architecture."""
+    return _opened(archives / "other")
+
+
+@pytest.fixture(params=["image", "other_image"])
+def any_image(request: pytest.FixtureRequest) -> Unpacked:
+    found: Unpacked = request.getfixturevalue(request.param)
+    return found

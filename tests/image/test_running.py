@@ -1,0 +1,144 @@
+"""The image at work: unpacked, its root read-only, /tmp the one place to write, and nobody root.
+
+By a mount namespace and chroot, as any container runtime does it in the end; that needs root, and is left out without.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from seatrial import __version__
+from tests.image.conftest import Unpacked
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or platform.system() != "Linux" or shutil.which("unshare") is None,
+        reason="The image is not run: changing the root of a process needs root, and unshare.",
+    ),
+]
+
+RUN_SECONDS: Final = 120.0
+
+# What a runtime gives a container: its own mounts, /dev, /proc, an emptyDir at /tmp, and a root that cannot be written.
+ENTER: Final = """
+set -e
+mount --bind {root} {root}
+mount --rbind /dev {root}/dev
+mount -t proc proc {root}/proc
+mount -t tmpfs tmpfs {root}/tmp
+mount -o remount,bind,ro {root}
+exec chroot --userspec={user} --groups= {root} /usr/bin/env -i {environment} {command}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """An image that lies unpacked, started anew for every command."""
+
+    root: Path
+    user: str
+    environment: tuple[str, ...]
+    entrypoint: tuple[str, ...]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What the entrypoint says to these arguments."""
+        return self._start([*self.entrypoint, *arguments])
+
+    def shell(self, script: str) -> subprocess.CompletedProcess[str]:
+        return self._start(["sh", "-ec", script])
+
+    def _start(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        script = ENTER.format(
+            root=shlex.quote(str(self.root)),
+            user=self.user,
+            environment=shlex.join(self.environment),
+            command=shlex.join(command),
+        )
+        return subprocess.run(
+            ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+        )
+
+
+@pytest.fixture(scope="module")
+def container(image: Unpacked, tmp_path_factory: pytest.TempPathFactory) -> Container:
+    root = tmp_path_factory.mktemp("root")
+    image.unpack(root)
+    root.chmod(0o755)
+    config = image.configuration["config"]
+    return Container(
+        root=root, user=config["User"], environment=tuple(config["Env"]), entrypoint=tuple(config["Entrypoint"])
+    )
+
+
+def test_it_says_its_version(container: Container) -> None:
+    done = container.run("--version")
+    assert (done.stdout, done.returncode) == (f"seatrial {__version__}\n", 0), done.stderr
+
+
+def test_the_controller_tells_its_options(container: Container) -> None:
+    done = container.run("controller", "--help")
+    assert done.returncode == 0, done.stderr
+    assert "--metrics-bind-address" in done.stdout
+
+
+def test_without_a_cluster_the_controller_ends_with_a_sentence(container: Container) -> None:
+    done = container.run("controller", "--once")
+    assert done.returncode == 1
+    assert done.stderr.startswith("seatrial: ")
+    assert "unexpected" not in done.stderr
+
+
+def test_a_matrix_is_written_and_checked(container: Container) -> None:
+    done = container.shell("cd /tmp; seatrial init .; seatrial check")
+    assert done.returncode == 0, done.stderr
+    assert "Wrote" in done.stderr + done.stdout
+
+
+def test_a_whole_rollout_is_simulated_with_real_commits(container: Container) -> None:
+    """The demo uses most of what is in the image: rules, decisions, zoneinfo, and git for everything it commits."""
+    done = container.shell("seatrial demo --folder /tmp/demo; git -C /tmp/demo/remote.git log --oneline main")
+    assert done.returncode == 0, done.stderr
+    assert "0 promises broken" in done.stdout
+    assert 'Revert "Driver' in done.stdout.rpartition("Repository:")[2]
+
+
+def test_it_is_nobody_and_can_write_nowhere_but_to_tmp(container: Container) -> None:
+    done = container.shell(
+        "id -u; id -G\n"
+        "for each in / /opt/seatrial /etc /var/lib /tmp; do touch $each/x 2>/dev/null && echo $each; done; true"
+    )
+    assert done.stdout.split() == ["65532", "65532", "/tmp"]
+
+
+def test_python_and_git_find_the_certificates(container: Container) -> None:
+    done = container.shell(
+        "python -c 'import ssl; print(len(ssl.create_default_context().get_ca_certs()) > 100)'; "
+        "git ls-remote https://localhost:1/x 2>&1 || true; ssh -V 2>&1"
+    )
+    assert done.stdout.startswith("True\n"), done.stderr
+    assert "CAfile" not in done.stdout  # git says so where it cannot read the bundle
+    assert "onnect" in done.stdout  # and got as far as trying
+    assert "OpenSSH" in done.stdout
+
+
+def test_nothing_is_compiled_at_its_start(container: Container) -> None:
+    done = container.shell("python -v -c 'import seatrial.controller.main, seatrial.cli.run.controller' 2>&1")
+    assert done.returncode == 0, done.stdout[-500:]
+    assert [
+        line for line in done.stdout.splitlines() if line.startswith("# code object from") and ".pyc" not in line
+    ] == []
+    assert done.stdout.count("# code object from") > 100
