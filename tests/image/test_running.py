@@ -10,14 +10,16 @@ import platform
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from seatrial import __version__
+from seatrial_lab.testbed.neighbours.git_server import GitServer
+from tests.adapters.git.remotes import MATRIX, bare
 from tests.image.conftest import Unpacked
 
 pytestmark = [
@@ -53,12 +55,12 @@ class Container:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """What the entrypoint says to these arguments."""
-        return self._start([*self.entrypoint, *arguments])
+        return self.start([*self.entrypoint, *arguments])
 
     def shell(self, script: str) -> subprocess.CompletedProcess[str]:
-        return self._start(["sh", "-ec", script])
+        return self.start(["sh", "-ec", script])
 
-    def _start(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def start(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         script = ENTER.format(
             root=shlex.quote(str(self.root)),
             user=self.user,
@@ -74,14 +76,15 @@ class Container:
 
 
 @pytest.fixture(scope="module")
-def container(image: Unpacked, tmp_path_factory: pytest.TempPathFactory) -> Container:
+def container(image: Unpacked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
     root = tmp_path_factory.mktemp("root")
     image.unpack(root)
     root.chmod(0o755)
     config = image.configuration["config"]
-    return Container(
+    yield Container(
         root=root, user=config["User"], environment=tuple(config["Env"]), entrypoint=tuple(config["Entrypoint"])
     )
+    shutil.rmtree(root)  # pytest keeps three runs, and this is 170 MB
 
 
 def test_it_says_its_version(container: Container) -> None:
@@ -122,6 +125,39 @@ def test_it_is_nobody_and_can_write_nowhere_but_to_tmp(container: Container) -> 
         "for each in / /opt/seatrial /etc /var/lib /tmp; do touch $each/x 2>/dev/null && echo $each; done; true"
     )
     assert done.stdout.split() == ["65532", "65532", "/tmp"]
+
+
+# What the Git adapter does with a secret: git asks a script, the script is run by a shell, and reads the files by cat.
+READ: Final = """
+import pathlib, sys
+from seatrial.adapters.git.clone import Remote
+from seatrial.adapters.git.repository import Author, Repository
+secret = pathlib.Path("/tmp/secret")
+secret.mkdir()
+(secret / "username").write_text("seatrial")
+(secret / "password").write_text(sys.argv[2])
+robot = Author(name="seatrial", email="seatrial@example.com")
+ours = Repository(Remote(url=sys.argv[1], credentials=secret), pathlib.Path("/tmp/clone"), author=robot)
+print(ours.text_at(ours.look(rollout="r").head, "matrix.yaml"), end="")
+"""
+
+
+@pytest.mark.parametrize("user", ["65532:65532", "1000650000:0"], ids=["its-own-user", "one-of-openshift"])
+def test_a_repository_behind_a_login_is_read(container: Container, user: str, tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    with GitServer(root=tmp_path) as server:
+        url = f"{server.url}/{remote.path.name}"
+        done = replace(container, user=user).start(["python", "-c", READ, url, server.password])
+    assert done.stdout == MATRIX, done.stderr
+
+
+def test_any_user_may_run_it_and_only_ssh_asks_who_that_is(container: Container) -> None:
+    somebody = replace(container, user="1000650000:0")
+    done = somebody.run("demo")
+    assert done.returncode == 0, done.stderr
+    knock = "git ls-remote ssh://git@127.0.0.1:1/x 2>&1 || true"
+    assert "No user exists for uid 1000650000" in somebody.shell(knock).stdout
+    assert "ssh: connect to host 127.0.0.1 port 1" in container.shell(knock).stdout
 
 
 def test_python_and_git_find_the_certificates(container: Container) -> None:
