@@ -18,7 +18,7 @@ PAGES = [
     for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
     if page.parent.name != "decisions" and page.name != "CHANGELOG.md"
 ]
-CODE = ("src", "tests", "bench", "data", "docs")
+CODE = ("src", "tests", "bench", "data", "docs", "charts")
 BELOW = ("", "src", "src/seatrial", "src/seatrial/core", "src/seatrial/adapters/kube", "tests")
 """Where a path that a page names may begin."""
 THEIRS = {"gpu-version-matrix.yaml", "matrix.yaml", "seatrial-rules.yaml", ".pre-commit-config.yaml"}
