@@ -90,9 +90,18 @@ def test_another_version_has_another_place_in_the_cache(tmp_path: Path) -> None:
     assert (one.parent.parent.name[:12], two.parent.parent.name[:12]) == ("hello-v0.1.0", "hello-v0.2.0")
 
 
+def test_a_changed_source_of_our_own_has_another_place_in_the_cache(tmp_path: Path) -> None:
+    recipe = a_recipe(tmp_path / "module")
+    before = recipe.fingerprint
+    (recipe.folder / "main.go").write_text("package main\n\nfunc main() {}\n")
+    assert recipe.fingerprint != before
+
+
 def test_what_is_built_is_read_from_go_mod() -> None:
     programs = [package.rsplit("/", 1)[-1] for package in build.KUBERNETES.packages]
     assert programs == ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"]
     assert f"version.gitVersion={build.KUBERNETES.version}" in build.KUBERNETES.linker_flags
+    assert build.KUBELET.packages == ("k8s.io/kubernetes/cmd/kubelet",)
+    assert build.KUBELET.version == build.KUBERNETES.version
     assert build.KWOK.packages == ("sigs.k8s.io/kwok/cmd/kwok",)
     assert build.GPU_OPERATOR.packages == ("github.com/NVIDIA/gpu-operator/cmd/gpu-operator",)

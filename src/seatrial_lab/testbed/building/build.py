@@ -5,7 +5,8 @@
         manifest.json    the size of every finished program; what does not fit is built again
         bin/             the programs
 
-What is built is written in the go.mod files beside this one (`tool` lines); nothing is vendored.
+What is built is written in the go.mod files beside this one (`tool` lines); nothing is vendored. The one program of our
+own among them has its source there, too.
 Tests: tests/testbed/test_build.py.
 """
 
@@ -75,7 +76,8 @@ class Recipe:
     @property
     def fingerprint(self) -> str:
         """Everything besides the version that changes the programs."""
-        parts = (self._go_mod(), self._go_sum(), self.linker_flags, platform.system(), platform.machine())
+        ours = (source.read_text(encoding="utf-8") for source in sorted(self.folder.glob("*.go")))
+        parts = (self._go_mod(), self._go_sum(), self.linker_flags, platform.system(), platform.machine(), *ours)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
 
     def _go_mod(self) -> str:
@@ -92,6 +94,16 @@ KUBERNETES: Final = Recipe(
     module="k8s.io/kubernetes",
     usual_duration="6 min",
     stamps_kubernetes_version=True,
+)
+KUBELET: Final = Recipe(
+    name="kubelet",
+    folder=toolchain.MODULES / "kubelet",
+    module="k8s.io/kubernetes",
+    usual_duration="3 min",
+    stamps_kubernetes_version=True,
+)
+DEVICE_PLUGIN: Final = Recipe(
+    name="device-plugin", folder=toolchain.MODULES / "device-plugin", module="k8s.io/kubelet", usual_duration="20 s"
 )
 KWOK: Final = Recipe(name="kwok", folder=toolchain.MODULES / "kwok", module="sigs.k8s.io/kwok", usual_duration="2 min")
 GPU_OPERATOR: Final = Recipe(
@@ -110,6 +122,11 @@ def say_on_stderr(line: str) -> None:
 def control_plane(*, say: Say = say_on_stderr) -> dict[str, Path]:
     """Return the programs of the control plane and kwok by name, building what is missing."""
     return build(KUBERNETES, say=say) | build(KWOK, say=say)
+
+
+def real_node(*, say: Say = say_on_stderr) -> dict[str, Path]:
+    """Return what a real node runs beside Debian's programs, building what is missing."""
+    return build(KUBELET, say=say) | build(DEVICE_PLUGIN, say=say)
 
 
 def gpu_operator(*, say: Say = say_on_stderr) -> Path:
