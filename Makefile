@@ -23,7 +23,7 @@ demo: $(READY) ## watch two rollouts over 24 simulated nodes, one to the tag and
 	@$(RUN)/seatrial demo
 
 test: $(READY) lint ## everything, on a real control plane (built once, then cached)
-	@$(RUN)/python -m seatrial_lab.testbed.building.build
+	@$(RUN)/python -m seatrial_lab.testbed.building
 	@$(RUN)/coverage run -m pytest tests/core -q
 	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster" -q -n 2
 	@$(RUN)/python -m pytest tests -m cluster -q -n 3 --dist loadfile

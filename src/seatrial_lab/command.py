@@ -1,21 +1,28 @@
-"""Run a real control plane with simulated kubelets on this machine.
+"""Run a real control plane with simulated kubelets on this machine, and real ones beside them where asked.
 
   seatrial testbed up [--nodes N]   start etcd, API server, controller manager, scheduler and kwok; make N GPU nodes
   seatrial testbed status           say what runs
   seatrial testbed down             stop it and remove its data
 
-The first `up` builds Kubernetes from source (about ten minutes on two cores), once per machine.
+The first `up` builds Kubernetes from source (about ten minutes on two cores), once per machine. Real nodes need root.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
+if TYPE_CHECKING:
+    from seatrial_lab.testbed.plane import control_plane
+
 EXITS: tuple[ExitCode, ...] = ()
+PREFIX = "gpu"
+BRANCH_MIN = 570
+"""Real nodes have images of the known drivers from this branch on; each costs a moment."""
 
 
 class TestbedMissing(SeatrialError):  # noqa: N818
@@ -25,6 +32,9 @@ class TestbedMissing(SeatrialError):  # noqa: N818
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=["up", "down", "status"], help="what to do")
     parser.add_argument("--nodes", type=int, default=8, help="GPU nodes to make with `up` (8)")
+    parser.add_argument(
+        "--real-nodes", type=int, default=0, help="nodes with a real kubelet to make with `up` besides; needs root (0)"
+    )
     parser.add_argument("--reload-seconds", type=float, default=5.0, help="how long a driver takes to load (5)")
     parser.add_argument("--driver", default="570.124.06", metavar="VERSION", help="the driver they run (570.124.06)")
 
@@ -45,20 +55,42 @@ def _up(args: argparse.Namespace) -> int:
     from seatrial_lab.testbed.nodes.fleet import make_fleet
     from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
     from seatrial_lab.testbed.plane import lifecycle
+    from seatrial_lab.testbed.real_node import able
 
+    if args.real_nodes and (why := able.why_not()):
+        raise TestbedMissing(f"{why} Start as root, or without --real-nodes.")
     plane = lifecycle.up()
     controller_process.install(plane)
-    if args.nodes and not plane.get("nodes")["items"]:
+    if (args.nodes or args.real_nodes) and not plane.get("nodes")["items"]:
+        real = _start_real_nodes(plane, args)
         print(f"Making {args.nodes} GPU nodes with driver {args.driver} …", file=sys.stderr)
         make_fleet(
             plane,
             FleetSpec(
-                prefix="gpu", node_count=args.nodes, driver_version=args.driver, reload_seconds=args.reload_seconds
+                prefix=PREFIX,
+                node_count=args.nodes,
+                driver_version=args.driver,
+                reload_seconds=args.reload_seconds,
+                real_nodes=real,
             ),
         )
     plane.apply(list(yaml.safe_load_all(manifests.rbac())))
     print(lifecycle.how_to_use(plane.status()))
     return ExitCode.OK
+
+
+def _start_real_nodes(plane: control_plane.ControlPlane, args: argparse.Namespace) -> tuple[str, ...]:
+    """Start the real nodes that were asked for, with every driver of the newer branches, and return their names."""
+    from seatrial.adapters.files import knowledge
+    from seatrial_lab.testbed.real_node import node
+
+    names = tuple(f"{PREFIX}-real-{each:03}" for each in range(args.real_nodes))
+    known = knowledge.load_knowledge().drivers if names else ()
+    drivers = {args.driver, *(str(each) for each in known if each.branch >= BRANCH_MIN)}
+    for name in names:
+        print(f"Starting the real node {name} …", file=sys.stderr)
+        node.start(plane, name, driver_versions=sorted(drivers))
+    return names
 
 
 def _down(_args: argparse.Namespace) -> int:

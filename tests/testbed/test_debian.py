@@ -92,6 +92,6 @@ def test_a_machine_without_apt_is_told_so(mirror: Mirror) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("package", [debian.CONTAINERD, debian.RUNC, debian.CNI, debian.BUSYBOX])
+@pytest.mark.parametrize("package", debian.REAL_NODE)
 def test_the_programs_of_a_real_node_run_from_the_cache(package: debian.Package) -> None:
     assert os.access(debian.unpacked(package) / package.program, os.X_OK)

@@ -245,13 +245,3 @@ def _run_showing_progress(command: Sequence[str | Path], *, cwd: Path, label: st
             last = "\n".join(output.read().splitlines()[-20:])
             raise errors.BuildFailed(f"go could not build {label} in {cwd}:\n{last}")
     return time.monotonic() - began
-
-
-def main() -> None:
-    """Build everything a full test run needs, before it begins."""
-    control_plane()
-    gpu_operator()
-
-
-if __name__ == "__main__":
-    main()

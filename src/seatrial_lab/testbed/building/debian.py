@@ -46,6 +46,8 @@ CNI: Final = Package(
     environment=(("CNI_COMMAND", "VERSION"),),
 )
 BUSYBOX: Final = Package(name="busybox-static", program="bin/busybox", question=("true",))
+REAL_NODE: Final = (CONTAINERD, RUNC, CNI, BUSYBOX)
+"""What a real node needs of Debian."""
 
 
 def unpacked(package: Package, *, cache: Path | None = None, say: build.Say = build.say_on_stderr) -> Path:

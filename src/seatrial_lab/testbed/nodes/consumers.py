@@ -164,6 +164,7 @@ def _pod(name: str, node: str, *, resources: Object, asker: Asker = "main") -> O
     pod: Object = {
         "serviceAccountName": name,
         "nodeSelector": {"kubernetes.io/hostname": node},
+        "tolerations": manifests.TOLERATE_SIMULATED,
         "containers": [main],
     }
     match asker:

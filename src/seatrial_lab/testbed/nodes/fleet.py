@@ -25,6 +25,7 @@ from seatrial_lab.testbed.nodes.fleet_spec import (
     ready_count,
 )
 from seatrial_lab.testbed.plane import control_plane
+from seatrial_lab.testbed.real_node import dressing
 
 TOUCHED: Final = f"{stages.GROUP}/touched"
 DEADLINE_SECONDS: Final = 60.0
@@ -53,7 +54,8 @@ class Fleet:
 
     def __init__(self, plane: control_plane.ControlPlane, spec: FleetSpec) -> None:
         self.spec = spec
-        self.nodes: tuple[str, ...] = tuple(manifests.node_name(spec.prefix, each) for each in range(spec.node_count))
+        simulated = (manifests.node_name(spec.prefix, each) for each in range(spec.node_count))
+        self.nodes: tuple[str, ...] = (*simulated, *spec.real_nodes)
         self.driver_daemon_set = manifests.driver_daemon_set_name(spec.prefix)
         self.validator_daemon_set = manifests.validator_daemon_set_name(spec.prefix)
         self.plane = plane
@@ -108,10 +110,8 @@ class Fleet:
         def look() -> bool:
             sets = self.plane.get("daemonset", "-n", self.spec.namespace, "-l", self._selector)["items"]
             ready = {each["metadata"]["name"]: ready_count(each) for each in sets}
-            counts[:] = [f"{name} {count} of {self.spec.node_count}" for name, count in ready.items()]
-            return len(ready) == self._daemon_set_count and all(
-                count == self.spec.node_count for count in ready.values()
-            )
+            counts[:] = [f"{name} {count} of {self.spec.size}" for name, count in ready.items()]
+            return len(ready) == self._daemon_set_count and all(count == self.spec.size for count in ready.values())
 
         waiting.wait_for(
             look,
@@ -359,6 +359,9 @@ class Fleet:
         self._kubectl("delete", "pod,serviceaccount", "-l", self._selector)  # pods: orphans, which hang on no DaemonSet
         if self.spec.has_dra:
             self._remove_dra()
+        if self.spec.real_nodes:
+            self.plane.apply(dressing.bare_nodes(self.spec.real_nodes))  # they stay, for the next fleet
+            self.plane.kubectl("delete", "clusterrole,clusterrolebinding", "-l", self._selector)
         # kubectl waits for deleted objects one by one and five per second, so we do not let it wait.
         self.plane.kubectl("delete", "node", "-l", self._selector, "--wait=false")
         waiting.wait_for(

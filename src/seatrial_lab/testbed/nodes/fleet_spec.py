@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatrial_lab.testbed.nodes import manifests
+from seatrial_lab.testbed.real_node import dressing
 
 Object = dict[str, Any]
 
@@ -28,6 +29,13 @@ class FleetSpec:
     has_feature_discovery: bool = False
     has_device_plugin: bool = False
     has_dra: bool = False
+    real_nodes: tuple[str, ...] = ()
+    """The names of real nodes (real_node/) that belong to it besides the simulated ones."""
+
+    @property
+    def size(self) -> int:
+        """How many nodes it has, simulated or real."""
+        return self.node_count + len(self.real_nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +62,11 @@ def objects_of(spec: FleetSpec) -> list[Object]:
         reload_jitter_seconds=spec.reload_jitter_seconds,
     )
     validator = manifests.validator_daemon_set(spec.prefix, spec.namespace, validator_seconds=spec.validator_seconds)
+    rights: list[Object] = []
+    if spec.real_nodes:
+        driver, validator = dressing.driver_daemon_set(driver), dressing.validator_daemon_set(validator)
+        rights = dressing.manager_rights(driver)
+        nodes = [dressing.simulated_node(node) for node in nodes] + _real_nodes(spec)
     sets = [driver, validator, *extra]
     accounts = [manifests.service_account(each["metadata"]["name"], spec.namespace) for each in sets]
     for account in accounts:
@@ -61,7 +74,14 @@ def objects_of(spec: FleetSpec) -> list[Object]:
     # The namespace may be shared by fleets, so it bears no fleet's label.
     shared = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": spec.namespace}}
     classes = [manifests.runtime_class()] if extra else []
-    return [shared, *classes, *accounts, *nodes, *sets]
+    return [shared, *classes, *accounts, *rights, *nodes, *sets]
+
+
+def _real_nodes(spec: FleetSpec) -> list[Object]:
+    return [
+        dressing.real_node(name, manifests.node(spec.prefix, position, gpus_per_node=spec.gpus_per_node))
+        for position, name in enumerate(spec.real_nodes, start=spec.node_count)
+    ]
 
 
 def _operands(spec: FleetSpec) -> list[Object]:

@@ -18,6 +18,8 @@ DEVICE_PLUGIN_APP: Final = "nvidia-device-plugin-daemonset"
 FEATURE_DISCOVERY_APP: Final = "gpu-feature-discovery"
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
 RUNTIME_CLASS: Final = "nvidia"
+MANAGER_IMAGE: Final = "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.8.0"
+VALIDATOR_IMAGE: Final = "nvcr.io/nvidia/cloud-native/gpu-operator-validator:v25.3.2"
 # What operands.py plays for the pods that bear it.
 OPERAND_LABEL: Final = f"{stages.GROUP}/operand"
 DEPLOY: Final = "nvidia.com/gpu.deploy"
@@ -28,6 +30,9 @@ ZONES: Final = ("zone-a", "zone-b", "zone-c")
 CUDA_RUNTIME: Final = ("12", "8")
 
 _TOLERATE_EVERYTHING: Final = [{"operator": "Exists"}]
+# Workloads of a fleet go where its nodes are only simulated, too; beside real ones those are tainted.
+SIMULATED: Final = f"{stages.GROUP}/simulated"
+TOLERATE_SIMULATED: Final = [{"key": SIMULATED, "operator": "Exists"}]
 
 
 def node(prefix: str, position: int, *, gpus_per_node: int, driver_version: str = "") -> Object:
@@ -78,7 +83,7 @@ def driver_daemon_set(
         pacing[stages.READY_AT_MOST] = _seconds(reload_seconds + reload_jitter_seconds)
     manager = {
         "name": "k8s-driver-manager",
-        "image": "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.8.0",
+        "image": MANAGER_IMAGE,
         "args": ["uninstall_driver"],
     }
     driver = {
@@ -94,7 +99,7 @@ def driver_daemon_set(
 
 def validator_daemon_set(prefix: str, namespace: str, *, validator_seconds: float) -> Object:
     """Return the DaemonSet whose pods validate the driver of their node."""
-    container = {"name": VALIDATOR_APP, "image": "nvcr.io/nvidia/cloud-native/gpu-operator-validator:v25.3.2"}
+    container = {"name": VALIDATOR_APP, "image": VALIDATOR_IMAGE}
     labels = {"app": VALIDATOR_APP, "app.kubernetes.io/part-of": "gpu-operator"}
     pacing = {stages.READY_AFTER: _seconds(validator_seconds)}
     spec = {"containers": [container]}
@@ -314,6 +319,7 @@ def _gpu_pod(name: str, node_selector: Object, gpus: int, termination_seconds: f
     return {
         "serviceAccountName": name,
         "nodeSelector": node_selector,
+        "tolerations": TOLERATE_SIMULATED,
         "terminationGracePeriodSeconds": max(30, int(termination_seconds) + 1),
         "containers": [{"name": "main", "image": "registry.example/workload:1", "resources": resources}],
     }

@@ -19,6 +19,7 @@ from typing import Final
 from seatrial_lab.testbed import errors, record, waiting
 from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.plane import audit, components, credentials, processes
+from seatrial_lab.testbed.real_node import cgroups
 
 ADMIN_KUBECONFIG: Final = "admin.kubeconfig"
 AUDIT_LOG: Final = "audit.log"
@@ -139,6 +140,7 @@ def stop(known: record.Record) -> None:
     others = [program for program in reversed(known.programs) if program.name != "etcd"]
     processes.end(others, grace_seconds=STOP_GRACE_SECONDS)  # etcd last, or the others only complain while they end
     processes.end(etcd, grace_seconds=STOP_GRACE_SECONDS)
+    cgroups.sweep()  # a real node leaves nothing else
 
 
 def ensure_alive(program: processes.Program) -> None:

@@ -70,6 +70,8 @@ def api_server(
         # A loopback address may not be published as the endpoint of the service `kubernetes`, so nobody publishes one.
         "--endpoint-reconciler-type=none",
         "--allow-privileged=true",
+        # Of a real node; nobody here serves its name.
+        "--kubelet-preferred-address-types=InternalIP",
         "--max-requests-inflight=4000",
         "--max-mutating-requests-inflight=2000",
         f"--audit-policy-file={audit_policy}",

@@ -215,9 +215,21 @@ class ControlPlane:
         if running is not None:
             return running
         program = processes.start(name, command, folder=self.folder, is_leashed=known.is_leashed)
-        self._record = known.with_program(program)
-        record.save(self._record)
+        self.add_program(program)
         return program
+
+    def add_program(self, program: processes.Program) -> None:
+        """Take note of a further program, so that it is seen and ended with the others."""
+        self._record = (record.load(self.folder) or self._record).with_program(program)
+        record.save(self._record)
+
+    def program(self, name: str) -> processes.Program:
+        """Return a program that belongs to this control plane, the youngest of that name."""
+        known = record.load(self.folder) or self._record
+        found = [program for program in known.programs if program.name == name]
+        if not found:
+            raise errors.TestbedFailure(f"The control plane in {self.folder} has no program {name}.")
+        return found[-1]
 
     def status(self) -> PlaneStatus:
         """Return what runs."""

@@ -22,7 +22,9 @@ VALID_DAYS: Final = 365
 TOKEN_FILE: Final = "tokens.csv"  # noqa: S105  a name, no secret
 ADMIN: Final = "testbed-admin"
 # Everyone here may do everything; the rights under test are those of real ServiceAccounts.
-USERS: Final = (ADMIN, "kube-controller-manager", "kube-scheduler", "kwok", "operands")
+USERS: Final = (ADMIN, "kube-controller-manager", "kube-scheduler", "kwok", "operands", "kubelet")
+# The first address of the service range, which is the service `kubernetes`: where pods look for the API server.
+API_SERVICE: Final = "10.96.0.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,7 @@ def _write_serving_pair(made: Credentials) -> None:
     )
     names: list[x509.GeneralName] = [
         x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        x509.IPAddress(ipaddress.ip_address(API_SERVICE)),
         x509.DNSName("localhost"),
         x509.DNSName("kubernetes.default.svc"),
     ]

@@ -71,8 +71,9 @@ def describe(seen: control_plane.PlaneStatus | None) -> str:
         return "No testbed runs. Start one with `seatrial testbed up`."
     versions = ", ".join(f"{name} {version}" for name, version in seen.versions.items())
     lines = [f"{seen.url}  {versions}  {seen.memory_bytes / 2**20:.0f} MiB"]
+    width = max(24, *(len(program.name) for program in seen.programs))
     lines += [
-        f"  {program.name:<24} pid {program.pid:<8} "
+        f"  {program.name:<{width}} pid {program.pid:<8} "
         + (f"{program.memory_bytes / 2**20:.0f} MiB" if program.is_alive else "ended")
         for program in seen.programs
     ]

@@ -55,6 +55,12 @@ def start(
     return Program(name=name, pid=pid, born_ticks=seen.born_ticks if seen else 0, log=log)
 
 
+def known(name: str, pid: int, *, log: Path) -> Program:
+    """Return a program that was started on our behalf, by its id."""
+    seen = _look(pid)
+    return Program(name=name, pid=pid, born_ticks=seen.born_ticks if seen else 0, log=log)
+
+
 def is_alive(program: Program) -> bool:
     """Tell whether this very program still runs."""
     seen = _look(program.pid)

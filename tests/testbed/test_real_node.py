@@ -1,0 +1,352 @@
+"""A real node beside simulated ones: a real kubelet runs a fleet's pods, our controller upgrades it, nothing is left.
+
+It needs root; without it these tests are left out, and the last lines of the run say so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial.cli import main
+from seatrial.core.movers.driver_manager import DRAIN, EVICTION
+from seatrial_lab.testbed import controller_process, record, waiting
+from seatrial_lab.testbed.building import build, toolchain
+from seatrial_lab.testbed.controller_process import ControllerProcess
+from seatrial_lab.testbed.history import History
+from seatrial_lab.testbed.nodes import consumers, manifests
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, is_ready
+from seatrial_lab.testbed.plane import lifecycle, processes
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.real_node import able, cgroups, dressing, network, node, playing
+from seatrial_lab.testbed.real_node.inside import hold
+
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(bool(able.why_not()), reason=able.why_not() or "left out")]
+
+PREFIX = "sea"
+REAL = f"{PREFIX}-real-000"
+OLD, NEW = "570.124.06", "580.105.08"
+QUIET = {EVICTION: "false", DRAIN: "false"}
+TIMEOUT_SECONDS = 60.0
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sea:
+    """Two simulated nodes and a real one, on a control plane of their own."""
+
+    plane: ControlPlane
+    fleet: Fleet
+    real: node.RealNode
+
+    def driver_pod(self) -> Object:
+        return self.fleet.driver_pods()[REAL]
+
+    def wait_driver(self, is_so: Callable[[Object], bool], what: str) -> Object:
+        def look() -> Object | None:
+            pod = self.fleet.driver_pods().get(REAL)
+            return pod if pod is not None and is_so(pod) else None
+
+        return waiting.wait_for(
+            look,
+            what=f"the driver pod on {REAL} {what}",
+            timeout_seconds=TIMEOUT_SECONDS,
+            pause_seconds=0.2,
+            describe=lambda: str(self.driver_pod()["status"]),
+        )
+
+    def log(self, container: str) -> str:
+        name = self.driver_pod()["metadata"]["name"]
+        return self.plane.kubectl("logs", "-n", self.fleet.spec.namespace, name, "-c", container)
+
+
+@pytest.fixture(scope="module")
+def sea(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sea]:
+    """Shared by the tests of this file: each leaves the nodes Ready, with the same driver on all of them."""
+    with ControlPlane.start(tmp_path_factory.mktemp("real-node")) as plane:
+        plane.load_nvidia_crds()
+        controller_process.install(plane)
+        real = node.start(plane, REAL, driver_versions=(OLD, NEW))
+        spec = FleetSpec(
+            prefix=PREFIX, node_count=2, driver_version=OLD, reload_seconds=1.0, gpus_per_node=8, real_nodes=(REAL,)
+        )
+        fleet = make_fleet(plane, spec)
+        yield Sea(plane=plane, fleet=fleet, real=real)
+        fleet.remove()
+        [left] = plane.get("nodes")["items"]
+        assert left["metadata"]["name"] == REAL, "a real node stays, for the next fleet"
+        assert manifests.FLEET_LABEL not in left["metadata"]["labels"]
+
+
+def test_the_node_is_run_by_a_kubelet_of_the_control_planes_release(sea: Sea) -> None:
+    seen = sea.real.object()
+    assert seen["status"]["nodeInfo"]["kubeletVersion"] == build.KUBERNETES.version
+    assert seen["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
+    assert {each["type"]: each["status"] for each in seen["status"]["conditions"]}["Ready"] == "True"
+    assert sea.fleet.allocatable() == dict.fromkeys(sea.fleet.nodes, 8)
+    assert sea.fleet.driver_versions() == dict.fromkeys(sea.fleet.nodes, OLD)
+    assert sea.real.loaded_driver == OLD
+
+
+def test_only_simulated_nodes_have_the_taint_that_keeps_our_own_pods_away(sea: Sea) -> None:
+    tainted = {
+        each["metadata"]["name"]
+        for each in sea.plane.get("nodes")["items"]
+        if dressing.SIMULATED in each["spec"].get("taints", ())
+    }
+    assert tainted == set(sea.fleet.nodes) - {REAL}
+
+
+def test_a_job_gets_its_gpus_runs_to_its_end_and_its_last_words_are_read(sea: Sea) -> None:
+    says = 'echo "gave me $NVIDIA_VISIBLE_DEVICES" > /dev/termination-log'
+    container = {
+        "name": "main",
+        "image": consumers.IMAGE,
+        "command": ["/bin/sh", "-c", says],
+        "resources": {"limits": {"nvidia.com/gpu": "2"}},
+    }
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "words", "namespace": "default"},
+        "spec": {"template": {"spec": pod}},
+    }
+    sea.plane.apply([job])
+    sea.plane.kubectl("wait", "--for=condition=Complete", "job/words", "-n", "default", f"--timeout={TIMEOUT_SECONDS}s")
+    [done] = sea.plane.get("pods", "-n", "default", "-l", "batch.kubernetes.io/job-name=words")["items"]
+    ended = done["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert done["spec"]["nodeName"] == REAL, "a pod that tolerates nothing went where nothing runs it"
+    assert ended["exitCode"] == 0
+    assert ended["message"].startswith("gave me GPU-")
+    assert ended["message"].count(f"GPU-{REAL}") == 2
+    sea.plane.kubectl("delete", "job", "words", "-n", "default")
+
+
+def test_a_lost_gpu_is_counted_and_no_longer_given_away(sea: Sea) -> None:
+    sea.real.lose_gpu()
+    waiting.wait_for(lambda: sea.real.allocatable() == 7, what="a GPU to be lost", timeout_seconds=TIMEOUT_SECONDS)
+    assert sea.real.object()["status"]["capacity"]["nvidia.com/gpu"] == "8"
+    sea.real.restore_gpus()
+    waiting.wait_for(lambda: sea.real.allocatable() == 8, what="it to be back", timeout_seconds=TIMEOUT_SECONDS)
+
+
+def test_the_driver_manager_acts_on_its_node_by_the_rows_from_the_pod_network(sea: Sea) -> None:
+    log = sea.log("k8s-driver-manager")
+    assert "NVIDIA driver is not loaded" in log
+    assert f"node/{REAL} already uncordoned" in log  # its answer came from the API server
+    assert sea.driver_pod()["status"]["podIP"] != sea.real.link.node
+    assert "LOADED CORDON ENABLE_GPU_POD_EVICTION\n" in playing.rows()
+
+
+def test_a_driver_that_fails_is_started_again_by_the_kubelet_until_it_is_mended(sea: Sea) -> None:
+    before = sea.driver_pod()["metadata"]["uid"]
+    sea.real.break_driver("in-use")
+    sea.fleet.delete_driver_pod(REAL)
+
+    def manager(pod: Object) -> Object:
+        [status] = pod["status"].get("initContainerStatuses") or [{}]
+        return dict(status)
+
+    def ended(status: Object) -> Object:
+        states = (status.get("lastState", {}), status.get("state", {}))
+        return next((dict(state["terminated"]) for state in states if "terminated" in state), {})
+
+    pod = sea.wait_driver(
+        lambda pod: pod["metadata"]["uid"] != before and manager(pod).get("restartCount", 0) >= 1,
+        "to have a driver manager that fails",
+    )
+    assert ended(manager(pod))["exitCode"] == 1
+    assert ended(manager(pod))["message"].strip().endswith("driver is in use")
+    assert sea.real.loaded_driver == OLD
+
+    sea.real.mend_driver()
+    sea.real.break_driver("module-load", "No such device")
+    pod = sea.wait_driver(
+        lambda pod: pod["status"].get("containerStatuses", [{}])[0].get("restartCount", 0) >= 1,
+        "to have a module that does not load",
+    )
+    [driver] = pod["status"]["containerStatuses"]
+    assert ended(driver)["message"].strip() == "modprobe: ERROR: could not insert 'nvidia': No such device"
+    assert not is_ready(pod)
+    assert sea.real.allocatable() == 0
+
+    sea.real.mend_driver()
+    sea.wait_driver(is_ready, "to be mended")
+    sea.fleet.wait_ready()
+    waiting.wait_for(lambda: sea.real.allocatable() == 8, what="the GPUs to be back", timeout_seconds=TIMEOUT_SECONDS)
+
+
+def test_the_controller_upgrades_it_beside_simulated_ones(
+    sea: Sea, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    service = sea.fleet.add_workload("service", replicas=3, gpus_per_pod=8)
+    assert {pod["spec"]["nodeName"] for pod in sea.fleet.pods_of(service)} == set(sea.fleet.nodes)
+    spec = {
+        "target": {"driver": NEW},
+        "nodeSelector": {manifests.FLEET_LABEL: PREFIX},
+        "limits": {"maxParallelUpgrades": 0, "maxUnavailable": "100%", "maxFailed": 1},
+    }
+    rollout = {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": "sea"}, "spec": spec}
+    sea.plane.apply([rollout])
+    controller = ControllerProcess(controller_process.identity(sea.plane, PREFIX), "sea", tmp_path)
+    with History(sea.plane, PREFIX) as history, controller:
+        sea.fleet.set_driver_version(NEW, manager_env=QUIET)
+        history.wait_for(
+            lambda: all(
+                "uncordon-required" in history.states(name) and history.latest()[name].state == "upgrade-done"
+                for name in sea.fleet.nodes
+            ),
+            what="every node to be upgraded",
+            timeout_seconds=2 * TIMEOUT_SECONDS,
+            check=controller.check,
+        )
+        assert controller.stop() == 0
+    assert sea.fleet.driver_versions() == dict.fromkeys(sea.fleet.nodes, NEW)
+    assert sea.real.loaded_driver == NEW
+    assert history.states(REAL)[-3:] == ["validation-required", "uncordon-required", "upgrade-done"]
+    seconds = opened_after_seconds(history)
+    record_property("driver_ready_to_uncordon_seconds", round(seconds, 2))
+    print(f"driver pod Ready to uncordon on {REAL}: {seconds:.2f} s")
+    assert seconds < TIMEOUT_SECONDS
+    assert "Superseded" not in sea.log("k8s-driver-manager")
+    assert "Uncordoning" not in sea.log("k8s-driver-manager")  # it was told to leave that to us
+
+
+def opened_after_seconds(history: History) -> float:
+    """How long the real node was closed after its new driver was Ready."""
+    image = manifests.driver_image(NEW)
+    ready_at = next(
+        pod.at for pod in history.pods(manifests.DRIVER_APP) if pod.node == REAL and pod.image == image and pod.is_ready
+    )
+    return next(
+        each.at - ready_at
+        for each in history.nodes()
+        if each.name == REAL and each.at > ready_at and not each.is_cordoned
+    )
+
+
+# ── what is left ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def machine_settings() -> dict[str, str]:
+    """What a kubelet or a CNI plugin would change for the whole machine."""
+    names = (*hold.TUNABLES, "net/ipv4/ip_forward")
+    return {name: Path("/proc/sys", name).read_text() for name in names}
+
+
+def members(holder: processes.Program) -> list[int]:
+    """Every process in the PID namespace that a program holds, as the machine counts."""
+    wanted = Path(f"/proc/{holder.pid}/ns/pid_for_children").readlink()
+    found = []
+    for each in Path("/proc").glob("[0-9]*/ns/pid"):
+        try:
+            is_member = each.readlink() == wanted
+        except OSError:
+            continue  # it ended, or was a zombie
+        if is_member:
+            found.append(int(each.parts[2]))
+    return found
+
+
+def assert_nothing_is_left(folder: Path, pids: list[int], devices: list[str]) -> None:
+    def running() -> list[int]:
+        return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+    # A network namespace goes a moment after its last process.
+    waiting.wait_for(
+        lambda: not running() and not [each for each in devices if Path("/sys/class/net", each).exists()],
+        what="processes and network devices to be gone",
+        timeout_seconds=10,
+        describe=lambda: f"{running()}, {devices}",
+    )
+    assert str(folder) not in Path("/proc/self/mountinfo").read_text()
+    assert not Path("/var/lib/kubelet").exists()
+    assert not Path("/var/lib/cni").exists()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache of this test's own that shares the programs, so that nobody's running testbed is touched."""
+    build.control_plane()
+    build.real_node()
+    shared, own = toolchain.cache_folder(), tmp_path / "seatrial" / "testbed"
+    own.mkdir(parents=True)
+    for built in shared.iterdir():
+        if built.name != lifecycle.running_folder().name:
+            (own / built.name).symlink_to(built)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    yield own
+    lifecycle.down()
+
+
+def test_a_testbed_with_a_real_node_goes_down_without_a_trace(
+    own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = machine_settings()
+    assert main.main(["testbed", "up", "--nodes", "1", "--real-nodes", "1", "--reload-seconds", "0.2"]) == 0
+    assert main.main(["testbed", "status"]) == 0
+    assert "kubelet-gpu-real-000" in capsys.readouterr().out
+    known = record.load(lifecycle.running_folder())
+    assert known is not None
+    [holder] = [program for program in known.programs if program.name == "node-gpu-real-000"]
+    pids, group = members(holder), cgroups.root_of(holder)
+    names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids]
+    assert {"kubelet", "containerd", "containerd-shim", "device-plugin"} <= set(names)
+    assert group in {each.name for each in cgroups.found()}
+    devices = [each.name for each in Path("/sys/class/net").glob(f"{network.PREFIX}*")]
+    assert devices
+
+    assert main.main(["testbed", "down"]) == 0
+    assert_nothing_is_left(known.folder, [holder.pid, *pids], [])
+    assert not known.folder.exists()
+    assert group not in {each.name for each in cgroups.found()}
+    assert machine_settings() == before
+
+
+def test_a_real_node_whose_testbed_was_killed_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
+    script = textwrap.dedent(f"""\
+        import pathlib, signal
+        from seatrial_lab.testbed.plane.restoring import RestorablePlane
+        from seatrial_lab.testbed.real_node import node
+        started = RestorablePlane(pathlib.Path({str(tmp_path)!r}) / "plane")
+        started.start()
+        real = node.start(started.plane, "killed-real-000")
+        print(real.holder.pid, real.holder.born_ticks, real.link.device, flush=True)
+        signal.pause()
+    """)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        pid, born_ticks, device = killed.stdout.readline().split()
+        holder = processes.Program(name="", pid=int(pid), born_ticks=int(born_ticks), log=tmp_path / "log")
+        pids = members(holder)
+        os.kill(killed.pid, signal.SIGKILL)
+    assert_nothing_is_left(tmp_path, [holder.pid, *pids], [device])
+    cgroups.sweep()
+    assert cgroups.root_of(holder) not in {each.name for each in cgroups.found()}
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_network_that_this_machine_has_a_way_to_is_not_taken() -> None:
+    rows = [
+        "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0",
+        "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0",
+        "seatrial-0\t0200610A\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0",
+    ]
+    taken = network.taken_networks(rows)
+    assert [str(each) for each in taken] == ["192.0.2.0/24", "10.97.0.2/32"]
+    assert any(network.Link(number=0).whole.overlaps(each) for each in taken)
+    assert not any(network.Link(number=1).whole.overlaps(each) for each in taken)
