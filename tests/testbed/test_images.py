@@ -9,11 +9,11 @@ from seatrial.sim import neighbours
 from seatrial_lab.testbed.real_node import images, playing
 
 
-def an_image(name: str, *layers: bytes) -> images.Image:
+def an_image(name: str, *layers: images.Layer) -> images.Image:
     return images.Image(name=name, layers=layers, entrypoint=("/bin/sh", "/play/driver"), environment=(("A", "b"),))
 
 
-def a_layer(text: str = "ahoy") -> bytes:
+def a_layer(text: str = "ahoy") -> images.Layer:
     return images.layer([images.File(path="play/driver", content=text.encode())], {"bin/sh": "busybox"})
 
 
@@ -27,7 +27,7 @@ def test_an_image_is_written_as_docker_would_save_it(tmp_path: Path) -> None:
     files = read(images.write(tmp_path / "images.tar", [an_image("ship:1", layer)], machine="x86_64"))
     [entry] = json.loads(files["manifest.json"])
     assert entry["RepoTags"] == ["ship:1"]
-    assert [files[each] for each in entry["Layers"]] == [layer]
+    assert [files[each] for each in entry["Layers"]] == [layer.content]
     config = json.loads(files[entry["Config"]])
     assert (config["architecture"], config["os"]) == ("amd64", "linux")
     assert config["config"] == {"Entrypoint": ["/bin/sh", "/play/driver"], "Env": ["PATH=/bin", "A=b"]}
@@ -42,7 +42,7 @@ def test_images_share_their_layers_and_the_same_files_make_the_same_archive(tmp_
 
 
 def test_a_layer_holds_files_and_links_with_their_modes() -> None:
-    with tarfile.open(fileobj=io.BytesIO(a_layer())) as archive:
+    with tarfile.open(fileobj=io.BytesIO(a_layer().content)) as archive:
         script, shell = archive.getmembers()
     assert (script.name, script.mode, script.mtime) == ("play/driver", 0o755, 0)
     assert (shell.issym(), shell.linkname) == (True, "busybox")

@@ -79,7 +79,13 @@ def sea(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sea]:
         controller_process.install(plane)
         real = node.start(plane, REAL, driver_versions=(OLD, NEW))
         spec = FleetSpec(
-            prefix=PREFIX, node_count=2, driver_version=OLD, reload_seconds=1.0, gpus_per_node=8, real_nodes=(REAL,)
+            prefix=PREFIX,
+            node_count=2,
+            driver_version=OLD,
+            reload_seconds=1.0,
+            has_device_plugin=True,
+            has_feature_discovery=True,
+            real_nodes=(REAL,),
         )
         fleet = make_fleet(plane, spec)
         yield Sea(plane=plane, fleet=fleet, real=real)
@@ -214,6 +220,7 @@ def test_the_controller_upgrades_it_beside_simulated_ones(
         )
         assert controller.stop() == 0
     assert sea.fleet.driver_versions() == dict.fromkeys(sea.fleet.nodes, NEW)
+    assert sea.fleet.found_versions() == dict.fromkeys(sea.fleet.nodes, NEW)
     assert sea.real.loaded_driver == NEW
     assert history.states(REAL)[-3:] == ["validation-required", "uncordon-required", "upgrade-done"]
     seconds = opened_after_seconds(history)

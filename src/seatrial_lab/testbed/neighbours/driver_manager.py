@@ -122,6 +122,8 @@ class DriverManager:
         while self._due is not None:
             pod, start = await self._due.get()
             node = await client.get(f"{keys.NODES}/{pod.spec.node_name}", _Noted)
+            if manifests.REAL_LABEL in node.metadata.labels:
+                continue  # its own does all this
             is_superseded = node.metadata.annotations.get(UPGRADE_ENABLED) == "true"
             for deed in deeds_of(start, _env(pod), is_superseded=is_superseded):
                 await self._do(client, pod.spec.node_name, deed)

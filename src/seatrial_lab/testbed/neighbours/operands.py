@@ -272,6 +272,8 @@ class Operands:
         if DEVICE_PLUGIN not in view.operands or shown is view.are_gpus_shown:
             return
         node = await self._client.get(_node_path(name), Node)
+        if manifests.REAL_LABEL in node.metadata.labels:
+            return  # its kubelet tells what there is
         amounts = {key: _amount(node, key) if shown else "0" for key in node.status.capacity if _is_gpu(key)}
         # Single keys, so that nothing the kubelet writes is touched.
         await self._patch(_node_path(name), {"status": {"allocatable": amounts}}, subresource="status")

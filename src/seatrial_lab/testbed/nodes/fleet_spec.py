@@ -48,7 +48,7 @@ class Workload:
 
 def objects_of(spec: FleetSpec) -> list[Object]:
     """Everything of a fleet that the API server is given."""
-    nodes = [manifests.node(spec.prefix, each, gpus_per_node=spec.gpus_per_node) for each in range(spec.node_count)]
+    nodes = _nodes(spec)
     extra = _operands(spec)
     for node in nodes:
         node["metadata"]["labels"] |= {
@@ -66,7 +66,6 @@ def objects_of(spec: FleetSpec) -> list[Object]:
     if spec.real_nodes:
         driver, validator = dressing.driver_daemon_set(driver), dressing.validator_daemon_set(validator)
         rights = dressing.manager_rights(driver)
-        nodes = [dressing.simulated_node(node) for node in nodes] + _real_nodes(spec)
     sets = [driver, validator, *extra]
     accounts = [manifests.service_account(each["metadata"]["name"], spec.namespace) for each in sets]
     for account in accounts:
@@ -77,11 +76,13 @@ def objects_of(spec: FleetSpec) -> list[Object]:
     return [shared, *classes, *accounts, *rights, *nodes, *sets]
 
 
-def _real_nodes(spec: FleetSpec) -> list[Object]:
-    return [
-        dressing.real_node(name, manifests.node(spec.prefix, position, gpus_per_node=spec.gpus_per_node))
-        for position, name in enumerate(spec.real_nodes, start=spec.node_count)
-    ]
+def _nodes(spec: FleetSpec) -> list[Object]:
+    made = [manifests.node(spec.prefix, each, gpus_per_node=spec.gpus_per_node) for each in range(spec.size)]
+    if not spec.real_nodes:
+        return made
+    simulated, rest = made[: spec.node_count], made[spec.node_count :]
+    real = [dressing.real_node(name, node) for name, node in zip(spec.real_nodes, rest, strict=True)]
+    return [*map(dressing.simulated_node, simulated), *real]
 
 
 def _operands(spec: FleetSpec) -> list[Object]:

@@ -19,6 +19,7 @@ FEATURE_DISCOVERY_APP: Final = "gpu-feature-discovery"
 DRIVER_CONTAINER: Final = "nvidia-driver-ctr"
 RUNTIME_CLASS: Final = "nvidia"
 MANAGER_IMAGE: Final = "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.8.0"
+OPERAND_IMAGE: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.17.3"
 VALIDATOR_IMAGE: Final = "nvcr.io/nvidia/cloud-native/gpu-operator-validator:v25.3.2"
 # What operands.py plays for the pods that bear it.
 OPERAND_LABEL: Final = f"{stages.GROUP}/operand"
@@ -30,6 +31,8 @@ ZONES: Final = ("zone-a", "zone-b", "zone-c")
 CUDA_RUNTIME: Final = ("12", "8")
 
 _TOLERATE_EVERYTHING: Final = [{"operator": "Exists"}]
+REAL_LABEL: Final = f"{stages.GROUP}/real"
+"""What tells a real node from a simulated one."""
 # Workloads of a fleet go where its nodes are only simulated, too; beside real ones those are tainted.
 SIMULATED: Final = f"{stages.GROUP}/simulated"
 TOLERATE_SIMULATED: Final = [{"key": SIMULATED, "operator": "Exists"}]
@@ -282,7 +285,7 @@ def _operand(prefix: str, where: str, deploy: str, app: str, container: str, rea
     pod = {
         "runtimeClassName": RUNTIME_CLASS,
         "nodeSelector": {FLEET_LABEL: prefix, f"{DEPLOY}.{deploy}": "true"},
-        "containers": [{"name": container, "image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.3"}],
+        "containers": [{"name": container, "image": OPERAND_IMAGE}],
     }
     pacing = {stages.READY_AFTER: _seconds(ready_seconds)}
     return _daemon_set(f"{app}-{prefix}", where, prefix, labels, pacing, pod, "RollingUpdate")

@@ -13,8 +13,6 @@ from seatrial_lab.testbed.real_node import settings
 
 Object = dict[str, Any]
 
-REAL_LABEL: Final = f"{stages.GROUP}/real"
-"""What tells a real node from a simulated one."""
 SIMULATED: Final = {"key": manifests.SIMULATED, "effect": "NoSchedule"}
 """The taint of simulated nodes beside real ones: containers of ours must not end up where nothing runs them."""
 
@@ -33,7 +31,7 @@ def simulated_node(node: Object) -> Object:
 
 def real_node(name: str, simulated: Object) -> Object:
     """Return what a real node gets of a fleet: the labels that the simulated one in its place would have."""
-    labels = simulated["metadata"]["labels"] | {"kubernetes.io/hostname": name, REAL_LABEL: "true"}
+    labels = simulated["metadata"]["labels"] | {"kubernetes.io/hostname": name, manifests.REAL_LABEL: "true"}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 

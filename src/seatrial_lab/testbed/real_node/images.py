@@ -28,16 +28,24 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A layer as it is stored, and its digest, which takes a while to work out."""
+
+    content: bytes
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """One image: its name, its layers, and what its containers start."""
 
     name: str
-    layers: tuple[bytes, ...]
+    layers: tuple[Layer, ...]
     entrypoint: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
 
 
-def layer(files: Iterable[File], links: Mapping[str, str] | None = None) -> bytes:
+def layer(files: Iterable[File], links: Mapping[str, str] | None = None) -> Layer:
     """Return a layer: the same bytes for the same files."""
     output = io.BytesIO()
     with tarfile.open(fileobj=output, mode="w") as archive:
@@ -49,18 +57,18 @@ def layer(files: Iterable[File], links: Mapping[str, str] | None = None) -> byte
             header = tarfile.TarInfo(path)
             header.type, header.linkname = tarfile.SYMTYPE, target
             archive.addfile(header)
-    return output.getvalue()
+    return Layer(content=output.getvalue(), digest=_digest(output.getvalue()))
 
 
 def write(path: Path, images: Sequence[Image], *, machine: str) -> Path:
     """Write images into one archive that `ctr images import` reads."""
-    layers = {_digest(each): each for image in images for each in image.layers}
+    layers = {each.digest: each.content for image in images for each in image.layers}
     configs = {image.name: _config(image, machine) for image in images}
     entries = [
         {
             "Config": f"{_digest(configs[image.name])}.json",
             "RepoTags": [image.name],
-            "Layers": [f"{_digest(each)}.tar" for each in image.layers],
+            "Layers": [f"{each.digest}.tar" for each in image.layers],
         }
         for image in images
     ]
@@ -84,7 +92,7 @@ def _config(image: Image, machine: str) -> bytes:
             "Entrypoint": list(image.entrypoint),
             "Env": ["PATH=/bin", *(f"{name}={value}" for name, value in image.environment)],
         },
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{_digest(each)}" for each in image.layers]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each.digest}" for each in image.layers]},
     }
     return json.dumps(document, sort_keys=True).encode()
 

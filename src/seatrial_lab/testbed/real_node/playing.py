@@ -28,6 +28,7 @@ def all_images(programs: settings.Programs, *, driver_versions: Iterable[str]) -
     plain = {
         settings.PAUSE_IMAGE: "forever",
         consumers.IMAGE: "forever",
+        manifests.OPERAND_IMAGE: "forever",
         manifests.VALIDATOR_IMAGE: "validator",
     }
     return [
@@ -62,7 +63,7 @@ def shipped() -> str:
     return "".join(f"{name}={value}\n" for name, value in neighbours.SHIPPED.items())
 
 
-def _common_layer(busybox: Path) -> bytes:
+def _common_layer(busybox: Path) -> images.Layer:
     scripts = [
         images.File(path=f"play/{each.name}", content=each.read_bytes()) for each in sorted(images.PLAY.iterdir())
     ]
