@@ -31,7 +31,10 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.real_node import able, cgroups, dressing, network, node, playing
 from seatrial_lab.testbed.real_node.inside import hold
 
-pytestmark = [pytest.mark.cluster, pytest.mark.skipif(bool(able.why_not()), reason=able.why_not() or "left out")]
+pytestmark = pytest.mark.cluster
+
+if why := able.why_not():
+    pytest.skip(f"Left out. {why}", allow_module_level=True)
 
 PREFIX = "sea"
 REAL = f"{PREFIX}-real-000"
@@ -342,18 +345,3 @@ def test_a_real_node_whose_testbed_was_killed_leaves_nothing_that_the_next_does_
     assert_nothing_is_left(tmp_path, [holder.pid, *pids], [device])
     cgroups.sweep()
     assert cgroups.root_of(holder) not in {each.name for each in cgroups.found()}
-
-
-# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_network_that_this_machine_has_a_way_to_is_not_taken() -> None:
-    rows = [
-        "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0",
-        "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0",
-        "seatrial-0\t0200610A\t00000000\t0005\t0\t0\t0\tFFFFFFFF\t0\t0\t0",
-    ]
-    taken = network.taken_networks(rows)
-    assert [str(each) for each in taken] == ["192.0.2.0/24", "10.97.0.2/32"]
-    assert any(network.Link(number=0).whole.overlaps(each) for each in taken)
-    assert not any(network.Link(number=1).whole.overlaps(each) for each in taken)

@@ -6,7 +6,7 @@
 
 N is whatever is free: the name of the device is taken by making it, so two testbeds never take the same one. Nobody
 forwards on this machine, so a node reaches the machine and the machine its pods, and nothing beyond.
-Tests: tests/testbed/test_real_node.py
+Tests: tests/testbed/test_network.py, tests/testbed/test_real_node.py
 """
 
 import errno
