@@ -3,8 +3,8 @@
 T is the time from the change of the driver DaemonSet to the last node done; tᵢ is what the environment itself needs on
 node i, from the delete of its driver pod until driver and validator are Ready, both as seen on a watch; p is the
 parallel limit. The result is kept in bench/results with date and machine. `make bench` runs the figure of the product:
-20 nodes, 4 at a time, 20 s reload. What it does not show: a real kubelet, a real driver, GPU pods to evict, a network
-between us and the API server.
+20 nodes, 4 at a time, 20 s reload. With --real-nodes some of them have a real kubelet besides, and what each of those
+needed is told apart. What it does not show: a real driver, GPU pods to evict, a network between us and the API server.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 from bench.machine import keep, machine
 
+from seatrial.core.movers import driver_manager
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History, PodMoment
@@ -28,6 +29,7 @@ from seatrial_lab.testbed.nodes import manifests
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.real_node import node as real_node
 
 OLD, NEW = "570.124.06", "580.105.08"
 PREFIX = "bench"
@@ -37,6 +39,7 @@ def main() -> int:
     """Run one benchmark and keep its result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=20)
+    parser.add_argument("--real-nodes", type=int, default=0, help="nodes with a real kubelet besides; needs root (0)")
     parser.add_argument("--parallel", type=int, default=4)
     parser.add_argument("--reload-seconds", type=float, default=20.0)
     parser.add_argument("--validator-seconds", type=float, default=1.0)
@@ -46,7 +49,8 @@ def main() -> int:
         result = measure(args, Path(folder))
     print(json.dumps(result, indent=2))
     if not args.no_keep:
-        path = keep(f"rollout-{args.nodes}x{args.parallel}-{args.reload_seconds:g}s", result)
+        real = f"+{args.real_nodes}-real" if args.real_nodes else ""
+        path = keep(f"rollout-{args.nodes}{real}x{args.parallel}-{args.reload_seconds:g}s", result)
         say(f"kept as bench/results/{path.name}")
     return 0
 
@@ -56,6 +60,9 @@ def measure(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     with ControlPlane.start(folder / "plane") as plane:
         plane.load_nvidia_crds()
         controller_process.install(plane)
+        real = tuple(f"{PREFIX}-real-{each:03}" for each in range(args.real_nodes))
+        for name in real:
+            real_node.start(plane, name, driver_versions=(OLD, NEW), say=say)
         say(f"making {args.nodes} nodes")
         spec = FleetSpec(
             prefix=PREFIX,
@@ -63,6 +70,7 @@ def measure(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
             driver_version=OLD,
             reload_seconds=args.reload_seconds,
             validator_seconds=args.validator_seconds,
+            real_nodes=real,
         )
         fleet = make_fleet(plane, spec)
         plane.apply([rollout_of(args.parallel)])
@@ -70,11 +78,11 @@ def measure(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
         with History(plane, PREFIX) as history, ControllerProcess(account, PREFIX, folder) as controller:
             wait_settled(history, controller)
             started_at = publish(plane, fleet)
-            least_seconds = args.reload_seconds * args.nodes / args.parallel
+            least_seconds = args.reload_seconds * fleet.spec.size / args.parallel
             say(f"upgrading, at least {least_seconds:.0f} s by the reload time alone")
             wait_upgraded(history, controller, timeout_seconds=least_seconds * 3 + 120)
             memory_kib = peak_memory_kib(controller.pid)
-        return result_of(args, plane, history, started_at, memory_kib)
+        return result_of(args, plane, history, started_at, memory_kib) | real_results(history, real, started_at)
 
 
 def rollout_of(parallel: int) -> dict[str, Any]:
@@ -103,7 +111,9 @@ def wait_settled(history: History, controller: ControllerProcess) -> None:
 
 def publish(plane: ControlPlane, fleet: Fleet) -> float:
     """Change the driver's DaemonSet; the moment is the API server's own."""
-    fleet.set_driver_version(NEW)
+    # Its driver manager leaves cordons alone: on a real node there is one.
+    quiet = dict.fromkeys(driver_manager.SWITCHES, driver_manager.OFF) if fleet.spec.real_nodes else None
+    fleet.set_driver_version(NEW, manager_env=quiet)
     patches = [
         request for request in plane.requests("kubectl") if request.verb == "patch" and request.resource == "daemonsets"
     ]
@@ -158,11 +168,32 @@ def result_of(
             "max": round(max(waits_ms), 1),
         },
         "requests": dict(sorted(requests.items())),
-        "writes_per_node": round((sum(writes.values()) - events - leases) / args.nodes, 2),
-        "events_per_node": round(events / args.nodes, 2),
+        "writes_per_node": round((sum(writes.values()) - events - leases) / len(own_seconds), 2),
+        "events_per_node": round(events / len(own_seconds), 2),
         "lease_renewals": leases,
         "reads_but_lists_and_watches": sum(count for kind, count in requests.items() if kind.startswith("get ")),
         "controller_peak_memory_mib": round(memory_kib / 1024, 1),
+    }
+
+
+def real_results(history: History, names: tuple[str, ...], started_at: float) -> dict[str, Any]:
+    """What each real node needed, and its own R: from its cordon to its uncordon, over what the environment needs."""
+    found = {name: real_result(history, name, started_at) for name in names}
+    return {"real_nodes": found} if found else {}
+
+
+def real_result(history: History, name: str, started_at: float) -> dict[str, float]:
+    """The timings of one real node."""
+    moments = [moment for moment in history.nodes() if moment.name == name and moment.at >= started_at]
+    closed_at = next(moment.at for moment in moments if moment.is_cordoned)
+    driver_at, validator_at = ready_at(history, name, started_at)
+    opened_at = next(moment.at for moment in moments if moment.at > validator_at and not moment.is_cordoned)
+    own_seconds = environment_seconds(history, name, started_at)
+    return {
+        "R": round((opened_at - closed_at) / own_seconds, 4),
+        "t_seconds": round(own_seconds, 3),
+        "driver_ready_to_uncordon_seconds": round(opened_at - driver_at, 3),
+        "validator_ready_to_uncordon_seconds": round(opened_at - validator_at, 3),
     }
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +150,40 @@ def test_a_lost_gpu_is_counted_and_no_longer_given_away(sea: Sea) -> None:
     assert sea.real.object()["status"]["capacity"]["nvidia.com/gpu"] == "8"
     sea.real.restore_gpus()
     waiting.wait_for(lambda: sea.real.allocatable() == 8, what="it to be back", timeout_seconds=TIMEOUT_SECONDS)
+
+
+def test_a_restricted_pod_is_probed_by_the_kubelet_and_reached_from_this_machine(sea: Sea) -> None:
+    serves = "echo ahoy > /tmp/index.html; exec busybox httpd -f -p 8080 -h /tmp"
+    container = {
+        "name": "main",
+        "image": consumers.IMAGE,
+        "command": ["/bin/sh", "-c", serves],
+        "readinessProbe": {"httpGet": {"port": 8080, "path": "/index.html"}, "periodSeconds": 1},
+        "resources": {"limits": {"cpu": "100m", "memory": "32Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
+    }
+    spec = {
+        "serviceAccountName": "strict",
+        "terminationGracePeriodSeconds": 1,
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+    }
+    strict = manifests.namespace("strict", PREFIX, labels={"pod-security.kubernetes.io/enforce": "restricted"})
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "strict", "namespace": "strict"}, "spec": spec}
+    sea.plane.apply([strict, manifests.service_account("strict", "strict"), pod])
+    sea.plane.kubectl("wait", "--for=condition=Ready", "pod/strict", "-n", "strict", f"--timeout={TIMEOUT_SECONDS}s")
+    address = sea.plane.get("pod", "strict", "-n", "strict")["status"]["podIP"]
+    with urllib.request.urlopen(f"http://{address}:8080/", timeout=10) as answer:
+        assert answer.read() == b"ahoy\n"
+    events = sea.plane.get("events", "-n", "strict", "--field-selector", "type=Warning")["items"]
+    assert [each["message"] for each in events if "probe" not in each["message"]] == []
+    sea.plane.kubectl("delete", "pod", "strict", "-n", "strict")
 
 
 def test_the_driver_manager_acts_on_its_node_by_the_rows_from_the_pod_network(sea: Sea) -> None:

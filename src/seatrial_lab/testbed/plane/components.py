@@ -66,7 +66,7 @@ def api_server(
         f"--service-account-issuer={url}",
         f"--service-account-key-file={made.account_public_key}",
         f"--service-account-signing-key-file={made.account_key}",
-        "--service-cluster-ip-range=10.96.0.0/16",
+        f"--service-cluster-ip-range={credentials.SERVICES}",
         # A loopback address may not be published as the endpoint of the service `kubernetes`, so nobody publishes one.
         "--endpoint-reconciler-type=none",
         "--allow-privileged=true",

@@ -23,7 +23,8 @@ TOKEN_FILE: Final = "tokens.csv"  # noqa: S105  a name, no secret
 ADMIN: Final = "testbed-admin"
 # Everyone here may do everything; the rights under test are those of real ServiceAccounts.
 USERS: Final = (ADMIN, "kube-controller-manager", "kube-scheduler", "kwok", "operands", "kubelet")
-# The first address of the service range, which is the service `kubernetes`: where pods look for the API server.
+SERVICES: Final = "10.96.0.0/16"
+# The first address of the services, which is that of `kubernetes`: where pods look for the API server.
 API_SERVICE: Final = "10.96.0.1"
 
 

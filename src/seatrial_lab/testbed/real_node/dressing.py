@@ -82,8 +82,7 @@ def bare_nodes(names: Sequence[str]) -> list[Object]:
 def _with_pod(daemon_set: Object, changes: Object) -> Object:
     template = daemon_set["spec"]["template"]
     folder = {"name": _VOLUME, "hostPath": {"path": settings.KERNEL, "type": "DirectoryOrCreate"}}
-    # Nobody serves names here, and a kubelet complains of every pod that asks for them.
-    pod = template["spec"] | {"dnsPolicy": "Default", "volumes": [folder]} | changes
+    pod = template["spec"] | {"volumes": [folder]} | changes
     return daemon_set | {"spec": daemon_set["spec"] | {"template": template | {"spec": pod}}}
 
 

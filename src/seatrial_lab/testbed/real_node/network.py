@@ -68,11 +68,12 @@ class Link:
             f"route add {self.pods} via {self.node} dev {self.device}",
         )
 
-    def commands_inside(self, *, service: str) -> tuple[str, ...]:
-        """What `ip` is told in the node; the service's address is its own, for the gateway to listen on."""
+    def commands_inside(self, *, services: str, api: str) -> tuple[str, ...]:
+        """What `ip` is told in the node; of all services the API server's is its own, for the gateway to listen on."""
         return (
             "link set lo up",
-            f"addr add {service}/32 dev lo",
+            f"addr add {api}/32 dev lo",
+            f"route add unreachable {services}",  # a client hears so, instead of waiting
             f"addr add {self.node} peer {self.machine} dev eth0",
             "link set eth0 up",
             f"route add default via {self.machine} dev eth0",

@@ -48,7 +48,10 @@ def start(
     programs = find_programs(plane, say=say)
     for place in (plane.folder, programs.kubelet, programs.containerd):
         if any(place.is_relative_to(hidden) for hidden in HIDDEN):
-            raise errors.PartMissing(f"A real node has a {HIDDEN} of its own, so nothing it needs may lie in {place}.")
+            raise errors.PartMissing(
+                f"A real node has its own {', '.join(map(str, HIDDEN))}, so it cannot see {place}. "
+                "Let XDG_CACHE_HOME, or TMPDIR in tests, name another place."
+            )
     node = RealNode(plane, name, programs)
     node.open(gpu_count=gpu_count)
     node.add_images(playing.all_images(programs, driver_versions=driver_versions))
@@ -93,7 +96,7 @@ class RealNode:
         self.link = network.open_link(self.holder.pid)
         for command in self.link.commands_outside():
             self._run([self._programs.busybox, "ip", *command.split()])
-        for command in self.link.commands_inside(service=credentials.API_SERVICE):
+        for command in self.link.commands_inside(services=credentials.SERVICES, api=credentials.API_SERVICE):
             self.run(self._programs.busybox, "ip", *command.split())
         api = self.plane.url.removeprefix("https://")
         way = f"{credentials.API_SERVICE}:443={api}"
@@ -106,10 +109,14 @@ class RealNode:
         )
 
     def add_images(self, wanted: Iterable[images.Image]) -> None:
-        """Import images from a file that is gone afterwards."""
+        """Write images, and import them."""
         archive = images.write(self.folder / "images.tar", list(wanted), machine=platform.machine())
-        self.ctr("images", "import", "--snapshotter=overlayfs", str(archive))
+        self.import_archive(archive)
         archive.unlink()
+
+    def import_archive(self, archive: Path) -> None:
+        """Import the images of a file, as `docker save` or an OCI layout has them; nothing is pulled."""
+        self.ctr("images", "import", "--snapshotter=overlayfs", str(archive))
 
     def add_drivers(self, *versions: str) -> None:
         """Import the images of these driver versions; those of others cannot be pulled here."""

@@ -112,6 +112,9 @@ def kubelet(*, resolver: Path) -> Object:
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": str(resolver),
+        # As in any cluster, so that a kubelet does not warn about every pod; nobody answers there, and says so at once.
+        "clusterDNS": ["10.96.0.10"],
+        "clusterDomain": "cluster.local",
         "maxPods": PODS_MAX,
         # What others see of a pod or a node, they see soon.
         "syncFrequency": "5s",

@@ -58,8 +58,10 @@ def main() -> None:
     child = os.fork()
     if child:
         os.close(alive)
+        # Asked to end, it stays until the last process inside is gone: then nobody writes into the folder any more.
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGKILL))
         _, status = os.waitpid(child, 0)
-        sys.exit(os.waitstatus_to_exitcode(status))
+        sys.exit(abs(os.waitstatus_to_exitcode(status)))
     os.close(lifeline)
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.set_blocking(alive, False)
