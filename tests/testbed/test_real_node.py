@@ -20,6 +20,7 @@ import pytest
 
 from seatrial.cli import main
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
+from seatrial.sim.neighbours import SHIPPED
 from seatrial_lab.testbed import controller_process, record, waiting
 from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.controller_process import ControllerProcess
@@ -41,6 +42,7 @@ PREFIX = "sea"
 REAL = f"{PREFIX}-real-000"
 OLD, NEW = "570.124.06", "580.105.08"
 QUIET = {EVICTION: "false", DRAIN: "false"}
+UNLOADING = "Unloading NVIDIA driver kernel modules..."
 TIMEOUT_SECONDS = 60.0
 
 Object = dict[str, Any]
@@ -237,16 +239,40 @@ def test_the_controller_upgrades_it_beside_simulated_ones(
 ) -> None:
     service = sea.fleet.add_workload("service", replicas=3, gpus_per_pod=8)
     assert {pod["spec"]["nodeName"] for pod in sea.fleet.pods_of(service)} == set(sea.fleet.nodes)
+    history = upgraded(sea, tmp_path, NEW, manager_env=QUIET)
+    assert history.states(REAL)[-3:] == ["validation-required", "uncordon-required", "upgrade-done"]
+    assert opened_unproven(history) == []
+    seconds = opened_after_seconds(history)
+    record_property("driver_ready_to_uncordon_seconds", round(seconds, 2))
+    print(f"driver pod Ready to uncordon on {REAL}: {seconds:.2f} s")
+    assert seconds < TIMEOUT_SECONDS
+    assert "Uncordoning" not in sea.log("k8s-driver-manager")  # it was told to leave that to us
+
+
+def test_a_real_driver_manager_opens_the_node_and_the_controller_closes_it_again(sea: Sea, tmp_path: Path) -> None:
+    (target,) = {OLD, NEW} - {sea.real.loaded_driver}
+    history = upgraded(sea, tmp_path, target, manager_env=dict(SHIPPED))
+    log = sea.log("k8s-driver-manager").splitlines()
+    order = [log.index(line) for line in (f"Cordoning node {REAL}", UNLOADING, f"Uncordoning node {REAL}")]
+    assert order == sorted(order)
+    assert opened_unproven(history), "the driver manager opened the node too late to be seen"
+    told = sea.plane.get("events", "-n", "default", "--field-selector", f"involvedObject.name={REAL}")["items"]
+    assert any(each["message"].startswith("Cordoned the node again: it was opened") for each in told)
+
+
+def upgraded(sea: Sea, folder: Path, target: str, *, manager_env: dict[str, str]) -> History:
+    """Let our controller bring every node to a driver; what was seen on the way."""
     spec = {
-        "target": {"driver": NEW},
+        "target": {"driver": target},
         "nodeSelector": {manifests.FLEET_LABEL: PREFIX},
         "limits": {"maxParallelUpgrades": 0, "maxUnavailable": "100%", "maxFailed": 1},
     }
-    rollout = {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": "sea"}, "spec": spec}
+    name = f"to-{target.partition('.')[0]}"
+    rollout = {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": name}, "spec": spec}
     sea.plane.apply([rollout])
-    controller = ControllerProcess(controller_process.identity(sea.plane, PREFIX), "sea", tmp_path)
+    controller = ControllerProcess(controller_process.identity(sea.plane, PREFIX), name, folder)
     with History(sea.plane, PREFIX) as history, controller:
-        sea.fleet.set_driver_version(NEW, manager_env=QUIET)
+        sea.fleet.set_driver_version(target, manager_env=manager_env)
         history.wait_for(
             lambda: all(
                 "uncordon-required" in history.states(name) and history.latest()[name].state == "upgrade-done"
@@ -257,16 +283,19 @@ def test_the_controller_upgrades_it_beside_simulated_ones(
             check=controller.check,
         )
         assert controller.stop() == 0
-    assert sea.fleet.driver_versions() == dict.fromkeys(sea.fleet.nodes, NEW)
-    assert sea.fleet.found_versions() == dict.fromkeys(sea.fleet.nodes, NEW)
-    assert sea.real.loaded_driver == NEW
-    assert history.states(REAL)[-3:] == ["validation-required", "uncordon-required", "upgrade-done"]
-    seconds = opened_after_seconds(history)
-    record_property("driver_ready_to_uncordon_seconds", round(seconds, 2))
-    print(f"driver pod Ready to uncordon on {REAL}: {seconds:.2f} s")
-    assert seconds < TIMEOUT_SECONDS
-    assert "Superseded" not in sea.log("k8s-driver-manager")
-    assert "Uncordoning" not in sea.log("k8s-driver-manager")  # it was told to leave that to us
+    controller_process.remove_rollouts(sea.plane, name)
+    assert sea.fleet.driver_versions() == dict.fromkeys(sea.fleet.nodes, target)
+    assert sea.fleet.found_versions() == dict.fromkeys(sea.fleet.nodes, target)
+    assert sea.real.loaded_driver == target
+    return history
+
+
+def opened_unproven(history: History) -> list[str]:
+    """The states in which the real node was seen open before its driver was proven."""
+    unproven = ("pod-restart-required", "validation-required")
+    return [
+        each.state for each in history.nodes() if each.name == REAL and each.state in unproven and not each.is_cordoned
+    ]
 
 
 def opened_after_seconds(history: History) -> float:
