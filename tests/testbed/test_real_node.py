@@ -314,10 +314,11 @@ def opened_after_seconds(history: History) -> float:
 # ── what is left ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def machine_settings() -> dict[str, str]:
-    """What a kubelet or a CNI plugin would change for the whole machine."""
-    names = (*hold.TUNABLES, "net/ipv4/ip_forward")
-    return {name: Path("/proc/sys", name).read_text() for name in names}
+def machine_state() -> dict[str, object]:
+    """What a kubelet or a CNI plugin would change for the whole machine: kernel settings and folders of theirs."""
+    kernel = {name: Path("/proc/sys", name).read_text() for name in (*hold.TUNABLES, "net/ipv4/ip_forward")}
+    places = ("/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/run/containerd", "/run/netns", "/run/nvidia")
+    return kernel | {place: Path(place).exists() for place in places}
 
 
 def members(holder: processes.Program) -> list[int]:
@@ -346,8 +347,6 @@ def assert_nothing_is_left(folder: Path, pids: list[int], devices: list[str]) ->
         describe=lambda: f"{running()}, {devices}",
     )
     assert str(folder) not in Path("/proc/self/mountinfo").read_text()
-    assert not Path("/var/lib/kubelet").exists()
-    assert not Path("/var/lib/cni").exists()
 
 
 @pytest.fixture
@@ -368,7 +367,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_a_testbed_with_a_real_node_goes_down_without_a_trace(
     own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = machine_settings()
+    before = machine_state()
     assert main.main(["testbed", "up", "--nodes", "1", "--real-nodes", "1", "--reload-seconds", "0.2"]) == 0
     assert main.main(["testbed", "status"]) == 0
     assert "kubelet-gpu-real-000" in capsys.readouterr().out
@@ -379,17 +378,19 @@ def test_a_testbed_with_a_real_node_goes_down_without_a_trace(
     names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids]
     assert {"kubelet", "containerd", "containerd-shim", "device-plugin"} <= set(names)
     assert group in {each.name for each in cgroups.found()}
-    devices = [each.name for each in Path("/sys/class/net").glob(f"{network.PREFIX}*")]
-    assert devices
+    address = ControlPlane(known).get("node", "gpu-real-000")["status"]["addresses"][0]["address"]
+    device = network.Link(number=int(address.split(".")[2])).device
+    assert Path("/sys/class/net", device).exists()
 
     assert main.main(["testbed", "down"]) == 0
-    assert_nothing_is_left(known.folder, [holder.pid, *pids], [])
+    assert_nothing_is_left(known.folder, [holder.pid, *pids], [device])
     assert not known.folder.exists()
     assert group not in {each.name for each in cgroups.found()}
-    assert machine_settings() == before
+    assert machine_state() == before
 
 
 def test_a_real_node_whose_testbed_was_killed_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
+    before = machine_state()
     script = textwrap.dedent(f"""\
         import pathlib, signal
         from seatrial_lab.testbed.plane.restoring import RestorablePlane
@@ -407,5 +408,6 @@ def test_a_real_node_whose_testbed_was_killed_leaves_nothing_that_the_next_does_
         pids = members(holder)
         os.kill(killed.pid, signal.SIGKILL)
     assert_nothing_is_left(tmp_path, [holder.pid, *pids], [device])
+    assert machine_state() == before
     cgroups.sweep()
     assert cgroups.root_of(holder) not in {each.name for each in cgroups.found()}
