@@ -5,11 +5,14 @@ It needs root; without it these tests are left out, and the last lines of the ru
 
 from __future__ import annotations
 
+import functools
+import http.server
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -128,22 +131,27 @@ def test_a_job_gets_its_gpus_runs_to_its_end_and_its_last_words_are_read(sea: Se
         "command": ["/bin/sh", "-c", says],
         "resources": {"limits": {"nvidia.com/gpu": "2"}},
     }
-    pod = {"restartPolicy": "Never", "containers": [container]}
+    words = last_words(sea, container)
+    assert words.startswith("gave me GPU-")
+    assert words.count(f"GPU-{REAL}") == 2
+
+
+def last_words(sea: Sea, container: Object) -> str:
+    """Run a container as a Job that tolerates nothing, and return its termination message."""
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "words", "namespace": "default"},
-        "spec": {"template": {"spec": pod}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
     sea.plane.apply([job])
     sea.plane.kubectl("wait", "--for=condition=Complete", "job/words", "-n", "default", f"--timeout={TIMEOUT_SECONDS}s")
     [done] = sea.plane.get("pods", "-n", "default", "-l", "batch.kubernetes.io/job-name=words")["items"]
+    sea.plane.kubectl("delete", "job", "words", "-n", "default", "--cascade=foreground")
     ended = done["status"]["containerStatuses"][0]["state"]["terminated"]
     assert done["spec"]["nodeName"] == REAL, "a pod that tolerates nothing went where nothing runs it"
     assert ended["exitCode"] == 0
-    assert ended["message"].startswith("gave me GPU-")
-    assert ended["message"].count(f"GPU-{REAL}") == 2
-    sea.plane.kubectl("delete", "job", "words", "-n", "default")
+    return str(ended["message"])
 
 
 def test_a_lost_gpu_is_counted_and_no_longer_given_away(sea: Sea) -> None:
@@ -186,6 +194,21 @@ def test_a_restricted_pod_is_probed_by_the_kubelet_and_reached_from_this_machine
     events = sea.plane.get("events", "-n", "strict", "--field-selector", "type=Warning")["items"]
     assert [each["message"] for each in events if "probe" not in each["message"]] == []
     sea.plane.kubectl("delete", "pod", "strict", "-n", "strict")
+
+
+def test_what_listens_on_this_machines_loopback_can_be_let_in(sea: Sea, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("aye\n")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = sea.real.open_way(server.server_port)
+        container = {
+            "name": "main",
+            "image": consumers.IMAGE,
+            "command": ["/bin/sh", "-c", f"wget -qO /dev/termination-log http://{where}/"],
+        }
+        assert last_words(sea, container) == "aye\n"
+        server.shutdown()
 
 
 def test_the_driver_manager_acts_on_its_node_by_the_rows_from_the_pod_network(sea: Sea) -> None:

@@ -98,9 +98,7 @@ class RealNode:
             self._run([self._programs.busybox, "ip", *command.split()])
         for command in self.link.commands_inside(services=credentials.SERVICES, api=credentials.API_SERVICE):
             self.run(self._programs.busybox, "ip", *command.split())
-        api = self.plane.url.removeprefix("https://")
-        way = f"{credentials.API_SERVICE}:443={api}"
-        self._beside("gateway", gateway.LISTENING, [INSIDE / "gateway.py", self.holder.pid, way])
+        self._open_way("gateway", 443, self.plane.url.removeprefix("https://"))
         self._write_settings()
         self._write_kernel(gpu_count)
         self._within("containerd", [self._programs.containerd, "--config", self.folder / "containerd.toml"])
@@ -189,6 +187,11 @@ class RealNode:
         """Ask containerd."""
         return self.run(self._programs.shims / "ctr", f"--address={settings.SOCKET}", "-n", "k8s.io", *arguments)
 
+    def open_way(self, port: int) -> str:
+        """Let the node and its pods reach a port of this machine's loopback, and return where."""
+        self._open_way(f"way-{port}", port, f"127.0.0.1:{port}")
+        return f"{credentials.API_SERVICE}:{port}"
+
     # --- what goes wrong ---
 
     def break_driver(self, how: Fault, message: str = "Unknown symbol in module, or unknown parameter") -> None:
@@ -230,6 +233,10 @@ class RealNode:
 
         waiting.wait_for(look, what=f"{program.name} to be ready", timeout_seconds=START_SECONDS)
         return program
+
+    def _open_way(self, kind: str, port: int, target: str) -> None:
+        way = f"{credentials.API_SERVICE}:{port}={target}"
+        self._beside(kind, gateway.LISTENING, [INSIDE / "gateway.py", self.holder.pid, way])
 
     def _within(self, kind: str, command: Sequence[str | Path]) -> processes.Program:
         """Start a program in the namespaces; it belongs to them, and is ended by its id like any other."""
