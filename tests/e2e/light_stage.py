@@ -294,10 +294,13 @@ def a_policy(version: str, *, auto_upgrade: bool = False) -> dict[str, Any]:
 
 
 class PolicyFollower:
-    """Writes the ClusterPolicy's driver version into the fleet's DaemonSet, as the operator does; nothing else."""
+    """Writes the ClusterPolicy's driver version into the fleet's DaemonSet, as the operator does; nothing else.
 
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+    Where driver managers really run, their switches come along as `manager_env`.
+    """
+
+    def __init__(self, fleet: Fleet, **template: Any) -> None:
+        self._fleet, self._template = fleet, template
         text = '{.spec.driver.version}{"\\n"}'
         kubectl, where = str(fleet.plane.status().kubectl), f"--kubeconfig={fleet.plane.kubeconfig}"
         self._command = [kubectl, where, "get", "clusterpolicies", "--watch", "-o", f"jsonpath={text}"]
@@ -316,7 +319,7 @@ class PolicyFollower:
     def _follow(self, lines: Iterable[str]) -> None:
         for line in lines:
             with suppress(errors.KubectlFailed):  # the fleet is being removed
-                self._fleet.set_driver_version(line.strip())
+                self._fleet.set_driver_version(line.strip(), **self._template)
 
 
 @contextmanager

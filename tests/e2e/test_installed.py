@@ -1,0 +1,167 @@
+"""Installed as users install it: our image and our chart on a real node, and a campaign that outlives every leader.
+
+The controllers are pods under their own ServiceAccount, with the rights of the chart and no others. The canary is the
+node they run on; its gate is a Job with a GPU of the device plugin. Needs root: left out without.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatrial import __version__
+from seatrial.core.movers.driver_manager import DRAIN, EVICTION
+from seatrial_lab.image import build, bytecode, recipe
+from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.nodes import consumers, manifests
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from seatrial_lab.testbed.real_node import able, node
+from tests.chart.charts import CHART, helm
+from tests.e2e.campaigns import NEW, OLD, matrix_of
+from tests.e2e.light_stage import PolicyFollower, a_policy
+
+pytestmark = pytest.mark.cluster
+
+if why := able.why_not():
+    pytest.skip(f"Left out. {why}", allow_module_level=True)
+
+PREFIX, NAMESPACE, MATRIX = "harbour", "seatrial", "gpu-version-matrix"
+REAL = f"{PREFIX}-real-000"
+QUIET = {EVICTION: "false", DRAIN: "false"}
+PHASES = ("Canary", "Gating", "Baking", "Waving")
+TIMEOUT_SECONDS = 240.0
+
+
+@dataclass(kw_only=True)
+class Harbour:
+    """A real node with our controllers on it, simulated nodes, and a ClusterPolicy."""
+
+    plane: ControlPlane
+    fleet: Fleet
+    real: node.RealNode
+    led: list[str] = field(default_factory=list)
+    """The pods that led and were deleted, in order."""
+
+    def pods(self) -> list[dict[str, Any]]:
+        selector = "app.kubernetes.io/component=controller"
+        found: list[dict[str, Any]] = self.plane.get("pods", "-n", NAMESPACE, "-l", selector)["items"]
+        return found
+
+    def leader(self) -> str:
+        """The pod that holds the lease, empty where none of those that are there does."""
+        holder = str(self.plane.get("lease", "seatrial", "-n", NAMESPACE)["spec"].get("holderIdentity") or "")
+        names = (pod["metadata"]["name"] for pod in self.pods() if "deletionTimestamp" not in pod["metadata"])
+        return next((name for name in names if holder.startswith(name)), "")
+
+    def status(self, rollout: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.plane.get("gpurollout", rollout).get("status", {})
+        return found
+
+    def depose(self) -> None:
+        """Delete the pod that leads."""
+        leader = waiting.wait_for(self.leader, what="somebody to lead", timeout_seconds=60, pause_seconds=0.3)
+        self.plane.kubectl("delete", "pod", leader, "-n", NAMESPACE, "--wait=false")
+        self.led.append(leader)
+
+    def logs(self) -> str:
+        """What the controllers said last."""
+        said = []
+        for name in [pod["metadata"]["name"] for pod in self.pods()]:
+            try:
+                said.append(f"{name}:\n{self.plane.kubectl('logs', '-n', NAMESPACE, name, '--tail=15')}")
+            except errors.KubectlFailed as err:
+                said.append(f"{name}: {err}")
+        return "\n".join(said)
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
+    folder = tmp_path_factory.mktemp("harbour")
+    with ControlPlane.start(folder / "plane") as plane:
+        plane.load_nvidia_crds()
+        real = node.start(plane, REAL, driver_versions=(OLD, NEW))
+        real.import_archive(our_image(folder))
+        fleet = make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=8, driver_version=OLD, real_nodes=(REAL,)))
+        labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+        plane.apply([manifests.namespace(NAMESPACE, PREFIX, labels=labels), a_policy(OLD)])
+        flags = ["--set", f"image.repository={recipe.NAME}", "--set", "extraArgs={--lease-seconds=4}"]
+        where = ["--namespace", NAMESPACE, "--kubeconfig", str(plane.kubeconfig)]
+        helm("install", "seatrial", CHART, *where, *flags, "--wait", "--timeout=110s")
+        with PolicyFollower(fleet, manager_env=QUIET):
+            yield Harbour(plane=plane, fleet=fleet, real=real)
+        helm("uninstall", "seatrial", *where)
+
+
+def our_image(folder: Path) -> Path:
+    """The image as `make image` writes it for this machine."""
+    assert build.main(["--arch", bytecode.host(), "--out", str(folder)]) == 0
+    return folder / f"seatrial-{__version__}-{bytecode.host()}.tar"
+
+
+def test_both_controllers_run_from_our_image_and_one_leads(harbour: Harbour) -> None:
+    pods = harbour.pods()
+    assert [pod["spec"]["nodeName"] for pod in pods] == [REAL, REAL]
+    assert {pod["spec"]["serviceAccountName"] for pod in pods} == {"seatrial-controller"}
+    for pod in pods:
+        (status,) = pod["status"]["containerStatuses"]
+        assert (status["ready"], status["restartCount"]) == (True, 0)
+        assert status["image"] == f"{recipe.NAME}:{__version__}"
+    assert harbour.leader()
+
+
+def test_a_campaign_goes_from_the_real_canary_to_the_matrix_although_every_phase_loses_its_leader(
+    harbour: Harbour,
+) -> None:
+    plane = harbour.plane
+    matrix = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": MATRIX, "namespace": NAMESPACE}}
+    says = "test -n $NVIDIA_VISIBLE_DEVICES && echo trained > /dev/termination-log"
+    spec = {
+        "target": {"driver": NEW},
+        "nodeSelector": {manifests.FLEET_LABEL: PREFIX},
+        "matrix": {"configMap": {"namespace": NAMESPACE, "name": MATRIX, "key": "matrix.yaml"}, "entry": "canary"},
+        "publish": {"via": "direct"},
+        "canary": {"nodes": [REAL]},
+        "prepull": False,
+        "gates": [{"name": "train", "image": consumers.IMAGE, "command": ["/bin/sh", "-c", says], "gpus": 1}],
+        "bake": {"durationSeconds": 12, "everySeconds": 3},
+        "waves": {"growth": "percentages", "percentages": [50, 100]},
+        "limits": {"maxParallelUpgrades": 2, "maxUnavailable": 4},
+    }
+    rollout = {
+        "apiVersion": "seatrial.dev/v1alpha1",
+        "kind": "GPURollout",
+        "metadata": {"name": "spring"},
+        "spec": spec,
+    }
+    plane.apply([matrix | {"data": {"matrix.yaml": matrix_of(OLD, NEW)}}, rollout])
+
+    def look() -> bool:
+        phase = harbour.status("spring").get("phase", "")
+        if phase in PHASES[len(harbour.led) :]:
+            assert phase == PHASES[len(harbour.led)], f"{phase} came before its leader could be deleted"
+            harbour.depose()
+        return phase in ("Done", "Reverting", "Reverted")
+
+    waiting.wait_for(
+        look,
+        what="the campaign to end",
+        timeout_seconds=TIMEOUT_SECONDS,
+        pause_seconds=0.3,
+        describe=lambda: json.dumps(harbour.status("spring"), indent=1) + harbour.logs(),
+    )
+    assert harbour.status("spring")["phase"] == "Done", harbour.logs()
+    assert len(set(harbour.led)) == len(PHASES), "each phase lost another leader"
+    assert set(harbour.fleet.driver_versions().values()) == {NEW}
+    assert harbour.real.loaded_driver == NEW
+    promoted = plane.get("configmap", MATRIX, "-n", NAMESPACE)["data"]["matrix.yaml"]
+    assert f'driver: "{NEW}"' in promoted.partition("canary:")[0], promoted
+    jobs = plane.get("jobs", "-n", NAMESPACE)["items"]
+    assert jobs
+    assert all(job["status"].get("succeeded") == 1 for job in jobs), "a gate is a real Job that ran to its end"
