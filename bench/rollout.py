@@ -49,8 +49,8 @@ def main() -> int:
         result = measure(args, Path(folder))
     print(json.dumps(result, indent=2))
     if not args.no_keep:
-        real = f"+{args.real_nodes}-real" if args.real_nodes else ""
-        path = keep(f"rollout-{args.nodes}{real}x{args.parallel}-{args.reload_seconds:g}s", result)
+        real = f"-{args.real_nodes}-real" if args.real_nodes else ""
+        path = keep(f"rollout-{args.nodes}x{args.parallel}-{args.reload_seconds:g}s{real}", result)
         say(f"kept as bench/results/{path.name}")
     return 0
 

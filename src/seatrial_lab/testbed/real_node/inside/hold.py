@@ -25,7 +25,7 @@ CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 ALL = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET
 MNT_DETACH = 2
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 0x1000, 0x4000, 0x40000, 0x100000
 PR_SET_PDEATHSIG = 1
 # Where a kubelet, a container runtime and CNI plugins keep things whatever they are told.
 OWN_FOLDERS = {"/var/lib": "lib", "/var/log": "log"}
@@ -73,6 +73,7 @@ def main() -> None:
     socket.sethostname(name)
     _mount_own(folder)
     _mount_groups(hierarchies)
+    _mount("none", "/", "", MS_REC | MS_SHARED)  # among those inside, as on any node: containers may ask for it
     print(READY, flush=True)
     _bury_for_ever()
 
