@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,7 +140,7 @@ def test_a_value_that_means_nothing_is_refused_and_named(setting: str, words: st
 
 def test_alert_rules_are_understood_by_prometheus() -> None:
     rules = CHART / "files" / "alerts.yaml"
-    command = [promtool.find_or_get(), "check", "rules", "--lint=all", rules]
+    command: tuple[str | Path, ...] = (promtool.find_or_get(), "check", "rules", "--lint=all", rules)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
 
