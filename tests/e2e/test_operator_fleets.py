@@ -217,7 +217,8 @@ def tale(stage: Stage) -> Tale:
 
     widened_at = time.time()
     beside.set_upgrade_policy(**WIDE)
-    stage.wait(lambda: stage.state(cordoned) == "pod-restart-required", "a node to be in the middle of its upgrade")
+    # Not before its old driver is gone: between its record and the delete it may wait for word of its pods.
+    stage.wait(lambda: has_lost_driver(history, cordoned), "a node to be in the middle of its upgrade")
     stage.patch_rollout(paused=True)
     stage.wait_status(lambda said: "paused" in said["holds"], "the rollout to say that it is paused")
     paused_at, written = time.time(), written_states(stage)
@@ -503,6 +504,11 @@ def driver_pods(stage: Stage) -> dict[str, str]:
 
 def is_driver(pod: PodMoment) -> bool:
     return pod.namespace == operator.NAMESPACE and "nvidia/driver:" in pod.image
+
+
+def has_lost_driver(history: History, node: str) -> bool:
+    """Whether a driver pod of a node was seen to go."""
+    return any(pod.is_leaving or pod.is_gone for pod in history.pods() if pod.node == node and is_driver(pod))
 
 
 def reloaded_nodes(history: History) -> frozenset[str]:

@@ -44,14 +44,21 @@ def test_a_new_driver_sets_the_operators_own_upgrade_controller_to_work(lone_pla
 
         beside.set_driver_version(NEW)
 
-        waiting.wait_for(
-            lambda: NEW in beside.driver_versions().values(),
-            what="the operator to move a first node",
-            timeout_seconds=TIMEOUT_SECONDS,
-            describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
-        )
-        assert beside.upgrade_states().keys() == set(beside.nodes)
-        assert "upgrade-required" in beside.upgrade_states().values()  # one at a time: the others wait for their turn
+        def one_moves_and_others_wait() -> bool:
+            states = beside.upgrade_states()
+            is_moving = {*states.values()} - {"upgrade-required", ""}
+            return states.keys() == set(beside.nodes) and bool(is_moving) and "upgrade-required" in states.values()
+
+        for is_so, what in (
+            (one_moves_and_others_wait, "one node to move while others wait for their turn"),
+            (lambda: NEW in beside.driver_versions().values(), "a first node to run the new driver"),
+        ):
+            waiting.wait_for(
+                is_so,
+                what=what,
+                timeout_seconds=TIMEOUT_SECONDS,
+                describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
+            )
 
 
 def test_the_operator_finishes_its_own_upgrade_as_nodes_report_their_drivers(
