@@ -26,7 +26,8 @@ test: $(READY) lint ## everything, on a real control plane (built once, then cac
 	@$(RUN)/python -m seatrial_lab.testbed.building
 	@$(RUN)/coverage run -m pytest tests/core -q
 	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster" -q -n 2
-	@$(RUN)/python -m pytest tests -m cluster -q -n 3 --dist loadfile
+	@$(RUN)/python -m pytest tests -m "cluster and not own_plane" -q -n 3 --dist loadfile
+	@$(RUN)/python -m pytest tests -m own_plane -q -n 2 --dist loadfile
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
 test-fast: $(READY) ## everything that needs neither a control plane nor a long search

@@ -12,7 +12,7 @@ from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart.charts import CHART, NAMESPACE, helm
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
 CRD = "gpurollouts.seatrial.dev"
 

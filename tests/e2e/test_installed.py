@@ -27,7 +27,7 @@ from tests.chart.charts import CHART, helm
 from tests.e2e.campaigns import NEW, OLD, matrix_of
 from tests.e2e.light_stage import PolicyFollower, a_policy
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
 if why := able.why_not():
     pytest.skip(f"Left out. {why}", allow_module_level=True)

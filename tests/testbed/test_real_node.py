@@ -36,7 +36,7 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.real_node import able, cgroups, dressing, network, node, playing
 from seatrial_lab.testbed.real_node.inside import hold
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
 if why := able.why_not():
     pytest.skip(f"Left out. {why}", allow_module_level=True)
