@@ -24,7 +24,11 @@ def helm(*arguments: str | Path) -> str:
 
 def rendered(*settings: str) -> list[dict[str, Any]]:
     """Every object of the chart with these settings (`key=value`), hooks included."""
-    flags = [flag for setting in settings for flag in ("--set", setting)]
+    return rendered_with(*(flag for setting in settings for flag in ("--set", setting)))
+
+
+def rendered_with(*flags: str) -> list[dict[str, Any]]:
+    """The same with these flags of helm."""
     text = helm("template", "seatrial", CHART, "--namespace", NAMESPACE, "--kube-version", "1.35.0", *flags)
     return [item for item in yaml.safe_load_all(text) if item]
 

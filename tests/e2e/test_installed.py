@@ -91,7 +91,15 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
         fleet = make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=8, driver_version=OLD, real_nodes=(REAL,)))
         labels = {"pod-security.kubernetes.io/enforce": "baseline"}
         plane.apply([manifests.namespace(NAMESPACE, PREFIX, labels=labels), a_policy(OLD)])
-        flags = ["--set", f"image.repository={recipe.NAME}", "--set", "extraArgs={--lease-seconds=4}"]
+        login = ("--from-literal=username=ship", "--from-literal=password=aye")
+        plane.kubectl("-n", NAMESPACE, "create", "secret", "generic", "login", *login)
+        said = (
+            f"image.repository={recipe.NAME}",
+            "extraArgs={--lease-seconds=4}",
+            "git.credentials[0].prefix=https://git.example.com/",
+            "git.credentials[0].secret=login",
+        )
+        flags = [flag for each in said for flag in ("--set", each)]
         where = ["--namespace", NAMESPACE, "--kubeconfig", str(plane.kubeconfig)]
         helm("install", "seatrial", CHART, *where, *flags, "--wait", "--timeout=110s")
         with PolicyFollower(fleet, manager_env=QUIET):
@@ -114,6 +122,14 @@ def test_both_controllers_run_from_our_image_and_one_leads(harbour: Harbour) -> 
         assert (status["ready"], status["restartCount"]) == (True, 0)
         assert status["image"] == f"{recipe.NAME}:{__version__}"
     assert harbour.leader()
+
+
+def test_a_mounted_login_is_read_by_a_controller_that_is_not_root(harbour: Harbour) -> None:
+    pod = harbour.leader()
+    inside = ("exec", "-n", NAMESPACE, pod, "--", "python3.11", "-c")
+    who = harbour.plane.kubectl(*inside, "import os; print(os.getuid())")
+    read = harbour.plane.kubectl(*inside, "print(open('/var/run/seatrial/git/0/password').read())")
+    assert (who.strip(), read.strip()) == (str(recipe.USER), "aye")
 
 
 def test_a_campaign_goes_from_the_real_canary_to_the_matrix_although_every_phase_loses_its_leader(
