@@ -1,29 +1,13 @@
 """The long-lived testbed: up, status, down."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from seatrial_lab.testbed import errors, record
-from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.plane import control_plane, lifecycle, processes
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache of this test's own that shares the built programs, so that nobody's running testbed is touched."""
-    build.control_plane()
-    shared, own = toolchain.cache_folder(), tmp_path / "seatrial" / "testbed"
-    own.mkdir(parents=True)
-    for built in shared.iterdir():
-        if built.name != lifecycle.running_folder().name:
-            (own / built.name).symlink_to(built)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    yield own
-    lifecycle.down()
 
 
 def test_a_testbed_goes_up_once_is_described_breaks_is_noticed_and_goes_down_without_a_trace(own_cache: Path) -> None:

@@ -25,7 +25,7 @@ from seatrial.cli import main
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.sim.neighbours import SHIPPED
 from seatrial_lab.testbed import controller_process, record, waiting
-from seatrial_lab.testbed.building import build, toolchain
+from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.nodes import consumers, manifests
@@ -373,23 +373,13 @@ def assert_nothing_is_left(folder: Path, pids: list[int], devices: list[str]) ->
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache of this test's own that shares the programs, so that nobody's running testbed is touched."""
-    build.control_plane()
+def node_programs() -> None:
+    """They are built before a test has a cache of its own."""
     build.real_node()
-    shared, own = toolchain.cache_folder(), tmp_path / "seatrial" / "testbed"
-    own.mkdir(parents=True)
-    for built in shared.iterdir():
-        if built.name != lifecycle.running_folder().name:
-            (own / built.name).symlink_to(built)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    yield own
-    lifecycle.down()
 
 
-def test_a_testbed_with_a_real_node_goes_down_without_a_trace(
-    own_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("node_programs", "own_cache")
+def test_a_testbed_with_a_real_node_goes_down_without_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     before = machine_state()
     assert main.main(["testbed", "up", "--nodes", "1", "--real-nodes", "1", "--reload-seconds", "0.2"]) == 0
     assert main.main(["testbed", "status"]) == 0

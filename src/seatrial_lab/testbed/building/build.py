@@ -141,7 +141,7 @@ def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr
     if not _missing(home, names):
         return {name: home / "bin" / name for name in names}
     (home / "bin").mkdir(parents=True, exist_ok=True)
-    with _lock(home / "lock", say):
+    with lock(home / "lock", "builds in", say=say):
         missing = _missing(home, names)  # another run may have built them while we waited
         if missing:
             _build_missing(recipe, home, missing, say)
@@ -180,12 +180,13 @@ def _write_manifest(home: Path, sizes: dict[str, int]) -> None:
 
 
 @contextlib.contextmanager
-def _lock(path: Path, say: Say) -> Iterator[None]:
+def lock(path: Path, doing: str, *, say: Say) -> Iterator[None]:
+    """Be the only run that does this; another one is waited for."""
     with path.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"Another run builds in {path.parent}; waiting for it.")
+            say(f"Another run {doing} {path.parent}; waiting for it.")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -8,7 +8,6 @@ that is there is never fetched again. Tests: tests/testbed/test_debian.py, tests
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -57,7 +56,7 @@ def unpacked(package: Package, *, cache: Path | None = None, say: build.Say = bu
     if found is not None:
         return found
     shelf.mkdir(parents=True, exist_ok=True)
-    with lock(shelf / f"{package.name}.lock", what=package.name, say=say):
+    with build.lock(shelf / f"{package.name}.lock", f"fetches {package.name} into", say=say):
         return _cached(shelf, package) or _fetch(shelf, package, say)  # another run may have fetched it meanwhile
 
 
@@ -101,18 +100,6 @@ def runs(program: Path, question: Sequence[str], environment: dict[str, str] | N
     except (OSError, subprocess.TimeoutExpired):
         return False  # cut short, or for another machine: fetched again
     return done.returncode == 0
-
-
-@contextlib.contextmanager
-def lock(path: Path, *, what: str, say: build.Say) -> Iterator[None]:
-    """Hold a lock on the fetching of something."""
-    with path.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"Another run fetches {what} into {path.parent}; waiting for it.")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 @contextlib.contextmanager

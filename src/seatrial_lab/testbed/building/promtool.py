@@ -27,7 +27,7 @@ def find_or_get(*, cache: Path | None = None, say: build.Say = build.say_on_stde
     if found is not None:
         return found
     shelf.mkdir(parents=True, exist_ok=True)
-    with debian.lock(shelf / "promtool.lock", what="promtool", say=say):
+    with build.lock(shelf / "promtool.lock", "fetches promtool into", say=say):
         return _cached(shelf) or _fetch(shelf, say)  # another run may have fetched it while we waited
 
 
