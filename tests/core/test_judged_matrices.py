@@ -22,10 +22,6 @@ CORPUS: dict[str, Any] = yaml.safe_load((JUDGED / "matrices.yaml").read_text(enc
 FIRST: dict[str, str] = yaml.safe_load((JUDGED / "first-result.yaml").read_text(encoding="utf-8"))
 INEXPRESSIBLE = "inexpressible"
 FALSE_OK = {
-    "volta-by-architecture-with-cuda-13",
-    "gb300-with-cuda-12-8",
-    "b200-with-cuda-12-6",
-    "rtx-pro-6000-proprietary",
     "kubernetes-skips-a-minor",
     "openshift-with-another-kubernetes",
     "kubernetes-1-33-after-its-end",

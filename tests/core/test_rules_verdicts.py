@@ -99,9 +99,15 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     },
     "arch-driver": {
         OK: ({"gpu_driver": "580.105.08"}, B200),
-        WARN: ({"gpu_driver": "595.91.07"}, {"arch": "Volta"}),
+        WARN: ({"gpu_driver": "580.65.06"}, {"product": "GB300"}),
         UNKNOWN: ({"gpu_driver": "580.105.08"}, {"arch": "Rubin"}),
         FAIL: ({"gpu_driver": "550.163.01"}, B200),
+    },
+    "arch-cuda": {
+        OK: ({"cuda": "12.8"}, B200),
+        WARN: ({"cuda": "12.6"}, B200),
+        UNKNOWN: ({"cuda": "13.0"}, {"arch": "Rubin"}),
+        FAIL: ({"cuda": "13.0"}, {"product": "V100"}),
     },
     "rdma": {
         OK: ({"openshift": "4.16.23", "cuda": "12.6"}, {"arch": "Hopper", "kernel_module": "open", "rdma": "dmabuf"}),
@@ -266,7 +272,7 @@ def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object
     assert found.verdict is Verdict.FAIL
 
 
-def test_there_are_22_rules_on_stacks_and_5_on_changes() -> None:
-    """Nineteen subjects; three of them are two rules each: by OpenShift or by Kubernetes (twice), DCGM and NCCL."""
-    assert (len(STACK_RULES), len(CHANGE_RULES)) == (22, 5)
-    assert len({rule.id for rule in RULES}) == 27
+def test_there_are_23_rules_on_stacks_and_5_on_changes() -> None:
+    """Twenty subjects; three of them are two rules each: by OpenShift or by Kubernetes (twice), DCGM and NCCL."""
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (23, 5)
+    assert len({rule.id for rule in RULES}) == 28

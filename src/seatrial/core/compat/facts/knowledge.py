@@ -25,6 +25,7 @@ from seatrial.core.compat.facts.rows import (
     DriverNeed,
     FirmwarePair,
     GpuOperatorRelease,
+    GpuProduct,
     Issue,
     KernelSeen,
     MinKernel,
@@ -85,6 +86,7 @@ class Facts:
     cuda_floors: Mapping[int, DriverNeed] = field(default_factory=dict)
     cuda_reported: Mapping[int, Said] = field(default_factory=dict)
     architectures: Mapping[str, Architecture] = field(default_factory=dict)
+    gpu_products: Mapping[str, GpuProduct] = field(default_factory=dict)
     products: tuple[Product, ...] = ()
     firmware_pairs: tuple[FirmwarePair, ...] = ()
     firmware_trains: Mapping[int, Said] = field(default_factory=dict)
@@ -268,6 +270,12 @@ class Facts:
     @cached_property
     def _architectures_by_letters(self) -> Mapping[str, Architecture]:
         return {_letters(key): row for key, row in self.architectures.items()}
+
+    def gpu_product(self, name: str) -> GpuProduct | None:
+        """The product of that name, the most exactly named first: an `RTX PRO 6000` is no `RTX 6000`."""
+        words = _words(name)
+        rows = [row for row in self.gpu_products.values() if _words(row.name) - _BOARDS <= words]
+        return max(rows, key=lambda row: len(_words(row.name)), default=None)
 
     def products_named(self, name: str) -> tuple[Product, ...]:
         """The rows about a product; `NVIDIA-H100-80GB-HBM3` is an H100, and a B200 is found under `HGX B200`."""

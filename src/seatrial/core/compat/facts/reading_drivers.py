@@ -16,6 +16,7 @@ from seatrial.core.compat.facts.rows import (
     DriverBranch,
     DriverNeed,
     FirmwarePair,
+    GpuProduct,
     KernelSeen,
     MinKernel,
     Product,
@@ -159,13 +160,44 @@ def architectures(whole: Spot, facts: Facts) -> Facts:
             name=spot.at("arch").text(),
             age=age,
             open_modules=text_at(spot, "open_modules"),
+            modules_cite=_own_cite(spot, "open_modules"),
             first_branch=spot.at("min_driver_branch").number() if "min_driver_branch" in spot else None,
+            first_branch_cite=_own_cite(spot, "min_driver_branch"),
             last_branch=spot.at("last_driver_branch").number() if "last_driver_branch" in spot else None,
+            first_cuda={key: each.version(CudaVersion) for key, each in entries_of(spot, "first_cuda")},
+            last_cuda_major=spot.at("last_cuda_major").number() if "last_cuda_major" in spot else None,
             cite=spot.cite(),
         )
         for age, spot in enumerate(whole.each("gpu_architecture"))
     ]
     return replace(facts, architectures={row.name: row for row in rows}) if rows else facts
+
+
+def _own_cite(spot: Spot, key: str) -> Cite:
+    """The source of one value of a row, where it is not the row's."""
+    if f"{key}_source" not in spot:
+        return spot.cite()
+    told = {"source": spot.at(f"{key}_source").text(), "confidence": spot.at(f"{key}_confidence").text()}
+    return Spot(told, spot.path).cite()
+
+
+@reads("gpu_products.compute_capability", "gpu_products.listed")
+def gpu_products(whole: Spot, facts: Facts) -> Facts:
+    """GPU products, each with its architecture."""
+    section = whole.maybe("gpu_products")
+    if section is None:
+        return facts
+    rows = [
+        GpuProduct(
+            name=str(spot.path[-1]),
+            arch=spot.only({"arch", "compute"}).at("arch").text(),
+            compute=text_at(spot, "compute"),
+            cite=cite,
+        )
+        for table in ("compute_capability", "listed")
+        for spot, cite in rows_of(section, table)
+    ]
+    return replace(facts, gpu_products={row.name: row for row in rows})
 
 
 @reads("nic_firmware.bundled", "nic_firmware.tested_pairs", "nic_firmware.release_train")
@@ -227,4 +259,4 @@ def rdma_and_dcgm(whole: Spot, facts: Facts) -> Facts:
 
 FIRST: Final = (tags, drivers)
 """Before the operators: what is listed wins over what a release is known to ship."""
-LAST: Final = (cuda, architectures, firmware, rdma_and_dcgm)
+LAST: Final = (cuda, architectures, gpu_products, firmware, rdma_and_dcgm)

@@ -191,14 +191,30 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """One GPU architecture: which drivers and which kernel modules it takes."""
+    """One GPU architecture: which drivers, which CUDA and which kernel modules it takes."""
 
     name: str
     age: int
     """Its place in the order of architectures, oldest first."""
     open_modules: str
+    modules_cite: Cite
     first_branch: int | None
+    first_branch_cite: Cite
     last_branch: int | None
+    first_cuda: Mapping[str, CudaVersion]
+    """The first toolkit that makes code for it, by compute capability."""
+    last_cuda_major: int | None
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuProduct:
+    """One GPU product and the architecture it is of."""
+
+    name: str
+    arch: str
+    compute: str
+    """Its compute capability; empty where its page does not say which of the architecture's it has."""
     cite: Cite
 
 

@@ -1,14 +1,15 @@
 """The rules: which versions go together, and which changes are safe. Small functions in two ordered lists.
 
-    cases.py       Case, Step, Answer, Rule: what a rule is given and gives back
-    existence.py   exists, known-bad, lifecycle
-    operators.py   gpuop-driver, gpuop-openshift, gpuop-kubernetes, gpuop-operands, netop-…
-    platform.py    driver-kernel, openshift-kernel, mofed-kernel, sriov-openshift
-    firmware.py    firmware-family, firmware-mofed
-    gpus.py        driver-cuda, arch-driver, rdma, dcgm-driver, nccl
-    change.py      one-at-a-time, upgrade-path, bridge, order, preconditions
-    rulebook.py    the two lists; check_stack, check_change
-    checking.py    a whole matrix: its entries, its changes, its accepted warnings
+    cases.py          Case, Step, Answer, Rule: what a rule is given and gives back
+    existence.py      exists, known-bad, lifecycle
+    operators.py      gpuop-driver, gpuop-openshift, gpuop-kubernetes, gpuop-operands, netop-…
+    platform.py       driver-kernel, openshift-kernel, mofed-kernel, sriov-openshift
+    firmware.py       firmware-family, firmware-mofed
+    architectures.py  arch-driver, arch-cuda
+    gpus.py           driver-cuda, rdma, dcgm-driver, nccl
+    change.py         one-at-a-time, upgrade-path, bridge, order, preconditions
+    rulebook.py       the two lists; check_stack, check_change
+    checking.py       a whole matrix: its entries, its changes, its accepted warnings
 
 A rule is one function, one row in a list, and one table in a test; docs/reference/rules.md is generated from them.
 

@@ -1,4 +1,6 @@
-"""The GPUs, their driver, and what workloads bring along: CUDA, NCCL, DCGM, GPUDirect RDMA.
+"""The driver of the GPUs, and what workloads bring along: CUDA, NCCL, DCGM, GPUDirect RDMA.
+
+What follows from the GPUs themselves is in architectures.py.
 
 Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
 """
@@ -9,17 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import Architecture, Product
-from seatrial.core.compat.matrix import NOWHERE, Component, Span
+from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.rules.architectures import architecture_of, by_default, hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
 from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line
 
 _CUDA_SUFFIX: Final = re.compile(r"\+cuda(?P<major>[0-9]+)\.")
 DMABUF, PEERMEM = "dmabuf", "peermem"
-
-
-def _hardware_span(case: Case) -> tuple[Span, ...]:
-    return (case.hardware.span,) if case.hardware.span != NOWHERE else ()
 
 
 # ── driver-cuda ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -81,136 +79,6 @@ toolkit.""",
 )
 
 
-# ── arch-driver ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def judge_arch_driver(case: Case) -> Iterator[Answer]:
-    """Do the GPUs take this driver and these kernel modules?"""
-    driver, hardware = case.driver, case.hardware
-    if driver is None:
-        return
-    arch = case.facts.architecture(hardware.arch) if hardware.arch else None
-    products = case.facts.products_named(hardware.product) if hardware.product else ()
-    if hardware.arch and arch is None:
-        newest = "".join(list(case.facts.architectures)[-1:])
-        yield nothing_known(f"GPU architecture {hardware.arch!r}", newest, case.facts, _hardware_span(case))
-    elif arch is None and not products:
-        yield unknown(
-            f"There is no fact about GPU product {hardware.product!r}, and the matrix does not name its architecture.",
-            "Write hardware.arch.",
-            spans=_hardware_span(case),
-        )
-    if arch is not None:
-        yield from _arch(case, arch, driver)
-    for product in products:
-        yield from _product(case, product, driver)
-
-
-def _arch(case: Case, arch: Architecture, driver: DriverVersion) -> Iterator[Answer]:
-    spans = (*case.spans(Component.GPU_DRIVER), *_hardware_span(case))
-    if arch.first_branch is not None and driver.branch < arch.first_branch:
-        yield fail(
-            f"{arch.name} GPUs need driver branch {arch.first_branch} or newer, found {driver}.",
-            f"Take branch {arch.first_branch} or newer.",
-            arch.cite,
-            spans=spans,
-        )
-    elif arch.last_branch is not None and driver.branch > arch.last_branch:
-        yield fail(
-            f"{arch.name} GPUs are dropped after driver branch {arch.last_branch}, found {driver}.",
-            f"Stay on branch {arch.last_branch}.",
-            arch.cite,
-            spans=spans,
-        )
-    else:
-        yield ok(f"{arch.name} GPUs take driver {driver}.", arch.cite)
-    if arch.open_modules == "required" and case.module == "proprietary":
-        yield fail(
-            f"{arch.name} GPUs need the open kernel modules, and these are proprietary{_by_default(case)}.",
-            "Write kernel_module: open.",
-            arch.cite,
-            spans=spans,
-        )
-    if arch.open_modules == "unsupported" and case.module == "open":
-        yield fail(
-            f"{arch.name} GPUs do not work with the open kernel modules.",
-            "Write kernel_module: proprietary.",
-            arch.cite,
-            spans=spans,
-        )
-
-
-def _by_default(case: Case) -> str:
-    release = case.gpu_release
-    return "" if case.hardware.kernel_module or release is None else f", the default of GPU Operator {release.version}"
-
-
-def _product(case: Case, product: Product, driver: DriverVersion) -> Iterator[Answer]:
-    spans = (*case.spans(Component.GPU_DRIVER), *_hardware_span(case))
-    if product.needs_open_modules and case.module == "proprietary":
-        yield fail(
-            f"{product.name} needs the open kernel modules, and these are proprietary{_by_default(case)}.",
-            "Write kernel_module: open.",
-            product.cite,
-            spans=spans,
-        )
-    least = product.min_driver
-    if least is None:
-        return
-    if driver >= least:
-        yield ok(f"{product.name} takes driver {driver}: it needs {least} or newer.", product.cite)
-    elif product.is_documented:
-        yield fail(
-            f"{product.name} needs driver {least} or newer, found {driver}.",
-            f"Take {least} or newer.",
-            product.cite,
-            spans=spans,
-        )
-    elif least == case.facts.oldest_readme:
-        # Older lists were not read: the product may well be in them, and its architecture says the rest.
-        yield unknown(
-            f"No list of products older than that of driver {least} was read, so nothing says whether {driver} "
-            f"knows {product.name}.",
-            f"Take {least} or newer.",
-            product.cite,
-            spans=spans,
-        )
-    elif driver.branch == least.branch:
-        yield warn(
-            f"{product.name} is first named by driver {least}, and {driver} is a little older.",
-            f"Take {least} or newer.",
-            product.cite,
-            spans=spans,
-        )
-    else:
-        yield fail(
-            f"No driver before {least} names {product.name}, found {driver}.",
-            f"Take {least} or newer.",
-            product.cite,
-            spans=spans,
-        )
-
-
-ARCH_DRIVER: Final = Rule(
-    id="arch-driver",
-    title="The GPUs take this driver and these kernel modules",
-    meaning="""\
-Needs the hardware block (arch, product, kernel_module). Each architecture has a first driver branch, the older ones a
-last one (Maxwell to Volta end with 580), and newer ones take the open kernel modules only. Products have a documented
-minimum, or else the first driver whose list names them: an older branch fails, an older driver of the same branch
-warns. Where kernel_module is not written, the operator's default counts.""",
-    inputs=(Component.GPU_DRIVER, Component.GPU_OPERATOR),
-    needs=(Component.GPU_DRIVER,),
-    applies=lambda case: bool(case.hardware.arch or case.hardware.product),
-    sources=(
-        "gpu_architecture",
-        "driver.documented_product_minimums",
-        "driver.product_first_listed_in_open_module_readme",
-    ),
-    judge=judge_arch_driver,
-)
-
-
 # ── rdma ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -227,7 +95,7 @@ def judge_rdma(case: Case) -> Iterator[Answer]:
         yield fail(
             f"hardware.rdma is {case.hardware.rdma!r}, and only {DMABUF} and {PEERMEM} exist.",
             f"Write {DMABUF} or {PEERMEM}.",
-            spans=_hardware_span(case),
+            spans=hardware_span(case.hardware),
         )
 
 
@@ -241,7 +109,7 @@ def _peermem(case: Case) -> Iterator[Answer]:
             "nvidia-peermem needs MOFED, and this stack has none.",
             f"Add mofed, or use {DMABUF}.",
             cite,
-            spans=_hardware_span(case),
+            spans=hardware_span(case.hardware),
         )
 
 
@@ -273,10 +141,10 @@ def _dmabuf_modules(case: Case) -> Answer:
         return ok(f"DMA-BUF needs the open kernel modules, and kernel_module is {case.module}.", cite)
     if case.module == "proprietary":
         return fail(
-            f"DMA-BUF needs the open kernel modules, and these are proprietary{_by_default(case)}.",
+            f"DMA-BUF needs the open kernel modules, and these are proprietary{by_default(case)}.",
             "Write kernel_module: open.",
             cite,
-            spans=_hardware_span(case),
+            spans=hardware_span(case.hardware),
         )
     return _unsaid(case, "the kind of kernel modules", "Write hardware.kernel_module.")
 
@@ -301,16 +169,16 @@ def _dmabuf_cuda(case: Case) -> Answer:
 def _dmabuf_arch(case: Case) -> Answer:
     need = case.facts.dmabuf.get("arch")
     least = case.facts.architecture(need.text) if need else None
-    arch = case.facts.architecture(case.hardware.arch) if case.hardware.arch else None
+    arch = architecture_of(case)
     if need is None or least is None or arch is None:
-        return _unsaid(case, "the GPU architecture", "Write hardware.arch.")
+        return _unsaid(case, "the GPU architecture", "Write hardware.product, or hardware.arch.")
     if arch.age >= least.age:
         return ok(f"DMA-BUF needs {least.name} or newer, and this is {arch.name}.", need.cite)
     return fail(
         f"DMA-BUF needs {least.name} or newer, found {arch.name}.",
         f"Use {PEERMEM}.",
         need.cite,
-        spans=_hardware_span(case),
+        spans=hardware_span(case.hardware),
     )
 
 
@@ -319,7 +187,7 @@ def _unsaid(case: Case, what: str, next_step: str) -> Answer:
         f"DMA-BUF depends on {what}, and the matrix does not say it.",
         next_step,
         case.facts.cite("gpudirect_rdma.dma_buf"),
-        spans=_hardware_span(case),
+        spans=hardware_span(case.hardware),
     )
 
 

@@ -11,7 +11,16 @@ from typing import Final
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Stack
-from seatrial.core.compat.rules import change, existence, firmware, gpus, operator_platforms, operators, platform
+from seatrial.core.compat.rules import (
+    architectures,
+    change,
+    existence,
+    firmware,
+    gpus,
+    operator_platforms,
+    operators,
+    platform,
+)
 from seatrial.core.compat.rules.cases import Case, Rule, Step
 from seatrial.core.errors import SeatrialError
 
@@ -31,7 +40,8 @@ STACK_RULES: Final[tuple[Rule, ...]] = (
     firmware.FIRMWARE_FAMILY,
     firmware.FIRMWARE_MOFED,
     gpus.DRIVER_CUDA,
-    gpus.ARCH_DRIVER,
+    architectures.ARCH_DRIVER,
+    architectures.ARCH_CUDA,
     gpus.RDMA,
     platform.SRIOV_OPENSHIFT,
     gpus.DCGM_DRIVER,
