@@ -239,9 +239,9 @@ def test_a_driver_is_added_to_a_known_release_without_losing_the_rest() -> None:
 
 
 def test_a_kernel_somebody_saw_working_is_known_from_then_on() -> None:
-    kernel = KernelVersion.parse("6.8.0-100-generic")
+    kernel = KernelVersion.parse("6.14.0-100-generic")
     assert facts().kernel_seen(580, kernel) is None
-    seen = over({"driver": {"seen_on_kernel": [{"branch": 580, "kernel": "6.8.0 generic", **MINE}]}})
+    seen = over({"driver": {"seen_on_kernel": [{"branch": 580, "kernel": "6.14.0 generic", **MINE}]}})
     assert seen.kernel_seen(580, kernel) == Cite(source="our lab", confidence=Confidence.VERIFIED)
     assert seen.kernel_seen(570, kernel) is None
 

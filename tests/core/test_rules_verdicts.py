@@ -45,7 +45,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     },
     "driver-kernel": {
         OK: ({"gpu_driver": "560.35.03", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
-        UNKNOWN: ({"gpu_driver": "580.82.07", "kernel": "6.8.0-100-generic"}, {}),
+        UNKNOWN: ({"gpu_driver": "580.82.07", "kernel": "6.14.0-1012-gcp"}, {}),
         FAIL: ({"gpu_driver": "560.35.03", "kernel": "3.10.0-1160.el7.x86_64"}, {}),
     },
     "openshift-kernel": {

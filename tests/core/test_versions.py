@@ -161,10 +161,9 @@ UNREADABLE = [
     (Scheme.FIRMWARE, "28.40.1000 (MT_0000000838)"),
     (Scheme.KERNEL, "6.x TBD"),
     (Scheme.KERNEL, "6.x"),
-    (Scheme.KERNEL, "5.14.0"),
-    (Scheme.KERNEL, "5.14.0-427"),
     (Scheme.KERNEL, "5.14.0-427.40.1.el9_4"),
-    (Scheme.KERNEL, "6.8.0-100"),
+    (Scheme.KERNEL, "560.35.03"),
+    (Scheme.KERNEL, "24.9.0"),
     (Scheme.DCGM_EXPORTER, "3.3.8"),
     (Scheme.DCGM_EXPORTER, "3.3.8-1-ubuntu22.04"),
     (Scheme.DCGM, "3.3.8-3.6.0"),
@@ -412,6 +411,26 @@ def test_a_kernel_is_taken_apart(
 ) -> None:
     kernel = versions.KernelVersion.parse(text)
     assert (kernel.stream, kernel.dist, kernel.z, kernel.flavour) == (stream, dist, z, flavour)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "system"),
+    [
+        ("6.6.113+", "6.6", "Container-Optimized OS"),
+        ("6.4.0-150600.23.47-default", "6.4", "SUSE Linux Enterprise"),
+        ("6.12.40-talos", "6.12", "Talos"),
+        ("6.6.95-flatcar", "6.6", "Flatcar"),
+        ("6.6.92.2-2.azl3", "6.6", "Azure Linux"),
+        ("6.12.40", "6.12", ""),
+        ("6.8.0-100", "6.8", ""),
+    ],
+)
+def test_a_kernel_we_cannot_take_apart_is_a_kernel_all_the_same(text: str, line: str, system: str) -> None:
+    kernel = versions.KernelVersion.parse(text)
+    assert kernel.is_foreign
+    assert (kernel.line, kernel.system, kernel.stream) == (line, system, text)
+    with pytest.raises(versions.NotComparable):
+        _ = kernel < versions.KernelVersion.parse("6.99.0")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from seatrial.core.compat.facts.rows import (
     MinKernel,
     NetworkOperatorRelease,
     OpenShiftRelease,
+    Precompiled,
     Product,
     RhelSupport,
     Said,
@@ -79,6 +80,7 @@ class Facts:
     branches: Mapping[int, DriverBranch] = field(default_factory=dict)
     min_kernels: Mapping[int, MinKernel] = field(default_factory=dict)
     kernels_seen: tuple[KernelSeen, ...] = ()
+    precompiled: tuple[Precompiled, ...] = ()
     auto_modules: DriverNeed | None = None
     """The first driver whose container understands kernelModuleType: auto."""
     toolkits: Mapping[CudaVersion, Toolkit] = field(default_factory=dict)
@@ -229,6 +231,9 @@ class Facts:
         for row in self.kernels_seen:
             if row.branch == branch and row.kernel in told:
                 return row.cite
+        for table in self.precompiled:
+            if branch in table.branches and kernel.flavour in table.flavours and table.kernel == Line.of(kernel):
+                return table.cite
         if kernel.dist is None or kernel.flavour is not None:
             return None
         carriers = [

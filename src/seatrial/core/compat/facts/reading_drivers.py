@@ -19,6 +19,7 @@ from seatrial.core.compat.facts.rows import (
     GpuProduct,
     KernelSeen,
     MinKernel,
+    Precompiled,
     Product,
     Said,
     Toolkit,
@@ -45,6 +46,7 @@ from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
     "driver.nvidia_lifecycle_table_2026",
     "driver.min_kernel_by_branch",
     "driver.seen_on_kernel",
+    "driver.precompiled",
     "driver.module_type_auto",
     "driver.cuda_reported_by_branch",
     "driver.documented_product_minimums",
@@ -68,12 +70,24 @@ def drivers(whole: Spot, facts: Facts) -> Facts:
             KernelSeen(branch=spot.at("branch").number(), kernel=spot.at("kernel").text(), cite=spot.cite())
             for spot in section.each("seen_on_kernel")
         ),
+        precompiled=tuple(_precompiled(spot) for spot in section.each("precompiled")),
         auto_modules=_need(auto.at("min_driver"), auto.cite()) if auto else None,
         cuda_reported={
             spot.key_number(): Said(text=spot.version(CudaVersion).text, cite=cite)
             for spot, cite in rows_of(section, "cuda_reported_by_branch")
         },
         products=tuple(_products(section)),
+    )
+
+
+def _precompiled(spot: Spot) -> Precompiled:
+    return Precompiled(
+        operator_line=spot.at("gpu_operator").version(Line).line,
+        system=spot.at("os").text(),
+        kernel=spot.at("kernel").version(Line),
+        flavours=frozenset(each.text() for each in spot.each("flavours")),
+        branches=frozenset(each.number() for each in spot.each("branches")),
+        cite=spot.cite(),
     )
 
 

@@ -267,6 +267,18 @@ class KernelSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Precompiled:
+    """Kernels for which a line of the GPU Operator was validated with precompiled drivers."""
+
+    operator_line: str
+    system: str
+    kernel: Line
+    flavours: frozenset[str]
+    branches: frozenset[int]
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
     """A condition on one version: equal to, at least, above, below."""
 

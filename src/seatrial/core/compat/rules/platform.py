@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import NetworkOperatorRelease, OpenShiftRelease
+from seatrial.core.compat.facts import NetworkOperatorRelease, OpenShiftRelease, Precompiled
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, no_release, nothing_known, ok, unknown, warn
 from seatrial.core.compat.versions import DriverVersion, KernelVersion, Line
+from seatrial.core.compat.versions.values import Rank
 
 _DIST: Final = re.compile(r"el(?P<major>[0-9]+)_(?P<minor>[0-9]+)")
 
@@ -59,12 +60,27 @@ def _seen(case: Case, driver: DriverVersion, kernel: KernelVersion) -> Iterator[
         yield ok(f"Driver branch {driver.branch} is documented on kernel stream {_stream(kernel)}.", cite)
     elif platform is None or _is_of(kernel, platform):
         yield unknown(
-            f"Nobody published whether driver branch {driver.branch} builds on kernel {_stream(kernel)}: drivers have "
-            "a "
-            f"lower bound for kernels and no upper one.",
-            "Try it on the canary, then accept the rule with what was seen, or add it with `seatrial facts add`.",
+            f"No table read names kernel {_stream(kernel)}{_system(kernel)} with driver branch {driver.branch}: "
+            f"drivers have a lower bound for kernels and no upper one{_covered(case, driver.branch)}.",
+            "Look for the driver image of this kernel in the registry, or let the container build it on the canary; "
+            "then accept the rule with what was seen, or add it with `seatrial facts add` (driver.seen_on_kernel).",
             spans=case.spans(Component.KERNEL, Component.GPU_DRIVER),
         )
+
+
+def _system(kernel: KernelVersion) -> str:
+    return f" ({kernel.system})" if kernel.system else ""
+
+
+def _covered(case: Case, branch: int) -> str:
+    """What tables do name for this branch, so that a reader sees how far off the kernel is."""
+    tables = [table for table in case.facts.precompiled if branch in table.branches]
+    told = dict.fromkeys(f"{table.kernel} on {table.system}" for table in sorted(tables, key=_newest_first))
+    return f"; precompiled ones exist for {', '.join(told)}" if told else ""
+
+
+def _newest_first(table: Precompiled) -> tuple[str, Rank]:
+    return table.system, table.kernel.rank
 
 
 def _stream(kernel: KernelVersion) -> str:
@@ -76,13 +92,16 @@ DRIVER_KERNEL: Final = Rule(
     title="The driver builds on the kernel",
     meaning="""\
 Every driver branch has an oldest kernel (3.10 up to R550, 4.15 from R555); below it fails. No document gives a newest
-one, so a kernel stream never documented with the branch is unknown and has to be tried on the canary; a real-time or
+one. NVIDIA lists kernels with precompiled drivers (Ubuntu, by kernel, flavour and branch), and the documented
+OpenShift releases name their kernels: those are ok. Any other kernel stream, those of Container-Optimized OS, SLES,
+Talos, Flatcar, Azure Linux or Amazon Linux among them, is unknown and has to be tried on the canary; a real-time or
 64k kernel is a build of its own. On OpenShift the driver is compiled against the Driver Toolkit image of the node's
 build: that one exists is seen on the node, by a label its operator sets, not in a table.""",
     inputs=(Component.GPU_DRIVER, Component.KERNEL, Component.OPENSHIFT),
     needs=(Component.GPU_DRIVER, Component.KERNEL),
     sources=(
         "driver.min_kernel_by_branch",
+        "driver.precompiled",
         "gpu_operator.releases.*.documented with openshift.releases.*.kernel_stream",
         "driver.seen_on_kernel (yours)",
     ),
@@ -213,6 +232,15 @@ def _on_ubuntu(case: Case, release: NetworkOperatorRelease, kernel: KernelVersio
         return unknown(
             f"No document read says up to which kernel MOFED of Network Operator {release.version} was validated.",
             "Try it on the canary, then accept the rule with what was seen.",
+            spans=spans,
+        )
+    is_ubuntu = kernel.dist is None and not kernel.is_foreign
+    if not is_ubuntu or (kernel.flavour != bound.kernel.flavour and kernel.base == bound.kernel.base):
+        return unknown(
+            f"MOFED of Network Operator {release.line} was validated up to kernel {bound.kernel}, which says nothing "
+            f"about {_stream(kernel)}{_system(kernel)}: systems and flavours count their builds by themselves.",
+            "Try it on the canary, then accept the rule with what was seen.",
+            bound.cite,
             spans=spans,
         )
     if (kernel.base, kernel.z) <= (bound.kernel.base, bound.kernel.z):

@@ -23,6 +23,15 @@ from seatrial.core.compat.versions.values import (
 )
 
 _NUMBER: Final = re.compile(r"[0-9]+")
+SYSTEMS: Final = {
+    re.compile(r"[0-9]\+$"): "Container-Optimized OS",
+    re.compile(r"-default$"): "SUSE Linux Enterprise",
+    re.compile(r"-talos$"): "Talos",
+    re.compile(r"-flatcar$"): "Flatcar",
+    re.compile(r"\.(azl|cm)[0-9]+"): "Azure Linux",
+    re.compile(r"\.amzn[0-9]+"): "Amazon Linux",
+}
+"""Systems that no table of kernels names, by how their kernels call themselves."""
 
 # ── kernel ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -40,6 +49,11 @@ class KernelVersion(LinedVersion):
     Every minor of RHEL 9 has base 5.14.0, so its stream needs the first number of the release. Ubuntu counts that
     number up with each build and keeps no other, so there it is z. Each flavour and architecture is a build of its own
     and needs its own driver build: they are not compared with each other.
+
+        6.6.113+    6.4.0-150600.23.47-default    6.12.40-talos    6.6.92.2-2.azl3
+
+    Others print what we cannot take apart. Such a kernel is real and has an upstream line, but no order: each is a
+    stream of its own, and `is_foreign`.
     """
 
     scheme: ClassVar = Scheme.KERNEL
@@ -51,6 +65,9 @@ class KernelVersion(LinedVersion):
             r"\.(?P<dist>[a-z]+[0-9]+(?:_[0-9]+)?)\.(?P<arch>x86_64|aarch64|ppc64le|s390x)"
             r"(?:\+(?P<flavour>[0-9a-z]+(?:-[0-9a-z]+)*))?"
             r"|(?P<abi>[0-9]+)-(?P<variant>[a-z][0-9a-z]*(?:-[0-9a-z]+)*))"
+            # Whatever else a kernel of Linux calls itself; it begins with one digit, unlike a driver or an operator.
+            # One of RHEL that lacks its architecture is a copy cut short.
+            r"|(?!.*\.el[0-9])(?P<other>[2-9]\.[0-9]+(?:\.[0-9]+)*)(?:[+-][0-9A-Za-z._+~-]*)?"
         ),
         shape="base-release[.z].dist.arch[+flavour] or base-build-flavour, as `uname -r` prints it",
         example="5.14.0-427.40.1.el9_4.x86_64 or 5.15.0-105-generic",
@@ -63,9 +80,15 @@ class KernelVersion(LinedVersion):
     dist: str | None
     arch: str | None
     flavour: str | None
+    is_foreign: bool = False
 
     @classmethod
     def _read(cls, match: re.Match[str]) -> Self:
+        if match["other"] is not None:
+            base = tuple(map(int, match["other"].split(".")))
+            return cls(
+                text=match[0], base=base, release=None, z=(), dist=None, arch=None, flavour=None, is_foreign=True
+            )
         rt = match["rt"] or ""
         return cls(
             text=match[0],
@@ -87,9 +110,16 @@ class KernelVersion(LinedVersion):
 
     @property
     def stream(self) -> str:
-        """`5.14.0-427`, which together with `dist` names a stream of RHEL; `5.15.0` on Ubuntu."""
+        """`5.14.0-427`, which together with `dist` names a stream of RHEL; `5.15.0` on Ubuntu; else all of it."""
+        if self.is_foreign:
+            return self.text
         base = ".".join(map(str, self.base))
         return base if self.release is None else f"{base}-{self.release}"
+
+    @property
+    def system(self) -> str:
+        """The system that calls its kernels so, where we know it."""
+        return next((name for mark, name in SYSTEMS.items() if mark.search(self.text)), "")
 
     @property
     def line(self) -> str:
