@@ -28,6 +28,7 @@ from seatrial.core.compat.facts.rows import (
     GpuProduct,
     Issue,
     KernelSeen,
+    KubernetesRelease,
     MinKernel,
     NetworkOperatorRelease,
     OpenShiftRelease,
@@ -76,6 +77,7 @@ class Facts:
     network_operators: Mapping[OperatorVersion, NetworkOperatorRelease] = field(default_factory=dict)
     openshifts: Mapping[str, OpenShiftRelease] = field(default_factory=dict)
     bad_openshifts: tuple[BadOpenShift, ...] = ()
+    kubernetes: Mapping[str, KubernetesRelease] = field(default_factory=dict)
     drivers: Mapping[DriverVersion, Cite] = field(default_factory=dict)
     branches: Mapping[int, DriverBranch] = field(default_factory=dict)
     min_kernels: Mapping[int, MinKernel] = field(default_factory=dict)

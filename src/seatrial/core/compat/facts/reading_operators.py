@@ -140,10 +140,12 @@ def _network_release(key: str, spot: Spot) -> NetworkOperatorRelease:
 
 def _support(spot: Spot) -> Support:
     openshift, kubernetes = spot.maybe("openshift"), spot.maybe("kubernetes")
+    platforms = entries_of(spot, "kubernetes_by_platform")
     return Support(
         cite=spot.cite(),
         openshift=_supported(openshift) if openshift else None,
         kubernetes=_supported(kubernetes) if kubernetes else None,
+        kubernetes_by_platform={name: _supported(each) for name, each in platforms},
     )
 
 

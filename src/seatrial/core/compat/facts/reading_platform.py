@@ -13,6 +13,7 @@ from seatrial.core.compat.facts.reading_operators import line_of
 from seatrial.core.compat.facts.rows import (
     BadOpenShift,
     Cite,
+    KubernetesRelease,
     OpenShiftRelease,
     RhelSupport,
     ValidatedKernel,
@@ -57,6 +58,8 @@ def _openshift_release(key: str, spot: Spot) -> OpenShiftRelease:
         kernel_stream=spot.at("kernel_stream").text(),
         kernel_dist=spot.at("kernel_dist").text(),
         kernel_cite=row,
+        kubernetes=spot.at("kubernetes").version(Line) if "kubernetes" in spot else None,
+        kubernetes_cite=_stated(spot.at("kubernetes_source").text(), row) if "kubernetes_source" in spot else None,
         sriov=line_of(sriov) if sriov else None,
         sriov_cite=_stated(spot.at("sriov_source").text(), row) if sriov else None,
         maintenance_ends=day_at(life, "maintenance_ends") if life else None,
@@ -73,6 +76,19 @@ def _stated(source: str, row: Cite) -> Cite:
     """A row's confidence is that of its weakest part, the kernel; what OpenShift's own repositories say is sure."""
     own = source.startswith("github:openshift/")
     return Cite(source=source, confidence=Confidence.VERIFIED if own else row.confidence)
+
+
+@reads("kubernetes.releases")
+def kubernetes(whole: Spot, facts: Facts) -> Facts:
+    """Kubernetes' minors, and when each ends."""
+    section = whole.maybe("kubernetes")
+    if section is None:
+        return facts
+    rows = [
+        KubernetesRelease(line=parsed(Line, key, spot.path), end_of_life=spot.at("end_of_life").day(), cite=spot.cite())
+        for key, spot in entries_of(section, "releases")
+    ]
+    return replace(facts, kubernetes={row.line.line: row for row in rows})
 
 
 @reads("mofed_kernel.validated_upper_kernel", "mofed_kernel.stale_inventory", "mofed_kernel.rhel_added_by_release")
@@ -103,4 +119,4 @@ def mofed_kernel(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, rhel_support=tuple(rows), validated_kernels=tuple(validated), stale_inventory=lines)
 
 
-READERS: Final = (openshift, mofed_kernel)
+READERS: Final = (openshift, kubernetes, mofed_kernel)

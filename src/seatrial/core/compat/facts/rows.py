@@ -9,7 +9,7 @@ Tests: tests/core/test_facts.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from seatrial.core.compat.findings import Confidence
@@ -72,6 +72,8 @@ class Support:
     cite: Cite
     openshift: Lines | None = None
     kubernetes: Lines | None = None
+    kubernetes_by_platform: Mapping[str, Lines] = field(default_factory=dict)
+    """Where the document differs by system or cloud, their own ranges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +131,22 @@ class OpenShiftRelease:
     kernel_stream: str
     kernel_dist: str
     kernel_cite: Cite
+    kubernetes: Line | None = None
+    kubernetes_cite: Cite | None = None
     sriov: Line | None = None
     sriov_cite: Cite | None = None
     maintenance_ends: date | None = None
     extended_ends: date | None = None
     lifecycle_cite: Cite | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubernetesRelease:
+    """One minor of Kubernetes and the day its upstream maintenance ends."""
+
+    line: Line
+    end_of_life: date
+    cite: Cite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,7 @@ SENTENCES: Final = (
     "gpu_operator.versioning",
     "network_operator.versioning",
     "openshift.upgrade_path",
+    "kubernetes.upgrade_path",
     "driver.cluster_policy_scope",
     "driver.policy_any_active_production_driver",
     "cuda.backward",

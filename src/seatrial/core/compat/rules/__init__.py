@@ -3,7 +3,7 @@
     cases.py          Case, Step, Answer, Rule: what a rule is given and gives back
     existence.py      exists, known-bad, lifecycle
     operators.py      gpuop-driver, gpuop-openshift, gpuop-kubernetes, gpuop-operands, netop-…
-    platform.py       driver-kernel, openshift-kernel, mofed-kernel, sriov-openshift
+    platform.py       driver-kernel, openshift-kernel, openshift-kubernetes, mofed-kernel, sriov-openshift
     firmware.py       firmware-family, firmware-mofed
     architectures.py  arch-driver, arch-cuda
     gpus.py           driver-cuda, rdma, dcgm-driver, nccl

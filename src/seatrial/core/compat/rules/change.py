@@ -20,7 +20,8 @@ from seatrial.core.compat.matrix import GROUPS, Component, Group, Span, Stack, g
 from seatrial.core.compat.rules import firmware, operator_platforms, operators, platform
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, Step, fail, ok, unknown, warn
 from seatrial.core.compat.rules.existence import OPERATORS
-from seatrial.core.compat.versions import OpenShiftVersion, OperatorVersion
+from seatrial.core.compat.versions import OperatorVersion
+from seatrial.core.compat.versions.values import SemanticVersion
 
 PLATFORM: Final = (Component.OPENSHIFT, Component.KUBERNETES)
 BRIDGES: Final = (
@@ -97,8 +98,8 @@ without its OpenShift is drift. A component only one side names is unsaid, not m
 
 
 def judge_upgrade_path(step: Step) -> Iterator[Answer]:
-    """Within a major or to the next one; OpenShift one minor at a time."""
-    moved = step.moved((*OPERATORS, Component.OPENSHIFT))
+    """Within a major or to the next one; OpenShift and Kubernetes one minor at a time."""
+    moved = step.moved((*OPERATORS, *PLATFORM))
     for component in OPERATORS:
         before, after = step.before.stack[component], step.after.stack[component]
         if component not in moved or before is None or after is None:
@@ -106,10 +107,14 @@ def judge_upgrade_path(step: Step) -> Iterator[Answer]:
         yield from (*step.before.unreadable(component), *step.after.unreadable(component))
         if isinstance(before.version, OperatorVersion) and isinstance(after.version, OperatorVersion):
             yield _operator_path(step, component, before.version, after.version)
-    if Component.OPENSHIFT in moved:
-        yield from (*step.before.unreadable(Component.OPENSHIFT), *step.after.unreadable(Component.OPENSHIFT))
-        if step.before.openshift is not None and step.after.openshift is not None:
-            yield _openshift_path(step, step.before.openshift, step.after.openshift)
+    for component, name in ((Component.OPENSHIFT, "OpenShift"), (Component.KUBERNETES, "Kubernetes")):
+        if component not in moved or (component is Component.KUBERNETES and Component.OPENSHIFT in moved):
+            continue  # the Kubernetes of an OpenShift comes with it
+        yield from (*step.before.unreadable(component), *step.after.unreadable(component))
+        here, there = step.before.stack[component], step.after.stack[component]
+        old, new = here.version if here is not None else None, there.version if there is not None else None
+        if isinstance(old, SemanticVersion) and isinstance(new, SemanticVersion):
+            yield _minors_path(step, component, name, old, new)
 
 
 def _operator_path(step: Step, component: Component, before: OperatorVersion, after: OperatorVersion) -> Answer:
@@ -135,16 +140,26 @@ def _operator_path(step: Step, component: Component, before: OperatorVersion, af
     )
 
 
-def _openshift_path(step: Step, before: OpenShiftVersion, after: OpenShiftVersion) -> Answer:
-    cite, spans = step.facts.cite("openshift.upgrade_path"), _spans(step, Component.OPENSHIFT)
+def _minors_path(
+    step: Step, component: Component, name: str, before: SemanticVersion, after: SemanticVersion
+) -> Answer:
+    cite, spans = step.facts.cite(f"{component.value}.upgrade_path"), _spans(step, component)
     if after < before:
-        return _downgrade("OpenShift", str(before), str(after), across=before.line != after.line, spans=spans)
+        return _downgrade(name, str(before), str(after), across=before.line != after.line, spans=spans)
     if (after.major, after.minor - before.minor) in ((before.major, 0), (before.major, 1)):
-        return ok(f"OpenShift {before} → {after} is a step of at most one minor.", cite)
+        return ok(f"{name} {before} → {after} is a step of at most one minor.", cite)
+    if after.major != before.major:
+        return unknown(
+            f"{name} {before} → {after} crosses a major, and no source read says from which minor that goes.",
+            "Ask the update service for the way.",
+            cite,
+            spans=spans,
+        )
     between = [f"{before.major}.{minor}" for minor in range(before.minor, after.minor + 1)]
+    pool = " Between even minors the pool may stay paused." if component is Component.OPENSHIFT else ""
     return fail(
-        f"OpenShift {before} → {after} is more than one minor at a time.",
-        f"Go {' → '.join(between)}." if after.major == before.major else "Ask the update service for the way.",
+        f"{name} {before} → {after} is more than one minor at a time.",
+        f"Go {' → '.join(between)}.{pool}",
         cite,
         spans=spans,
     )
@@ -170,10 +185,15 @@ UPGRADE_PATH: Final = Rule(
     meaning="""\
 Both operators are supported within a major (YY.M) or to the next one of their line of releases; skipping one fails,
 and the answer names the stations. OLM does not enforce this: every bundle may replace every older one, and the stable
-channel with automatic approval jumps. OpenShift goes one minor at a time. No source describes going back: within a
-line that warns, across a major it is unknown and has to be rehearsed.""",
-    inputs=(*OPERATORS, Component.OPENSHIFT),
-    sources=("gpu_operator.versioning", "network_operator.versioning", "openshift.upgrade_path"),
+channel with automatic approval jumps. OpenShift and Kubernetes go one minor at a time. No source describes going back:
+within a line that warns, across a major it is unknown and has to be rehearsed.""",
+    inputs=(*OPERATORS, *PLATFORM),
+    sources=(
+        "gpu_operator.versioning",
+        "network_operator.versioning",
+        "openshift.upgrade_path",
+        "kubernetes.upgrade_path",
+    ),
     judge_change=judge_upgrade_path,
 )
 

@@ -12,7 +12,7 @@ from typing import Final
 from seatrial.core.compat.facts import Existence, Issue, Release
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line, OperatorVersion
+from seatrial.core.compat.versions import CudaVersion, DriverVersion, KubernetesVersion, Line, OperatorVersion
 
 OPERATORS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 TAGGED: Final = (Component.DCGM, Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT)
@@ -206,6 +206,8 @@ def judge_lifecycle(case: Case) -> Iterator[Answer]:
         yield _driver_life(case, case.driver.branch)
     if case.openshift is not None:
         yield _openshift_life(case)
+    elif case.kubernetes is not None:
+        yield _kubernetes_life(case, case.kubernetes)
 
 
 def _operator_life(case: Case, component: Component, version: OperatorVersion) -> Answer:
@@ -265,20 +267,37 @@ def _openshift_life(case: Case) -> Answer:
     )
 
 
+def _kubernetes_life(case: Case, kubernetes: KubernetesVersion) -> Answer:
+    row, spans = case.facts.kubernetes.get(kubernetes.line), case.spans(Component.KUBERNETES)
+    if row is None:
+        newest = max(case.facts.kubernetes, key=lambda line: Line.parse(line).rank, default="")
+        return nothing_known(f"the end of life of Kubernetes {kubernetes.line}", newest, case.facts, spans)
+    if case.on <= row.end_of_life:
+        return ok(f"Kubernetes {row.line} is maintained until {row.end_of_life}.", row.cite)
+    return warn(
+        f"Kubernetes {row.line} is out of upstream maintenance since {row.end_of_life}; a vendor may maintain his own "
+        "build for longer.",
+        "Plan the way to a maintained minor, or accept the rule with the vendor's day.",
+        row.cite,
+        spans=spans,
+    )
+
+
 LIFECYCLE: Final = Rule(
     id="lifecycle",
     title="Every version is supported on the day of the check",
     meaning="""\
-NVIDIA supports the newest major of each operator and the one before it; driver branches and OpenShift minors end on a
-day. Running past it works, so this only warns, and it never fails. For driver branches NVIDIA's own table is
-preferred to third parties', which differ from it by months.""",
-    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT),
+NVIDIA supports the newest major of each operator and the one before it; driver branches and minors of OpenShift and
+Kubernetes end on a day. Running past it works, so this only warns, and it never fails. For driver branches NVIDIA's
+own table is preferred to third parties', which differ from it by months.""",
+    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT, Component.KUBERNETES),
     sources=(
         "gpu_operator.versioning",
         "network_operator.versioning",
         "driver.nvidia_lifecycle_table_2026",
         "driver.lifecycle",
         "openshift.releases.*.lifecycle",
+        "kubernetes.releases",
     ),
     judge=judge_lifecycle,
 )

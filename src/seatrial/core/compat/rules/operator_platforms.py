@@ -157,13 +157,13 @@ def _on_kubernetes(
     least: Line | None,
 ) -> Answer:
     support = release.documented
-    lines: Lines | None = support.kubernetes if support is not None else None
+    platform, lines = _range_of(case, support)
     spans = case.spans(_operator_and_platform(release)[0], Component.KUBERNETES)
-    where = f"Kubernetes {kubernetes.line}"
+    where = f"Kubernetes {kubernetes.line}" + (f" on {platform}" if platform else "")
     if least is not None and Line.of(kubernetes) < least:
         return fail(
             f"The chart of {name} refuses {where}: it needs {least} or newer.",
-            f"Take {where} {least} or newer.",
+            f"Take Kubernetes {least} or newer.",
             release.cite,
             spans=spans,
         )
@@ -172,6 +172,15 @@ def _on_kubernetes(
             f"No document read says on which Kubernetes {name} runs.",
             "Read its release notes, then accept the rule.",
             release.cite,
+            spans=spans,
+        )
+    outside = _narrower(support, kubernetes) if not platform else {}
+    if lines.contains(kubernetes) and outside:
+        told = ", ".join(f"{each} {narrow}" for each, narrow in outside.items())
+        return warn(
+            f"{name} is documented for Kubernetes {lines}, but not everywhere for {kubernetes.line}: {told}.",
+            "Write os, so that the right row can be read, or take a release documented for it.",
+            support.cite,
             spans=spans,
         )
     if lines.contains(kubernetes):
@@ -189,6 +198,38 @@ def _on_kubernetes(
         support.cite,
         spans=spans,
     )
+
+
+CLOUDS: Final = {"-gke.": "Google GKE", "-eks-": "Amazon EKS"}
+"""Clouds that sign their Kubernetes, by how they do."""
+UNSIGNED: Final = {"azure": "Azure AKS"}
+"""A cloud that does not, by the flavour of its kernels."""
+
+
+def _range_of(case: Case, support: Support | None) -> tuple[str, Lines | None]:
+    """The platform whose own range counts, empty where none does, and the range."""
+    if support is None:
+        return "", None
+    platform = _cloud(case)
+    if platform in support.kubernetes_by_platform:
+        return platform, support.kubernetes_by_platform[platform]
+    return "", support.kubernetes
+
+
+def _cloud(case: Case) -> str:
+    text = case.kubernetes.text if case.kubernetes is not None else ""
+    signed = next((name for mark, name in CLOUDS.items() if mark in text), "")
+    return signed or UNSIGNED.get((case.kernel.flavour or "") if case.kernel is not None else "", "")
+
+
+def _narrower(support: Support, kubernetes: KubernetesVersion) -> dict[str, Lines]:
+    """Systems whose own range leaves this Kubernetes out; a cloud's counts only where it is that cloud."""
+    clouds = {*CLOUDS.values(), *UNSIGNED.values()}
+    return {
+        name: lines
+        for name, lines in support.kubernetes_by_platform.items()
+        if name not in clouds and not lines.contains(kubernetes)
+    }
 
 
 def judge_gpuop_kubernetes(case: Case) -> Iterator[Answer]:
@@ -237,11 +278,16 @@ GPUOP_KUBERNETES: Final = Rule(
     title="The GPU Operator runs on this Kubernetes",
     meaning="""\
 Where there is no OpenShift, NVIDIA's documented range of Kubernetes minors decides: inside is ok, newer than the
-range is untested and warns, older fails. A patch release counts as its minor.""",
-    inputs=(Component.GPU_OPERATOR, Component.KUBERNETES),
+range is untested and warns, older fails. A patch release counts as its minor. Documents differ by platform: on EKS and
+GKE, told by how they sign their versions, and on AKS, told by its kernels, their own range counts; what only some
+systems include warns.""",
+    inputs=(Component.GPU_OPERATOR, Component.KUBERNETES, Component.KERNEL),
     needs=(Component.GPU_OPERATOR, Component.KUBERNETES),
     applies=_is_plain,
-    sources=("gpu_operator.releases.*.documented.kubernetes",),
+    sources=(
+        "gpu_operator.releases.*.documented.kubernetes",
+        "gpu_operator.releases.*.documented.kubernetes_by_platform",
+    ),
     judge=judge_gpuop_kubernetes,
 )
 NETOP_OPENSHIFT: Final = Rule(

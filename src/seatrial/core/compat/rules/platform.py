@@ -155,6 +155,38 @@ names it.""",
 )
 
 
+# ── openshift-kubernetes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_openshift_kubernetes(case: Case) -> Iterator[Answer]:
+    """Is this the Kubernetes inside this OpenShift?"""
+    row, kubernetes = case.openshift_release, case.kubernetes
+    if row is None or row.kubernetes is None:
+        yield _no_openshift(case)
+    elif kubernetes is not None and Line.of(kubernetes) == row.kubernetes:
+        yield ok(f"OpenShift {row.line} is Kubernetes {row.kubernetes}.", row.kubernetes_cite)
+    else:
+        yield fail(
+            f"OpenShift {row.line} is Kubernetes {row.kubernetes}, found {kubernetes}.",
+            f"Leave kubernetes out, or write {row.kubernetes} with the patch the cluster reports.",
+            row.kubernetes_cite,
+            spans=case.spans(Component.KUBERNETES, Component.OPENSHIFT),
+        )
+
+
+OPENSHIFT_KUBERNETES: Final = Rule(
+    id="openshift-kubernetes",
+    title="The Kubernetes is the one inside this OpenShift",
+    meaning="""\
+Each OpenShift minor is built on one Kubernetes minor (4.20 on 1.33). Who writes both has to write the pair; another
+one fails, because one of the two is not what runs.""",
+    inputs=(Component.OPENSHIFT, Component.KUBERNETES),
+    needs=(Component.OPENSHIFT, Component.KUBERNETES),
+    sources=("openshift.releases.*.kubernetes",),
+    judge=judge_openshift_kubernetes,
+)
+
+
 # ── mofed-kernel ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

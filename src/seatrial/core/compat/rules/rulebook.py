@@ -32,6 +32,7 @@ STACK_RULES: Final[tuple[Rule, ...]] = (
     operators.GPUOP_OPERANDS,
     platform.DRIVER_KERNEL,
     platform.OPENSHIFT_KERNEL,
+    platform.OPENSHIFT_KUBERNETES,
     platform.MOFED_KERNEL,
     operator_platforms.NETOP_OPENSHIFT,
     operator_platforms.NETOP_KUBERNETES,

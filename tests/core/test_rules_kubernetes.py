@@ -1,0 +1,77 @@
+"""Kubernetes: minors are not skipped, they end, OpenShift brings its own, and documents differ by platform."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from tests.core.knowledge import judged, judged_change
+
+V267, V249 = "v26.7.0", "v24.9.2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ({"kubernetes": "v1.31.6"}, {"kubernetes": "v1.34.5"}, "fail"),
+        ({"kubernetes": "v1.33.6"}, {"kubernetes": "v1.34.5"}, "ok"),
+        ({"kubernetes": "v1.34.5"}, {"kubernetes": "v1.34.9"}, "ok"),
+        ({"kubernetes": "v1.34.5"}, {"kubernetes": "v1.33.9"}, "unknown"),
+        ({"openshift": "4.16.23"}, {"openshift": "4.20.30"}, "fail"),
+        ({"openshift": "4.19.1", "kubernetes": "v1.32.1"}, {"openshift": "4.20.1", "kubernetes": "v1.33.1"}, "ok"),
+    ],
+)
+def test_minors_are_not_skipped(before: dict[str, str], after: dict[str, str], verdict: str) -> None:
+    found = judged_change("upgrade-path", before, after)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+def test_a_skip_names_the_stations() -> None:
+    found = judged_change("upgrade-path", {"kubernetes": "v1.31.6"}, {"kubernetes": "v1.34.5"})
+    assert found is not None
+    assert found.next_step == "Go 1.31 → 1.32 → 1.33 → 1.34."
+
+
+@pytest.mark.parametrize(
+    ("version", "on", "verdict"),
+    [
+        ("v1.34.5", date(2026, 10, 27), "ok"),
+        ("v1.34.5", date(2026, 10, 28), "warn"),
+        ("v1.33.9-eks-113cf36", date(2026, 8, 21), "warn"),
+        ("v1.52.0", date(2026, 8, 21), "unknown"),
+    ],
+)
+def test_a_minor_of_kubernetes_ends(version: str, on: date, verdict: str) -> None:
+    found = judged("lifecycle", {"kubernetes": version}, on=on)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+def test_on_openshift_its_own_end_counts() -> None:
+    found = judged("lifecycle", {"openshift": "4.20.30", "kubernetes": "v1.33.6"})
+    assert found is not None
+    assert found.verdict.value == "ok", found.message
+
+
+@pytest.mark.parametrize(
+    ("operator", "texts", "verdict", "told"),
+    [
+        (V267, {"kubernetes": "v1.32.9"}, "warn", "Ubuntu 22.04 1.33"),
+        (V267, {"kubernetes": "v1.33.9"}, "ok", "1.32 to 1.36"),
+        (V267, {"kubernetes": "v1.32.9-eks-113cf36"}, "fail", "on Amazon EKS"),
+        (V267, {"kubernetes": "v1.31.9"}, "fail", "does not support"),
+        (V249, {"kubernetes": "v1.30.4"}, "ok", "1.24 to 1.31"),
+        (V249, {"kubernetes": "v1.30.4-gke.1000"}, "warn", "not for Kubernetes 1.30 on Google GKE"),
+        (V249, {"kubernetes": "v1.28.4-gke.1000"}, "ok", "on Google GKE"),
+        (V249, {"kubernetes": "v1.30.4", "kernel": "5.15.0-1084-azure"}, "warn", "on Azure AKS"),
+        ("v25.10.0", {"kubernetes": "v1.35.2"}, "warn", "1.30 to 1.34"),
+        ("v25.10.1", {"kubernetes": "v1.35.2"}, "ok", "1.30 to 1.35"),
+    ],
+)
+def test_documents_differ_by_platform(operator: str, texts: dict[str, str], verdict: str, told: str) -> None:
+    found = judged("gpuop-kubernetes", {"gpu_operator": operator, **texts})
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert told in found.message
