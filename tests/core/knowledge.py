@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -31,21 +32,26 @@ def examples() -> Any:
     return yaml.safe_load((ROOT / "data" / "compat-facts.yaml").read_text(encoding="utf-8"))["example_matrices"]
 
 
-def stack(texts: Mapping[str, str], hardware: Mapping[str, str] | None = None) -> Stack:
-    said = hardware or {}
-    return Stack.of(
-        texts,
+def stack(texts: Mapping[str, str], hardware: Mapping[str, str] | list[dict[str, str]] | None = None) -> Stack:
+    pools = hardware if isinstance(hardware, list) else [hardware or {}]
+    first, *others = (
         Hardware(
+            pool=said.get("pool", ""),
             arch=said.get("arch", ""),
             product=said.get("product", ""),
             kernel_module=said.get("kernel_module", ""),
             rdma=said.get("rdma", ""),
-        ),
+        )
+        for said in pools
     )
+    return Stack.of(texts, replace(first, others=tuple(others)))
 
 
 def judged(
-    rule: str, texts: Mapping[str, str], hardware: Mapping[str, str] | None = None, on: date = ON
+    rule: str,
+    texts: Mapping[str, str],
+    hardware: Mapping[str, str] | list[dict[str, str]] | None = None,
+    on: date = ON,
 ) -> Finding | None:
     """What one rule says about a stack."""
     found = check_stack(stack(texts, hardware), facts(), on)

@@ -114,9 +114,10 @@ def test_update_strategy_does_not_pace_the_driver() -> None:
 
 
 @pytest.mark.parametrize("part", COMPONENTS)
-def test_only_the_toolkit_restarts_the_container_runtime(part: Component) -> None:
+def test_only_the_toolkit_and_the_runtime_itself_restart_the_container_runtime(part: Component) -> None:
     restarting = [row for row in alone(part).rows if "containerd" in f"{row.component} {row.action} {row.impact}"]
-    assert {row.component for row in restarting} <= {"nvidia-container-toolkit"}
+    is_runtime = part in (Component.CONTAINERD, Component.CRI_O)
+    assert {row.component for row in restarting} <= {"container runtime" if is_runtime else "nvidia-container-toolkit"}
     assert all(Loss.CONTAINER_STARTS in row.loses for row in restarting)
 
 

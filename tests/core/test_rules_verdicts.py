@@ -43,6 +43,26 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         WARN: ({"gpu_operator": "v24.9.0", "device_plugin": "v0.16.2"}, {}),
         UNKNOWN: ({"gpu_operator": "v24.12.0", "device_plugin": "v0.17.0"}, {}),
     },
+    "gpuop-runtime": {
+        OK: ({"gpu_operator": "v26.7.0", "containerd": "2.1.4"}, {}),
+        WARN: ({"gpu_operator": "v26.7.0", "containerd": "1.7.27"}, {}),
+        UNKNOWN: ({"gpu_operator": "v26.7.0", "cri_o": "1.33.2"}, {}),
+    },
+    "dra-driver": {
+        OK: (
+            {"dra_driver": "managed", "gpu_operator": "v26.7.0", "kubernetes": "v1.34.2", "gpu_driver": "580.173.02"},
+            {},
+        ),
+        UNKNOWN: ({"dra_driver": "25.8.0", "gpu_operator": "v25.10.1", "kubernetes": "v1.34.2"}, {}),
+        FAIL: (
+            {"dra_driver": "managed", "gpu_operator": "v26.7.0", "kubernetes": "v1.33.6", "gpu_driver": "580.173.02"},
+            {},
+        ),
+    },
+    "fabric-manager": {
+        OK: ({"fabric_manager": "580.173.02", "gpu_driver": "580.173.02"}, {}),
+        WARN: ({"fabric_manager": "570.211.01", "gpu_driver": "580.173.02"}, {}),
+    },
     "driver-kernel": {
         OK: ({"gpu_driver": "560.35.03", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
         UNKNOWN: ({"gpu_driver": "580.82.07", "kernel": "6.14.0-1012-gcp"}, {}),
@@ -221,6 +241,9 @@ CANNOT: dict[tuple[str, str], str] = {
     ("gpuop-operands", FAIL): "an operand can be overridden, so no document says that another one cannot work",
     ("netop-mofed", FAIL): "another driver can be configured, so no document says that it cannot work",
     ("firmware-mofed", FAIL): "no document states a hard stop, and OEM cards have numbers of their own",
+    ("gpuop-runtime", FAIL): "a runtime that nobody validated may well work, and no document says otherwise",
+    ("fabric-manager", FAIL): "that both are of one version is a second-hand fact, and only verified ones may block",
+    ("fabric-manager", UNKNOWN): "two versions that can be read are the same or they are not",
     ("dcgm-driver", UNKNOWN): "a driver that can be read has a branch, and the floor is one number",
     ("nccl", FAIL): "that packages are built per CUDA major is a second-hand fact, and only verified ones may block",
     ("known-bad", UNKNOWN): "no report about a version is no news, not a gap in a table",
@@ -277,6 +300,6 @@ def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object
     assert found.verdict is Verdict.FAIL
 
 
-def test_there_are_24_rules_on_stacks_and_5_on_changes() -> None:
-    assert (len(STACK_RULES), len(CHANGE_RULES)) == (24, 5)
-    assert len({rule.id for rule in RULES}) == 29
+def test_there_are_27_rules_on_stacks_and_5_on_changes() -> None:
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (27, 5)
+    assert len({rule.id for rule in RULES}) == 32

@@ -110,6 +110,13 @@ RISING: dict[Scheme, list[list[str]]] = {
         ["v1.9.11", "v1.29.3-eks-ae9a62a", "v1.29.9+5865c5b", "v1.30.4-gke.1000", "v1.30.10", "v1.32.0-alpha.0.12+abc"],
         ["v1.32.0-rc.1", "v1.32.0+k3s1", "v1.35.8"],
     ],
+    Scheme.SYSTEM: [
+        ["ubuntu20.04", "ubuntu 22.04", "Ubuntu-24.04"],
+        ["rhel8.10", "rhel9.6", "rhel10.0"],
+        ["rocky9.7", "rocky10.1"],
+    ],
+    Scheme.DRA_DRIVER: [["v25.3.0", "25.3.2", "25.8.0-rc.1"], ["managed"]],
+    Scheme.PART: [["1.6.36", "1.7.27", "v2.0", "2.1.4", "2.29.4-1"]],
     Scheme.NCCL: [["2.18.6", "2.19.1", "v2.21.5-1", "2.22.3-1+cuda12.6", "2.30.7"]],
     Scheme.LINE: [["1.9", "1.30", "4.9", "4.16", "9.4", "10.0", "24.9", "v24.10", "25.3"]],
 }
@@ -629,6 +636,9 @@ TEXTS: dict[Scheme, st.SearchStrategy[str]] = {
     Scheme.OPENSHIFT: st.builds("{}{}".format, three, pre_release | nightly),
     Scheme.SRIOV_OPERATOR: st.builds("{}{}{}".format, v, three, st.sampled_from(["", "-202502260503"])),
     Scheme.KUBERNETES: st.builds("{}{}{}{}".format, v, three, pre_release, vendor),
+    Scheme.SYSTEM: st.builds("ubuntu{}.{}".format, number, number),
+    Scheme.DRA_DRIVER: st.builds("{}{}".format, v, three),
+    Scheme.PART: st.builds("{}{}{}".format, v, three, st.sampled_from(["", "-1"])),
     Scheme.NCCL: st.builds("{}{}{}".format, v, three, st.sampled_from(["", "-1", "-1+cuda12.6"])),
     Scheme.LINE: st.builds("{}{}.{}".format, v, number, number),
 }

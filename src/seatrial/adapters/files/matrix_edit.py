@@ -351,7 +351,7 @@ def _is_told(entry: Entry, name: str) -> bool:
 
 def _hardware(entry: Entry) -> object:
     hardware = entry.stack.hardware
-    return (hardware.arch, hardware.product, hardware.kernel_module, hardware.rdma)
+    return tuple(replace(pool, span=Span()) for pool in hardware.pools)
 
 
 def _same_hardware(one: Entry, other: Entry) -> bool:

@@ -33,7 +33,8 @@ TEXTS: Final[Mapping[str, str]] = {
 """Entries' plain texts, by key; each is a field of Entry of the same name."""
 
 HARDWARE: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "arch": ("The GPU architecture, such as hopper or blackwell.", ()),
+    "pool": ("The pool of nodes this is about, where there are several.", ()),
+    "arch": ("The GPU architecture, such as hopper or blackwell; it follows from the product.", ()),
     "product": ("The GPU product, such as H100 or B200.", ()),
     "kernel_module": ("Which kernel modules the driver uses.", ("open", "proprietary", "auto")),
     "rdma": ("How GPU memory reaches the network.", ("dmabuf", "peermem")),
@@ -48,5 +49,7 @@ ACCEPT: Final[Mapping[str, str]] = {
 ACCEPT_REQUIRED: Final = ("rule", "reason")
 
 COMPONENT_KEYS: Final = (*(component.value for component in Component), *ALIASES)
-ENTRY_KEYS: Final = (*COMPONENT_KEYS, *TEXTS, "hardware", "accept")
+EXTRA_KEY: Final = "extra"
+"""What else somebody keeps in an entry: kept, never judged."""
+ENTRY_KEYS: Final = (*COMPONENT_KEYS, *TEXTS, "hardware", "accept", EXTRA_KEY)
 MATRIX_KEYS: Final = tuple(ROLE_KEYS)

@@ -47,7 +47,13 @@ def matrix_schema() -> dict[str, Any]:
             "configmap": _configmap(),
             "matrix": _matrix(),
             "entry": _entry(),
-            "hardware": _closed({name: _hardware(*told) for name, told in keys.HARDWARE.items()}),
+            "pool": _closed({name: _hardware(*told) for name, told in keys.HARDWARE.items()}),
+            "hardware": {
+                "description": "What the nodes are made of; a list where there are several pools.",
+                "if": {"type": "array"},
+                "then": {"items": _definition("pool")},
+                "else": _definition("pool"),
+            },
             "accept": _accept(),
             "date": {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
             **{component.value: _version(component) for component in Component},
@@ -112,6 +118,7 @@ def _entry() -> dict[str, Any]:
                 },
                 "hardware": _definition("hardware"),
                 "accept": _definition("accept"),
+                keys.EXTRA_KEY: {"description": "What else is kept here; never judged.", "type": "object"},
             }
         ),
         "allOf": [{"not": {"required": [alias, component.value]}} for alias, component in ALIASES.items()],

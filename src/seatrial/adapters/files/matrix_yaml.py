@@ -11,7 +11,7 @@ Tests: tests/adapters/files/test_matrix_yaml.py
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -29,6 +29,7 @@ from seatrial.core.compat.matrix import (
     Hardware,
     Matrix,
     Role,
+    Span,
     Stack,
     Value,
     component_of,
@@ -90,6 +91,7 @@ class _Reader:
         texts: dict[str, str] = {}
         hardware = Hardware()
         accept: list[Accept] = []
+        extra: dict[str, str] = {}
         seen: set[str] = set()
         for inner in node.pairs:
             name = inner.key.text
@@ -110,6 +112,8 @@ class _Reader:
                 hardware = self._hardware(inner)
             elif name == "accept":
                 accept = self._accepts(inner)
+            elif name == keys.EXTRA_KEY:
+                extra = self._extra(inner)
             else:
                 self.findings.unknown(inner, f"the entry {pair.key.text}", keys.ENTRY_KEYS)
         return Entry(
@@ -117,9 +121,25 @@ class _Reader:
             key=pair.key.text,
             stack=Stack(values=values, hardware=hardware),
             accept=tuple(accept),
+            extra=extra,
             span=self.findings.span(pair.key.start),
-            **texts,
+            status=texts.get("status", ""),
+            deployed=texts.get("deployed", ""),
+            target_date=texts.get("target_date", ""),
+            canary_node=texts.get("canary_node", ""),
+            notes=texts.get("notes", ""),
+            bad=texts.get("bad", ""),
         )
+
+    def _extra(self, pair: tree.Pair) -> dict[str, str]:
+        """Whatever is there: texts as they are, of anything else only that it is there."""
+        if not isinstance(pair.value, tree.MappingNode):
+            self.findings.wrong_type(pair, "a mapping", 'Write `name: "…"` below it; nothing in it is judged.')
+            return {}
+        return {
+            inner.key.text: inner.value.text if isinstance(inner.value, tree.ScalarNode) else "…"
+            for inner in pair.value.pairs
+        }
 
     def _value(self, component: Component, pair: tree.Pair) -> Value | None:
         node = pair.value
@@ -182,13 +202,26 @@ class _Reader:
         return foreign.lines(node.text)
 
     def _hardware(self, pair: tree.Pair) -> Hardware:
+        if isinstance(pair.value, tree.SequenceNode):
+            pools = [
+                self._pool(item, self.findings.span(item.start))
+                for item in pair.value.items
+                if isinstance(item, tree.MappingNode)
+            ]
+            if pools and len(pools) == len(pair.value.items):
+                return replace(pools[0], others=tuple(pools[1:]))
         if not isinstance(pair.value, tree.MappingNode):
             self.findings.wrong_type(
-                pair, "a mapping", f"Write `{', '.join(keys.HARDWARE)}` below it, as far as known."
+                pair,
+                "a mapping, or a list of them",
+                f"Write `{', '.join(keys.HARDWARE)}` below it, as far as known; of several pools, one `- ` each.",
             )
             return Hardware(span=self.findings.span(pair.key.start))
+        return self._pool(pair.value, self.findings.span(pair.key.start))
+
+    def _pool(self, node: tree.MappingNode, span: Span) -> Hardware:
         told: dict[str, str] = {}
-        for inner in pair.value.pairs:
+        for inner in node.pairs:
             name = inner.key.text
             if name not in keys.HARDWARE:
                 self.findings.unknown(inner, "hardware", tuple(keys.HARDWARE))
@@ -203,7 +236,14 @@ class _Reader:
                     did_you_mean(text, allowed) or f"Write one of them, or remove `{name}`.",
                     [self.findings.span(inner.value.start)],
                 )
-        return Hardware(span=self.findings.span(pair.key.start), **told)
+        return Hardware(
+            span=span,
+            pool=told.get("pool", ""),
+            arch=told.get("arch", ""),
+            product=told.get("product", ""),
+            kernel_module=told.get("kernel_module", ""),
+            rdma=told.get("rdma", ""),
+        )
 
     def _accepts(self, pair: tree.Pair) -> list[Accept]:
         if not isinstance(pair.value, tree.SequenceNode):

@@ -12,7 +12,7 @@ Tests: tests/core/test_matrix.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from typing import Final
@@ -29,18 +29,30 @@ class Component(StrEnum):
     OPENSHIFT = "openshift"
     KUBERNETES = "kubernetes"
     KERNEL = "kernel"
+    OS = "os"
+    CONTAINERD = "containerd"
+    CRI_O = "cri_o"
     GPU_OPERATOR = "gpu_operator"
     GPU_DRIVER = "gpu_driver"
     CUDA = "cuda"
     DEVICE_PLUGIN = "device_plugin"
     CONTAINER_TOOLKIT = "container_toolkit"
     DCGM = "dcgm"
+    NFD = "nfd"
+    GDS = "gds"
+    GDRCOPY = "gdrcopy"
+    VGPU = "vgpu"
+    FABRIC_MANAGER = "fabric_manager"
+    DRA_DRIVER = "dra_driver"
     NETWORK_OPERATOR = "network_operator"
     MOFED = "mofed"
     FIRMWARE_CX7 = "firmware_cx7"
     FIRMWARE_CX6 = "firmware_cx6"
+    FIRMWARE_CX8 = "firmware_cx8"
+    FIRMWARE_BF3 = "firmware_bf3"
     SRIOV_OPERATOR = "sriov_operator"
     NCCL = "nccl"
+    CUDA_COMPAT = "cuda_compat"
 
 
 COMPONENTS: Final = tuple(Component)
@@ -56,18 +68,30 @@ SCHEMES: Final[Mapping[Component, Scheme]] = {
     Component.OPENSHIFT: Scheme.OPENSHIFT,
     Component.KUBERNETES: Scheme.KUBERNETES,
     Component.KERNEL: Scheme.KERNEL,
+    Component.OS: Scheme.SYSTEM,
+    Component.CONTAINERD: Scheme.PART,
+    Component.CRI_O: Scheme.PART,
     Component.GPU_OPERATOR: Scheme.OPERATOR,
     Component.GPU_DRIVER: Scheme.DRIVER,
     Component.CUDA: Scheme.CUDA,
     Component.DEVICE_PLUGIN: Scheme.OPERAND,
     Component.CONTAINER_TOOLKIT: Scheme.OPERAND,
     Component.DCGM: Scheme.DCGM_EXPORTER,
+    Component.NFD: Scheme.PART,
+    Component.GDS: Scheme.PART,
+    Component.GDRCOPY: Scheme.PART,
+    Component.VGPU: Scheme.PART,
+    Component.FABRIC_MANAGER: Scheme.DRIVER,
+    Component.DRA_DRIVER: Scheme.DRA_DRIVER,
     Component.NETWORK_OPERATOR: Scheme.OPERATOR,
     Component.MOFED: Scheme.OFED,
     Component.FIRMWARE_CX7: Scheme.FIRMWARE,
     Component.FIRMWARE_CX6: Scheme.FIRMWARE,
+    Component.FIRMWARE_CX8: Scheme.FIRMWARE,
+    Component.FIRMWARE_BF3: Scheme.FIRMWARE,
     Component.SRIOV_OPERATOR: Scheme.SRIOV_OPERATOR,
     Component.NCCL: Scheme.NCCL,
+    Component.CUDA_COMPAT: Scheme.CUDA,
 }
 
 
@@ -88,18 +112,30 @@ GROUPS: Final[Mapping[Component, Group]] = {
     Component.OPENSHIFT: Group.PLATFORM,
     Component.KUBERNETES: Group.PLATFORM,
     Component.KERNEL: Group.PLATFORM,
+    Component.OS: Group.PLATFORM,
+    Component.CONTAINERD: Group.PLATFORM,
+    Component.CRI_O: Group.PLATFORM,
     Component.GPU_OPERATOR: Group.GPU,
     Component.GPU_DRIVER: Group.GPU,
     Component.CUDA: Group.GPU,
     Component.DEVICE_PLUGIN: Group.GPU,
     Component.CONTAINER_TOOLKIT: Group.GPU,
     Component.DCGM: Group.GPU,
+    Component.NFD: Group.GPU,
+    Component.GDS: Group.GPU,
+    Component.GDRCOPY: Group.GPU,
+    Component.VGPU: Group.GPU,
+    Component.FABRIC_MANAGER: Group.GPU,
+    Component.DRA_DRIVER: Group.GPU,
     Component.NETWORK_OPERATOR: Group.NETWORK,
     Component.MOFED: Group.NETWORK,
     Component.FIRMWARE_CX7: Group.FIRMWARE,
     Component.FIRMWARE_CX6: Group.FIRMWARE,
+    Component.FIRMWARE_CX8: Group.FIRMWARE,
+    Component.FIRMWARE_BF3: Group.FIRMWARE,
     Component.SRIOV_OPERATOR: Group.SRIOV,
     Component.NCCL: Group.WORKLOAD,
+    Component.CUDA_COMPAT: Group.WORKLOAD,
 }
 
 
@@ -175,13 +211,26 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """What the nodes are made of; every field may be absent."""
+    """What the nodes are made of; every field may be absent. Where nodes differ, this is one pool of several."""
 
+    pool: str = ""
     arch: str = ""
     product: str = ""
     kernel_module: str = ""
     rdma: str = ""
+    others: tuple[Hardware, ...] = ()
+    """The other pools."""
     span: Span = NOWHERE
+
+    @property
+    def pools(self) -> tuple[Hardware, ...]:
+        """Every pool by itself."""
+        return (replace(self, others=()), *self.others) if self.others else (self,)
+
+    @property
+    def name(self) -> str:
+        """What to call the pool."""
+        return self.pool or self.product or self.arch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +288,8 @@ class Entry:
     canary_node: str = ""
     notes: str = ""
     accept: tuple[Accept, ...] = ()
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """What else somebody keeps here: shown and kept, never judged."""
     bad: str = ""
     """Why this set was rejected; empty when it was not."""
     span: Span = NOWHERE

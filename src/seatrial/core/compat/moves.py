@@ -77,7 +77,7 @@ def promote(matrix: Matrix, deployed: str = "") -> Matrix | Finding:
 
 def is_described(hardware: Hardware) -> bool:
     """Whether anything is said about the hardware."""
-    return any((hardware.arch, hardware.product, hardware.kernel_module, hardware.rdma))
+    return any((hardware.arch, hardware.product, hardware.kernel_module, hardware.rdma, hardware.others))
 
 
 def meaning(matrix: Matrix) -> Mapping[Role, Entry]:
@@ -89,10 +89,15 @@ def _placeless(entry: Entry) -> Entry:
     values = {part: Value.read(part, value.text) for part, value in entry.stack.values.items()}
     return replace(
         entry,
-        stack=Stack(values=values, hardware=replace(entry.stack.hardware, span=NOWHERE)),
+        stack=Stack(values=values, hardware=_placeless_hardware(entry.stack.hardware)),
         accept=tuple(replace(accept, span=NOWHERE) for accept in entry.accept),
         span=NOWHERE,
     )
+
+
+def _placeless_hardware(hardware: Hardware) -> Hardware:
+    others = tuple(replace(pool, span=NOWHERE) for pool in hardware.others)
+    return replace(hardware, span=NOWHERE, others=others)
 
 
 def _why_not_promote(production: Entry, canary: Entry) -> Finding | None:

@@ -256,12 +256,30 @@ def _gpu_operator(_step: Step) -> Iterator[Row]:
     )
 
 
-def _toolkit(_step: Step) -> Iterator[Row]:
+def _toolkit(step: Step) -> Iterator[Row]:
+    is_runtime = any(change.component in (Component.CONTAINERD, Component.CRI_O) for change in step.changes)
     yield Row(
-        component=TOOLKIT,
+        component="container runtime" if is_runtime else TOOLKIT,
         action="Is replaced; restarts containerd or CRI-O",
         impact=_RUNTIME_RESTARTED,
         loses=(Loss.CONTAINER_STARTS,),
+    )
+
+
+def _beside_the_driver(_step: Step) -> Iterator[Row]:
+    impact = "As a change of the driver: no GPUs on the node until it is back"
+    yield Row(
+        component="driver pod",
+        action="Is replaced: they run on the loaded driver",
+        impact=impact,
+        is_capacity_lost=True,
+    )
+
+
+def _plugins(_step: Step) -> Iterator[Row]:
+    impact = "Running pods stay; new ones wait until it has"
+    yield Row(
+        component="its DaemonSet", action="Is replaced; publishes again", impact=impact, loses=(Loss.NEW_GPU_PODS,)
     )
 
 
@@ -456,7 +474,8 @@ def _images(_step: Step) -> Iterator[Row]:
 Tell: TypeAlias = Callable[[Step], Iterator[Row]]
 
 TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
-    (frozenset({Component.OPENSHIFT, Component.KUBERNETES, Component.KERNEL}), _platform),
+    (frozenset({Component.OPENSHIFT, Component.KUBERNETES, Component.KERNEL, Component.OS}), _platform),
+    (frozenset({Component.CONTAINERD, Component.CRI_O}), _toolkit),
     # Operands roll before the driver does when an operator brings both.
     (frozenset({Component.GPU_OPERATOR}), _gpu_operator),
     (frozenset({Component.GPU_OPERATOR, Component.CONTAINER_TOOLKIT}), _toolkit),
@@ -464,10 +483,15 @@ TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
     (frozenset({Component.GPU_OPERATOR, Component.DCGM}), _exporter),
     (frozenset({Component.GPU_OPERATOR}), _kept_driver),
     (frozenset({Component.GPU_DRIVER}), _driver),
+    (frozenset({Component.GDS, Component.GDRCOPY, Component.FABRIC_MANAGER, Component.VGPU}), _beside_the_driver),
+    (frozenset({Component.NFD, Component.DRA_DRIVER}), _plugins),
     (frozenset({Component.NETWORK_OPERATOR}), _network_operator),
     (frozenset({Component.MOFED}), _mofed),
-    (frozenset({Component.FIRMWARE_CX7, Component.FIRMWARE_CX6}), _firmware),
+    (
+        frozenset({Component.FIRMWARE_CX7, Component.FIRMWARE_CX6, Component.FIRMWARE_CX8, Component.FIRMWARE_BF3}),
+        _firmware,
+    ),
     (frozenset({Component.SRIOV_OPERATOR}), _sriov),
-    (frozenset({Component.CUDA, Component.NCCL}), _images),
+    (frozenset({Component.CUDA, Component.NCCL, Component.CUDA_COMPAT}), _images),
 )
 """Which components bring which rows, in the order in which a node meets them."""

@@ -29,12 +29,14 @@ from seatrial.core.compat.facts.rows import (
     Issue,
     KernelSeen,
     KubernetesRelease,
+    ManagedDra,
     MinKernel,
     NetworkOperatorRelease,
     OpenShiftRelease,
     Precompiled,
     Product,
     RhelSupport,
+    RuntimeRange,
     Said,
     Toolkit,
     ValidatedKernel,
@@ -101,6 +103,8 @@ class Facts:
     dmabuf: Mapping[str, Said] = field(default_factory=dict)
     dcgm_branch_min: int | None = None
     tags: Mapping[Component, Mapping[Version, Cite]] = field(default_factory=dict)
+    runtimes: tuple[RuntimeRange, ...] = ()
+    managed_dra: ManagedDra | None = None
     issues: tuple[Issue, ...] = ()
     cites: Mapping[str, Cite] = field(default_factory=dict)
     """Facts that are only sentences, by their path in the data."""

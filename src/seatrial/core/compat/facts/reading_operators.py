@@ -15,14 +15,17 @@ from seatrial.core.compat.facts.rows import (
     Cite,
     GpuOperatorRelease,
     Lines,
+    ManagedDra,
     NetworkOperatorRelease,
+    RuntimeRange,
     Support,
 )
 from seatrial.core.compat.facts.sections import reads
-from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed
+from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed, text_at
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
     DriverVersion,
+    KubernetesVersion,
     Line,
     OfedVersion,
     OperatorVersion,
@@ -48,6 +51,9 @@ _OPERANDS: Final[Mapping[str, Component]] = {
     "device_plugin": Component.DEVICE_PLUGIN,
     "container_toolkit": Component.CONTAINER_TOOLKIT,
     "dcgm_exporter": Component.DCGM,
+    "nfd_chart": Component.NFD,
+    "gds": Component.GDS,
+    "gdrcopy": Component.GDRCOPY,
 }
 _OLM_RANGE: Final = re.compile(r"v?(?P<min>[0-9]+\.[0-9]+)-v?(?P<max>[0-9]+\.[0-9]+)")
 _CHART_RANGE: Final = re.compile(r">= (?P<min>[0-9]+\.[0-9]+)\.[0-9]+(?:-0)?")
@@ -202,4 +208,36 @@ def _with_operands(
     }
 
 
-READERS: Final = (gpu_operators, network_operators)
+@reads("container_runtimes.containerd")
+def runtimes(whole: Spot, facts: Facts) -> Facts:
+    """The container runtimes that operators were validated with."""
+    section = whole.maybe("container_runtimes")
+    rows = [
+        RuntimeRange(
+            operator_line=spot.at("gpu_operator").version(Line).line,
+            lines=_supported(Spot({"min": spot.at("min").text(), "max": spot.at("max").text()}, spot.path)),
+            note=text_at(spot, "note"),
+            cite=spot.cite(),
+        )
+        for spot in (section.each("containerd") if section else ())
+    ]
+    return replace(facts, runtimes=tuple(rows)) if rows else facts
+
+
+@reads("dra_driver.managed")
+def managed_dra(whole: Spot, facts: Facts) -> Facts:
+    """What a DRA driver needs that the GPU Operator manages."""
+    section = whole.maybe("dra_driver")
+    spot = section.maybe("managed") if section else None
+    if spot is None:
+        return facts
+    row = ManagedDra(
+        operator=spot.at("gpu_operator").version(OperatorVersion),
+        kubernetes=spot.at("min_kubernetes").version(KubernetesVersion),
+        branch=spot.at("min_driver_branch").number(),
+        cite=spot.cite(),
+    )
+    return replace(facts, managed_dra=row)
+
+
+READERS: Final = (gpu_operators, network_operators, runtimes, managed_dra)

@@ -19,6 +19,7 @@ from seatrial.core.compat.versions import (
     DriverVersion,
     FirmwareVersion,
     KernelVersion,
+    KubernetesVersion,
     Line,
     LinedVersion,
     OfedVersion,
@@ -288,6 +289,26 @@ class Precompiled:
     kernel: Line
     flavours: frozenset[str]
     branches: frozenset[int]
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeRange:
+    """The containerd releases with which a line of the GPU Operator was validated."""
+
+    operator_line: str
+    lines: Lines
+    note: str
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedDra:
+    """What the DRA driver needs where the GPU Operator manages it."""
+
+    operator: OperatorVersion
+    kubernetes: KubernetesVersion
+    branch: int
     cite: Cite
 
 

@@ -53,6 +53,8 @@ SENTENCES: Final = (
     "driver.cluster_policy_scope",
     "driver.policy_any_active_production_driver",
     "cuda.backward",
+    "cuda.forward_package",
+    "fabric_manager.equals_driver",
     "nic_firmware.family_by_leading_number",
     "nic_firmware.release_train",
     "nic_firmware.window",

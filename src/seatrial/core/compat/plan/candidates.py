@@ -43,8 +43,24 @@ OPEN_PATCH: Final = 999
 OFFERS_MAX: Final = 4
 """How many of the drivers a release lists are looked at; some list twenty, and the rest are much the same."""
 
-_OPERANDS: Final = (Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT, Component.DCGM)
-_FIRMWARE: Final = (Component.FIRMWARE_CX7, Component.FIRMWARE_CX6)
+_OPERANDS: Final = (
+    Component.DEVICE_PLUGIN,
+    Component.CONTAINER_TOOLKIT,
+    Component.DCGM,
+    Component.NFD,
+    Component.GDS,
+    Component.GDRCOPY,
+)
+_FIRMWARE: Final = (
+    Component.FIRMWARE_CX7,
+    Component.FIRMWARE_CX6,
+    Component.FIRMWARE_CX8,
+    Component.FIRMWARE_BF3,
+)
+_CARRIED: Final = (Component.VGPU, Component.DRA_DRIVER)
+"""Of the GPUs, what no release brings: as it was until the last step."""
+_SYSTEM: Final = (Component.OS, Component.CONTAINERD, Component.CRI_O)
+"""Of the platform, likewise."""
 
 _OS_SUFFIX: Final = re.compile(r"-(ubuntu|ubi|distroless|rhel|centos)[0-9.]*$")
 """Names the system an image is built on; a matrix leaves it out."""
@@ -81,7 +97,7 @@ def complete(running: Stack, wanted: Stack, facts: Facts) -> Completed:
 def hardware_of(running: Stack, wanted: Stack) -> Hardware:
     """The hardware a plan is for: no upgrade changes it, so what runs decides, where it is described."""
     here = running.hardware
-    return here if any((here.arch, here.product, here.kernel_module, here.rdma)) else wanted.hardware
+    return here if any((here.arch, here.product, here.kernel_module, here.rdma, here.others)) else wanted.hardware
 
 
 def make_space(running: Stack, target: Stack, facts: Facts, on: date, book: Rulebook) -> Space:
@@ -116,6 +132,9 @@ def _following(part: Component, running: Stack, wanted: Stack, facts: Facts) -> 
     """What a component becomes that the target does not name; None where it stays as it is."""
     if part in (*_OPERANDS, Component.GPU_DRIVER):
         return _of_gpu_operator(part, running, wanted, facts)
+    if part is Component.FABRIC_MANAGER:
+        driver = wanted[Component.GPU_DRIVER] or _of_gpu_operator(Component.GPU_DRIVER, running, wanted, facts)
+        return Value.read(part, driver.text) if driver is not None else None
     if part is Component.MOFED:
         release = _known(facts.network_operators, _moved(Component.NETWORK_OPERATOR, running, wanted))
         return _value(part, release.ofeds[0]) if release is not None and release.ofeds else None
@@ -221,7 +240,7 @@ class _Builder:
         ):
             is_openshift = leader.component is Component.OPENSHIFT
             stream = open_stream(self.facts, leader.version.line, kernel.version) if is_openshift else kernel
-        return self._bundle((leader, stream))
+        return self._bundle((leader, stream, *(start.values.get(part) for part in _SYSTEM)))
 
     # ── GPU ──
 
@@ -268,7 +287,11 @@ class _Builder:
         found: list[tuple[tuple[bool, int, int], Bundle]] = []
         for choice, driver in enumerate(offers):
             fulls = [
-                self._bundle((*bundle.values.values(), driver, cuda), 8 * bundle.dislike + choice) for cuda in cudas
+                self._bundle(
+                    (*bundle.values.values(), driver, cuda, self._manager(start, driver), *self._carried(start)),
+                    8 * bundle.dislike + choice,
+                )
+                for cuda in cudas
             ]
             marks = [self._mark(full.values) for full in fulls]
             # Workloads stay as they are as long as they can.
@@ -277,6 +300,14 @@ class _Builder:
         least = min(mark for mark, _ in found)
         best = [full for mark, full in found if mark == least]  # failing, if all fail: a refusal must see what fails
         yield from [full for full in best if full.values.get(Component.GPU_DRIVER) in ends] or best[:1]
+
+    def _manager(self, start: Bundle, driver: Value | None) -> Value | None:
+        """Fabric Manager follows the driver, where there is one."""
+        here = start.values.get(Component.FABRIC_MANAGER)
+        return here if here is None or driver is None else Value.read(Component.FABRIC_MANAGER, driver.text)
+
+    def _carried(self, start: Bundle) -> list[Value | None]:
+        return [start.values.get(part) for part in _CARRIED]
 
     def _operands(self, release: GpuOperatorRelease, start: Bundle, goal: Bundle) -> list[Value | None]:
         return [self._operand(release, part, start, goal) for part in _OPERANDS if part in start.values]

@@ -22,6 +22,8 @@ _NAMES: Final = {
     Component.KUBERNETES: "Kubernetes",
     Component.FIRMWARE_CX7: "ConnectX-7 firmware",
     Component.FIRMWARE_CX6: "ConnectX-6 firmware",
+    Component.FIRMWARE_CX8: "ConnectX-8 firmware",
+    Component.FIRMWARE_BF3: "BlueField-3 firmware",
 }
 
 

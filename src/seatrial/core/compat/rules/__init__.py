@@ -4,6 +4,7 @@
     existence.py      exists, known-bad, lifecycle
     operators.py      gpuop-driver, gpuop-openshift, gpuop-kubernetes, gpuop-operands, netop-…
     platform.py       driver-kernel, openshift-kernel, openshift-kubernetes, mofed-kernel, sriov-openshift
+    parts.py          gpuop-runtime, dra-driver, fabric-manager
     firmware.py       firmware-family, firmware-mofed
     architectures.py  arch-driver, arch-cuda
     gpus.py           driver-cuda, rdma, dcgm-driver, nccl

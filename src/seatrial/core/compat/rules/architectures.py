@@ -191,6 +191,7 @@ kernel_module is not written, the operator's default counts.""",
         "driver.documented_product_minimums",
         "driver.product_first_listed_in_open_module_readme",
     ),
+    is_by_pool=True,
     judge=judge_arch_driver,
 )
 
@@ -261,5 +262,6 @@ one fail there.""",
     needs=(Component.CUDA,),
     applies=_says_gpus,
     sources=("gpu_architecture", "gpu_products"),
+    is_by_pool=True,
     judge=judge_arch_cuda,
 )

@@ -16,7 +16,7 @@ Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypeVar
 
@@ -33,6 +33,7 @@ from seatrial.core.compat.findings import BADNESS, Confidence, Finding, Verdict
 from seatrial.core.compat.matrix import COMPONENTS, NOWHERE, Component, Hardware, Span, Stack, Value
 from seatrial.core.compat.versions import (
     CudaVersion,
+    DraDriverVersion,
     DriverVersion,
     KernelVersion,
     KubernetesVersion,
@@ -40,7 +41,9 @@ from seatrial.core.compat.versions import (
     OfedVersion,
     OpenShiftVersion,
     OperatorVersion,
+    PartVersion,
     SriovOperatorVersion,
+    SystemVersion,
     Version,
 )
 from seatrial.core.errors import CoreBug
@@ -106,6 +109,26 @@ class Case:
     @property
     def cuda(self) -> CudaVersion | None:
         return self._read(Component.CUDA, CudaVersion)
+
+    @property
+    def cuda_compat(self) -> CudaVersion | None:
+        return self._read(Component.CUDA_COMPAT, CudaVersion)
+
+    @property
+    def system(self) -> SystemVersion | None:
+        return self._read(Component.OS, SystemVersion)
+
+    @property
+    def containerd(self) -> PartVersion | None:
+        return self._read(Component.CONTAINERD, PartVersion)
+
+    @property
+    def dra_driver(self) -> DraDriverVersion | None:
+        return self._read(Component.DRA_DRIVER, DraDriverVersion)
+
+    @property
+    def fabric_manager(self) -> DriverVersion | None:
+        return self._read(Component.FABRIC_MANAGER, DriverVersion)
 
     @property
     def network_operator(self) -> OperatorVersion | None:
@@ -290,6 +313,8 @@ class Rule:
     needs: tuple[Component, ...] = ()
     """The inputs without which there is nothing to judge."""
     applies: Callable[[Case], bool] = _always
+    is_by_pool: bool = False
+    """Whether it looks at the hardware, so that each pool of a mixed fleet is asked by itself."""
     judge: Callable[[Case], Iterable[Answer]] | None = None
     judge_change: Callable[[Step], Iterable[Answer]] | None = None
 
@@ -301,9 +326,21 @@ class Rule:
         """The rule's one finding about a stack, or None where it has nothing to judge."""
         if self.judge is None:
             raise CoreBug(f"rule {self.id} judges changes, not stacks")
+        pools = case.hardware.pools
+        if self.is_by_pool and len(pools) > 1:
+            return self._on_pools(case, pools)
         if not case.has(*self.needs) or not self.applies(case):
             return None
         return fold(self.id, case.unreadable(*self.needs) or tuple(self.judge(case)))
+
+    def _on_pools(self, case: Case, pools: tuple[Hardware, ...]) -> Finding | None:
+        answers: list[Answer] = []
+        for pool in pools:
+            alone = replace(case, stack=replace(case.stack, hardware=pool))
+            if self.judge is not None and case.has(*self.needs) and self.applies(alone):
+                told = case.unreadable(*self.needs) or tuple(self.judge(alone))
+                answers += [replace(answer, message=f"{pool.name}: {answer.message}") for answer in told]
+        return fold(self.id, answers)
 
     def on_change(self, step: Step) -> Finding | None:
         """The rule's one finding about a change, or None where it has nothing to judge."""

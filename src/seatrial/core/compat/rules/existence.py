@@ -16,6 +16,18 @@ from seatrial.core.compat.versions import CudaVersion, DriverVersion, Kubernetes
 
 OPERATORS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 TAGGED: Final = (Component.DCGM, Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT)
+UNLISTED: Final = (
+    Component.OS,
+    Component.CONTAINERD,
+    Component.CRI_O,
+    Component.NFD,
+    Component.GDS,
+    Component.GDRCOPY,
+    Component.FABRIC_MANAGER,
+    Component.DRA_DRIVER,
+    Component.CUDA_COMPAT,
+)
+"""Parts of which there is no list: that they can be read is all that is asked of them here."""
 SUPPORTED_LINES: Final = 2
 """NVIDIA supports the newest major of an operator and the one before it."""
 
@@ -35,6 +47,9 @@ def judge_exists(case: Case) -> Iterator[Answer]:
         yield _toolkit(case, case.cuda)
     for component in TAGGED:
         yield from _tag(case, component)
+    vgpu = case.stack[Component.VGPU]
+    if vgpu is not None and vgpu.version is not None:
+        yield nothing_known(f"vGPU {vgpu.text}", "", case.facts, case.spans(Component.VGPU))
 
 
 def _operator(case: Case, component: Component, version: OperatorVersion) -> Answer:
@@ -127,7 +142,7 @@ EXISTS: Final = Rule(
 Looks each version up in the list of what was released. The lists of operator releases are complete, so a version in a
 gap of them was never released and fails; one newer than the newest known is unknown, because the knowledge base is
 older than it. Lists of drivers, toolkits and image tags are not complete: absence there is unknown, never a proof.""",
-    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.CUDA, *TAGGED),
+    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.CUDA, *TAGGED, Component.VGPU, *UNLISTED),
     sources=(
         "gpu_operator.releases",
         "network_operator.releases",

@@ -14,10 +14,17 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
 from seatrial.core.compat.versions import NIC_FAMILIES, FirmwareVersion, OfedVersion
 
-FIRMWARE: Final = (Component.FIRMWARE_CX7, Component.FIRMWARE_CX6)
+FIRMWARE: Final = (
+    Component.FIRMWARE_CX7,
+    Component.FIRMWARE_CX6,
+    Component.FIRMWARE_CX8,
+    Component.FIRMWARE_BF3,
+)
 FAMILIES: Final[Mapping[Component, frozenset[int]]] = {
     Component.FIRMWARE_CX7: frozenset({28}),
     Component.FIRMWARE_CX6: frozenset({20, 22, 26}),
+    Component.FIRMWARE_CX8: frozenset({40}),
+    Component.FIRMWARE_BF3: frozenset({32}),
 }
 """The leading numbers that fit a key; ConnectX-6 is three devices."""
 
@@ -59,7 +66,8 @@ FIRMWARE_FAMILY: Final = Rule(
     title="The firmware is for the card its key names",
     meaning="""\
 The leading number of a firmware version is the device: 28 is ConnectX-7; 20, 22 and 26 are ConnectX-6, 6 Dx and 6 Lx,
-which share one key and are named in the answer. Firmware of another device under the key fails.""",
+which share one key and are named in the answer; 40 is ConnectX-8, 32 is BlueField-3. Firmware of another device under
+the key fails.""",
     inputs=FIRMWARE,
     applies=lambda case: any(case.has(part) for part in FIRMWARE),
     sources=("nic_firmware.family_by_leading_number",),

@@ -33,6 +33,8 @@ def judge_driver_cuda(case: Case) -> Iterator[Answer]:
 def _cuda_on(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
     row, floor = case.facts.toolkit(cuda), case.facts.cuda_floors.get(cuda.major)
     spans = case.spans(Component.GPU_DRIVER, Component.CUDA)
+    if floor is not None and driver < floor.driver and case.has(Component.CUDA_COMPAT):
+        return _forward(case, driver, cuda)
     if floor is not None and driver < floor.driver:
         return fail(
             f"CUDA {cuda} needs driver {floor.driver} or newer, as all of CUDA {cuda.major} does; found {driver}.",
@@ -64,17 +66,43 @@ def _cuda_on(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
     )
 
 
+def _forward(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
+    """Below the floor of its major, with the compat package declared."""
+    compat, cite = case.cuda_compat, case.facts.cite("cuda.forward_package")
+    spans = case.spans(Component.GPU_DRIVER, Component.CUDA, Component.CUDA_COMPAT)
+    if compat is None or (compat.major, compat.minor) < (cuda.major, cuda.minor):
+        return fail(
+            f"CUDA {cuda} on driver {driver} needs the package cuda-compat-{cuda.major}-{cuda.minor}, found {compat}.",
+            f"Take cuda-compat-{cuda.major}-{cuda.minor} into the images, or a newer driver.",
+            cite,
+            spans=spans,
+        )
+    return warn(
+        f"CUDA {cuda} runs on driver {driver} by forward compatibility (cuda-compat {compat}): on data-center GPUs "
+        "only, and only where the image carries the package.",
+        "Take a driver of CUDA's own major, or accept the rule with a reason.",
+        cite,
+        spans=spans,
+    )
+
+
 DRIVER_CUDA: Final = Rule(
     id="driver-cuda",
     title="The driver runs the CUDA toolkit of the workloads",
     meaning="""\
 `cuda` is the newest toolkit in workload images, not the level a driver reports (R565 reports 12.7, a toolkit that
 does not exist). A driver at least as new as the toolkit's own is ok. Older but above the floor of the CUDA major
-works with limits (minor-version compatibility) and warns. Below the floor fails. A newer driver never breaks an older
-toolkit.""",
-    inputs=(Component.GPU_DRIVER, Component.CUDA),
+works with limits (minor-version compatibility) and warns. Below the floor fails, unless cuda_compat says that images
+carry the forward-compatibility package of this CUDA: then it warns. A newer driver never breaks an older toolkit.""",
+    inputs=(Component.GPU_DRIVER, Component.CUDA, Component.CUDA_COMPAT),
     needs=(Component.GPU_DRIVER, Component.CUDA),
-    sources=("cuda.toolkit", "cuda.toolkit_newer", "cuda.minor_version_floor", "driver.cuda_reported_by_branch"),
+    sources=(
+        "cuda.toolkit",
+        "cuda.toolkit_newer",
+        "cuda.minor_version_floor",
+        "cuda.forward_package",
+        "driver.cuda_reported_by_branch",
+    ),
     judge=judge_driver_cuda,
 )
 
@@ -200,6 +228,7 @@ RHEL 9 is too old for it. nvidia-peermem needs MOFED. What the matrix does not s
     inputs=(Component.KERNEL, Component.OPENSHIFT, Component.CUDA, Component.MOFED, Component.NETWORK_OPERATOR),
     applies=lambda case: bool(case.hardware.rdma),
     sources=("gpudirect_rdma.dma_buf", "gpudirect_rdma.peermem"),
+    is_by_pool=True,
     judge=judge_rdma,
 )
 

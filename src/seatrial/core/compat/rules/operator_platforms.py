@@ -210,7 +210,7 @@ def _range_of(case: Case, support: Support | None) -> tuple[str, Lines | None]:
     """The platform whose own range counts, empty where none does, and the range."""
     if support is None:
         return "", None
-    platform = _cloud(case)
+    platform = _cloud(case) or _system(case)
     if platform in support.kubernetes_by_platform:
         return platform, support.kubernetes_by_platform[platform]
     return "", support.kubernetes
@@ -220,6 +220,16 @@ def _cloud(case: Case) -> str:
     text = case.kubernetes.text if case.kubernetes is not None else ""
     signed = next((name for mark, name in CLOUDS.items() if mark in text), "")
     return signed or UNSIGNED.get((case.kernel.flavour or "") if case.kernel is not None else "", "")
+
+
+def _system(case: Case) -> str:
+    """The system as documents print it: `Ubuntu 24.04`, `RHEL`."""
+    system = case.system
+    if system is None:
+        return ""
+    if system.name == "ubuntu" and len(system.numbers) == 2:
+        return f"Ubuntu {system.numbers[0]}.{system.numbers[1]:02}"
+    return {"rhel": "RHEL", "rocky": "Rocky Linux"}.get(system.name, "")
 
 
 def _narrower(support: Support, kubernetes: KubernetesVersion) -> dict[str, Lines]:
@@ -277,11 +287,11 @@ GPUOP_KUBERNETES: Final = Rule(
     id="gpuop-kubernetes",
     title="The GPU Operator runs on this Kubernetes",
     meaning="""\
-Where there is no OpenShift, NVIDIA's documented range of Kubernetes minors decides: inside is ok, newer than the
-range is untested and warns, older fails. A patch release counts as its minor. Documents differ by platform: on EKS and
-GKE, told by how they sign their versions, and on AKS, told by its kernels, their own range counts; what only some
-systems include warns.""",
-    inputs=(Component.GPU_OPERATOR, Component.KUBERNETES, Component.KERNEL),
+Where there is no OpenShift, NVIDIA's documented range of Kubernetes minors decides: inside is ok, newer than the range
+is untested and warns, older fails. A patch release counts as its minor. Documents differ by platform: on EKS and GKE,
+told by how they sign their versions, and on AKS, told by its kernels, their own range counts, as does that of the
+system that `os` names; what only some systems include warns where nobody says which it is.""",
+    inputs=(Component.GPU_OPERATOR, Component.KUBERNETES, Component.KERNEL, Component.OS),
     needs=(Component.GPU_OPERATOR, Component.KUBERNETES),
     applies=_is_plain,
     sources=(

@@ -18,7 +18,14 @@ from seatrial.core.compat.versions import DriverVersion, Line
 from seatrial.core.text.names import a_few
 
 _OS_SUFFIX: Final = re.compile(r"-(?:ubi|ubuntu|distroless)[0-9.]*$")
-OPERANDS: Final = (Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT, Component.DCGM)
+OPERANDS: Final = (
+    Component.DEVICE_PLUGIN,
+    Component.CONTAINER_TOOLKIT,
+    Component.DCGM,
+    Component.NFD,
+    Component.GDS,
+    Component.GDRCOPY,
+)
 
 
 # ── gpuop-driver ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -111,6 +118,7 @@ containers older than 570.86.15 do not understand kernelModuleType auto, the def
         "driver.policy_any_active_production_driver",
         "driver.module_type_auto",
     ),
+    is_by_pool=True,
     judge=judge_gpuop_driver,
 )
 
@@ -166,7 +174,7 @@ def _owners(case: Case, component: Component, text: str) -> str:
 
 GPUOP_OPERANDS: Final = Rule(
     id="gpuop-operands",
-    title="Device plugin, container toolkit and exporter are the release's own",
+    title="Device plugin, container toolkit, exporter, NFD, GDS and GDRCopy are the release's own",
     meaning="""\
 Each release of the GPU Operator is tested with the operands it ships. Overriding one is possible, so a difference
 warns; suffixes that name an operating system do not count. It never fails.""",

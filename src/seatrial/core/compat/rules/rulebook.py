@@ -19,6 +19,7 @@ from seatrial.core.compat.rules import (
     gpus,
     operator_platforms,
     operators,
+    parts,
     platform,
 )
 from seatrial.core.compat.rules.cases import Case, Rule, Step
@@ -30,6 +31,9 @@ STACK_RULES: Final[tuple[Rule, ...]] = (
     operator_platforms.GPUOP_OPENSHIFT,
     operator_platforms.GPUOP_KUBERNETES,
     operators.GPUOP_OPERANDS,
+    parts.GPUOP_RUNTIME,
+    parts.DRA_DRIVER,
+    parts.FABRIC_MANAGER,
     platform.DRIVER_KERNEL,
     platform.OPENSHIFT_KERNEL,
     platform.OPENSHIFT_KUBERNETES,

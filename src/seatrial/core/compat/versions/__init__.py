@@ -5,7 +5,7 @@ nobody ever released it. Neither lives here.
 
     values.py    what every version promises: its text, its order, its errors
     nvidia.py    GPU and Network Operator, driver, CUDA, OFED, NIC firmware, DCGM, operands, NCCL
-    platform.py  kernel, OpenShift, SR-IOV operator, Kubernetes
+    platform.py  kernel, operating system, container runtimes, OpenShift, SR-IOV operator, Kubernetes
     ranges.py    release lines and inclusive ranges
 
 Tests: tests/core/test_versions.py
@@ -21,6 +21,7 @@ from seatrial.core.compat.versions.nvidia import (
     CudaVersion,
     DcgmExporterVersion,
     DcgmVersion,
+    DraDriverVersion,
     DriverVersion,
     FirmwareVersion,
     NcclVersion,
@@ -33,7 +34,9 @@ from seatrial.core.compat.versions.platform import (
     KernelVersion,
     KubernetesVersion,
     OpenShiftVersion,
+    PartVersion,
     SriovOperatorVersion,
+    SystemVersion,
 )
 from seatrial.core.compat.versions.ranges import Line, RangeInvalid, VersionRange
 from seatrial.core.compat.versions.values import LinedVersion, NotComparable, Scheme, Version, VersionInvalid
@@ -44,6 +47,7 @@ __all__ = [
     "CudaVersion",
     "DcgmExporterVersion",
     "DcgmVersion",
+    "DraDriverVersion",
     "DriverVersion",
     "FirmwareVersion",
     "KernelVersion",
@@ -56,9 +60,11 @@ __all__ = [
     "OpenShiftVersion",
     "OperandVersion",
     "OperatorVersion",
+    "PartVersion",
     "RangeInvalid",
     "Scheme",
     "SriovOperatorVersion",
+    "SystemVersion",
     "Version",
     "VersionInvalid",
     "VersionRange",
@@ -80,6 +86,9 @@ VALUES: Final[Mapping[Scheme, type[Version]]] = {
     Scheme.SRIOV_OPERATOR: SriovOperatorVersion,
     Scheme.KUBERNETES: KubernetesVersion,
     Scheme.NCCL: NcclVersion,
+    Scheme.SYSTEM: SystemVersion,
+    Scheme.DRA_DRIVER: DraDriverVersion,
+    Scheme.PART: PartVersion,
     Scheme.LINE: Line,
 }
 

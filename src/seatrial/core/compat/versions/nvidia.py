@@ -329,6 +329,40 @@ class OperandVersion(SemanticVersion):
     )
 
 
+# ── DRA driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DraDriverVersion(Version):
+    """The DRA driver for GPUs: managed by the GPU Operator's GPUCluster, or a chart of its own with its version."""
+
+    scheme: ClassVar = Scheme.DRA_DRIVER
+    form: ClassVar = Form(
+        pattern=re.compile(r"managed|v?(?P<numbers>[0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.-]+)?"),
+        shape="managed, or the chart's major.minor.patch",
+        example="managed or 25.8.0",
+        advice="Write managed where a GPUCluster of the GPU Operator deploys it, else the version of its chart.",
+    )
+
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def _read(cls, match: re.Match[str]) -> Self:
+        return cls(text=match[0], numbers=_numbers(match["numbers"]) if match["numbers"] else ())
+
+    @property
+    def rank(self) -> Rank:
+        return self.numbers
+
+    @property
+    def lineage(self) -> str:
+        return "chart" if self.numbers else "managed"
+
+    @property
+    def is_managed(self) -> bool:
+        return not self.numbers
+
+
 # ── NCCL ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -127,6 +127,75 @@ class KernelVersion(LinedVersion):
         return f"{self.base[0]}.{self.base[1]}"
 
 
+# ── operating system ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SystemVersion(LinedVersion):
+    """An operating system by its name, and by its version where it has one; ordered only among those of one name."""
+
+    scheme: ClassVar = Scheme.SYSTEM
+    form: ClassVar = Form(
+        pattern=re.compile(
+            r"(?P<name>[A-Za-z][A-Za-z_-]*?)[ -]?(?P<numbers>[0-9]+(?:\.[0-9]+)*)"
+            r"|(?P<alone>rhcos|cos|talos|flatcar|bottlerocket)"
+        ),
+        shape="name and version, or rhcos, cos, talos, flatcar or bottlerocket alone",
+        example="ubuntu24.04 or rhel9.6",
+        advice="Copy ID and VERSION_ID of /etc/os-release, or Node status.nodeInfo.osImage's name and number.",
+    )
+
+    name: str
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def _read(cls, match: re.Match[str]) -> Self:
+        numbers = tuple(map(int, (match["numbers"] or "").split("."))) if match["numbers"] else ()
+        return cls(text=match[0], name=(match["name"] or match["alone"]).casefold(), numbers=numbers)
+
+    @property
+    def rank(self) -> Rank:
+        return self.numbers
+
+    @property
+    def lineage(self) -> str:
+        return self.name
+
+    @property
+    def line(self) -> str:
+        return ".".join(map(str, self.numbers[:2]))
+
+
+# ── container runtimes and other parts ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartVersion(LinedVersion):
+    """Numbers with dots between them; `2.6` and `v2.6.0` are the same, and a suffix stays in the text only."""
+
+    scheme: ClassVar = Scheme.PART
+    form: ClassVar = Form(
+        pattern=re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+){1,3})(?:[-+~][0-9A-Za-z][0-9A-Za-z.+~-]*)?"),
+        shape="[v]major.minor[.patch]",
+        example="2.1.4 or v2.6",
+        advice="Copy the version that the program or its image tag reports.",
+    )
+
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def _read(cls, match: re.Match[str]) -> Self:
+        return cls(text=match[0], numbers=tuple(map(int, match["numbers"].split("."))))
+
+    @property
+    def rank(self) -> Rank:
+        return (*self.numbers, *(0 for _ in range(4 - len(self.numbers))))
+
+    @property
+    def line(self) -> str:
+        return f"{self.numbers[0]}.{self.numbers[1]}"
+
+
 # ── OpenShift ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

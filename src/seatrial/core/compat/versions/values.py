@@ -50,6 +50,9 @@ class Scheme(Enum):
     SRIOV_OPERATOR = "SR-IOV operator"
     KUBERNETES = "Kubernetes"
     NCCL = "NCCL"
+    SYSTEM = "operating system"
+    DRA_DRIVER = "DRA driver"
+    PART = "component"
     LINE = "release line"
 
 

@@ -1,0 +1,89 @@
+"""Keys that clusters have: runtimes, DRA, Fabric Manager, newer NICs, forward compatibility, and pools that differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.knowledge import facts, judged
+
+MIXED = [{"pool": "new", "product": "H100"}, {"pool": "old", "product": "V100"}]
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts", "verdict", "told"),
+    [
+        ("firmware-mofed", {"mofed": "26.01-1.0.0.0", "firmware_cx8": "40.48.1000"}, "ok", "ConnectX-8"),
+        ("firmware-family", {"firmware_cx8": "40.48.1000", "firmware_bf3": "32.48.1000"}, "ok", "BlueField-3"),
+        ("firmware-family", {"firmware_cx8": "28.48.1000"}, "fail", "ConnectX-7, not for ConnectX-8"),
+        (
+            "dra-driver",
+            {"dra_driver": "managed", "gpu_operator": "v26.7.0", "kubernetes": "v1.33.6", "gpu_driver": "570.211.01"},
+            "fail",
+            "needs Kubernetes 1.34.2 or newer, found v1.33.6. A DRA driver that GPUCluster manages needs driver branch",
+        ),
+        ("dra-driver", {"dra_driver": "managed", "gpu_operator": "v26.7.0"}, "unknown", "does not say it"),
+        ("gpuop-runtime", {"gpu_operator": "v26.7.0", "containerd": "1.7.27"}, "warn", "never was a containerd 1.8"),
+        ("gpuop-runtime", {"gpu_operator": "v25.10.1", "containerd": "1.7.27"}, "ok", "1.7 to 2.2"),
+        (
+            "gpuop-runtime",
+            {"gpu_operator": "v24.6.2", "containerd": "1.7.27"},
+            "unknown",
+            "containerd of GPU Operator 24.6",
+        ),
+        (
+            "driver-cuda",
+            {"gpu_driver": "570.172.08", "cuda": "13.0", "cuda_compat": "13.0"},
+            "warn",
+            "forward compatibility",
+        ),
+        ("driver-cuda", {"gpu_driver": "570.172.08", "cuda": "13.0"}, "fail", "needs driver 580.65.06"),
+        (
+            "driver-cuda",
+            {"gpu_driver": "570.172.08", "cuda": "13.0", "cuda_compat": "12.9"},
+            "fail",
+            "cuda-compat-13-0, found 12.9",
+        ),
+        (
+            "gpuop-operands",
+            {"gpu_operator": "v26.7.0", "gds": "2.29.4", "gdrcopy": "v2.6", "nfd": "0.19.0"},
+            "ok",
+            "gds",
+        ),
+        ("gpuop-operands", {"gpu_operator": "v26.7.0", "gds": "2.17.5"}, "warn", "ships gds 2.29.4"),
+        ("exists", {"vgpu": "17.4"}, "unknown", "vGPU 17.4"),
+        ("gpuop-kubernetes", {"gpu_operator": "v26.7.0", "kubernetes": "v1.32.9", "os": "ubuntu24.04"}, "ok", "24.04"),
+        ("gpuop-kubernetes", {"gpu_operator": "v26.7.0", "kubernetes": "v1.32.9", "os": "rhel9.6"}, "fail", "on RHEL"),
+    ],
+)
+def test_what_an_expert_says(rule: str, texts: dict[str, str], verdict: str, told: str) -> None:
+    found = judged(rule, texts)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert told in found.message
+
+
+def test_of_a_mixed_fleet_only_the_pool_that_fails_is_named() -> None:
+    found = judged("arch-cuda", {"cuda": "13.0"}, MIXED)
+    assert found is not None
+    assert found.verdict.value == "fail"
+    assert found.message.startswith("old: The last CUDA for Volta")
+    assert "new" not in found.message.split()
+
+
+def test_pools_that_are_all_right_are_all_told() -> None:
+    found = judged("arch-cuda", {"cuda": "12.9"}, MIXED)
+    assert found is not None
+    assert found.verdict.value == "ok"
+    assert "new: " in found.message
+    assert "old: " in found.message
+
+
+def test_a_pool_alone_is_judged_as_ever() -> None:
+    assert judged("arch-cuda", {"cuda": "13.0"}, MIXED[1:]) == judged(
+        "arch-cuda", {"cuda": "13.0"}, {"product": "V100"}
+    )
+
+
+def test_every_line_of_the_gpu_operator_that_is_supported_has_its_runtimes() -> None:
+    lines = {row.operator_line for row in facts().runtimes}
+    assert lines >= {"26.3", "26.7"}
