@@ -188,3 +188,17 @@ def test_asking_for_the_version_loads_no_yaml() -> None:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert shown.splitlines()[-1] == "[]"
+
+
+def test_promote_refuses_a_canary_that_fails(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = here / "gpu-version-matrix.yaml"
+    assert main(["matrix", "set", "canary", "gpu_operator", "v25.3.0"]) == ExitCode.OK
+    before = path.read_bytes()
+
+    assert main(["matrix", "promote"]) == ExitCode.FINDINGS
+
+    said = capsys.readouterr().err
+    assert "fail known-bad" in said
+    assert "CVE-2025-23266" in said
+    assert "nothing was changed" in said
+    assert path.read_bytes() == before

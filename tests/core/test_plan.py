@@ -15,6 +15,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from seatrial.core.compat import plan as plans
+from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Accept, Component, Group, Stack, Value, groups_of
 from seatrial.core.compat.plan import (
@@ -71,13 +72,18 @@ def assert_promises_kept(plan: Plan) -> None:
     """Everything a plan promises, by asking the rules again about whole stacks."""
     stacks = [plan.running, *(step.stack for step in plan.steps)]
     for (before, after), step in zip(pairwise(stacks), plan.steps, strict=True):
-        assert failing(check_stack(after, facts(), ON)) == []
+        assert failing(check_stack(after, unaware(), ON)) == []
         assert failing(check_change(before, after, facts(), ON)) == []
         assert groups_of(before.differing(after)) == (step.group,)
         assert [change.component for change in step.changes] == list(before.differing(after))
         assert_known_way(before, after)
     assert [step.number for step in plan.steps] == list(range(1, len(plan.steps) + 1))
     assert plan.wanted.differing(stacks[-1]) == ()
+
+
+def unaware() -> Facts:
+    """The facts without what is vulnerable: the way out of it may lead over releases that are, too."""
+    return replace(facts(), vulnerabilities=())
 
 
 def assert_known_way(before: Stack, after: Stack) -> None:
@@ -343,7 +349,7 @@ def test_going_back_across_a_major_is_unknown_and_said_so() -> None:
 
 @pytest.mark.parametrize("broken", examples()["broken"], ids=lambda each: each["id"])
 def test_a_target_that_fails_is_refused_with_what_fails_in_it(broken: dict[str, Any]) -> None:
-    running = example("ok-1")
+    running = example("ok-3")
     wanted = stack(broken["components"], broken["hardware"])
     refusal = refused(replace(running, hardware=wanted.hardware), wanted)
 

@@ -17,7 +17,7 @@ def test_a_component_is_named_as_in_the_matrix(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("bios", "'bios' is no component of a version matrix that people tell of; those are openshift, gpu_operator"),
+        ("bios", "'bios' is no component of a version matrix that people tell of; those are openshift, os"),
         ("kernel", "kernel is seen by itself, in the node's status.nodeInfo.kernelVersion"),
         ("driver", "gpu_driver is seen by itself, in the driver pods"),
     ],

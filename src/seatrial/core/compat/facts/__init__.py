@@ -41,6 +41,7 @@ from seatrial.core.compat.facts.rows import (
     Support,
     Toolkit,
     ValidatedKernel,
+    Vulnerability,
     weakest,
 )
 from seatrial.core.compat.facts.spots import FactInvalid
@@ -75,6 +76,7 @@ __all__ = [
     "Support",
     "Toolkit",
     "ValidatedKernel",
+    "Vulnerability",
     "read",
     "weakest",
 ]

@@ -40,6 +40,7 @@ from seatrial.core.compat.facts.rows import (
     Said,
     Toolkit,
     ValidatedKernel,
+    Vulnerability,
 )
 from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import Component
@@ -106,6 +107,7 @@ class Facts:
     runtimes: tuple[RuntimeRange, ...] = ()
     managed_dra: ManagedDra | None = None
     issues: tuple[Issue, ...] = ()
+    vulnerabilities: tuple[Vulnerability, ...] = ()
     cites: Mapping[str, Cite] = field(default_factory=dict)
     """Facts that are only sentences, by their path in the data."""
 

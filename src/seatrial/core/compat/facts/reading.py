@@ -20,6 +20,7 @@ from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.rows import (
     Bound,
     Issue,
+    Vulnerability,
 )
 from seatrial.core.compat.facts.sections import FOR_PEOPLE, SCHEMA_VERSION, SENTENCES, Reader, reads, sections_of
 from seatrial.core.compat.facts.spots import FactInvalid, Spot, kind_of, parsed, text_at
@@ -91,6 +92,36 @@ def _bound(component: Component, spot: Spot) -> Bound:
     return Bound(sign=match["sign"], version=parsed(kind, match["version"], spot.path))
 
 
+_VULNERABILITY: Final = frozenset(
+    {"id", "published", "component", "since", "fixed_in", "only_in", "effect", "source", "confidence"}
+)
+
+
+@reads("vulnerabilities")
+def _vulnerabilities(whole: Spot, facts: Facts) -> Facts:
+    """Ranges of versions that are known to be vulnerable."""
+    rows = tuple(_vulnerability(spot.only(_VULNERABILITY)) for spot in whole.each("vulnerabilities"))
+    return replace(facts, vulnerabilities=rows) if rows else facts
+
+
+def _vulnerability(spot: Spot) -> Vulnerability:
+    named = spot.at("component")
+    component = _component(named.text())
+    if component is None:
+        raise FactInvalid(named.path, f"expected a component such as container_toolkit, found {named.value!r}.")
+    since = spot.maybe("since")
+    return Vulnerability(
+        id=spot.at("id").text(),
+        published=spot.at("published").day(),
+        component=component,
+        since=since.version(kind_of(component)) if since else None,
+        fixed_in=spot.at("fixed_in").version(kind_of(component)),
+        only_in=text_at(spot, "only_in"),
+        effect=spot.at("effect").text(),
+        cite=spot.cite(),
+    )
+
+
 @reads(*SENTENCES)
 def _sentences(whole: Spot, facts: Facts) -> Facts:
     found = {}
@@ -109,6 +140,7 @@ READERS: Final[tuple[Reader, ...]] = (
     *reading_platform.READERS,
     *reading_drivers.LAST,
     _issues,
+    _vulnerabilities,
     _sentences,
 )
 _HEAD: Final = ("schema_version", "generated")

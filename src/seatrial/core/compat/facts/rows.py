@@ -336,6 +336,24 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vulnerability:
+    """A range of one component's versions that is vulnerable, and in which mode of its, where not in every one."""
+
+    id: str
+    published: date
+    component: Component
+    since: Version | None
+    fixed_in: Version
+    only_in: str
+    effect: str
+    cite: Cite
+
+    def concerns(self, version: Version) -> bool:
+        """Whether this version is among them."""
+        return version < self.fixed_in and (self.since is None or version >= self.since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
     """A known issue: it applies where every named component meets one of its bounds."""
 

@@ -44,6 +44,8 @@ from seatrial.core.compat.plan.values import (
     WayBack,
     Why,
 )
+from seatrial.core.compat.rules import KNOWN_BAD
+from seatrial.core.compat.rules.cases import Case
 from seatrial.core.errors import CoreBug
 
 __all__ = [
@@ -87,7 +89,7 @@ def make_plan(
     )
     judge = Judge(book=book, space=candidates.make_space(running, target.stack, facts, on, book))
     notes = (*_about_hardware(running, wanted), *target.notes)
-    refusal = refusals.target_fails(judge, notes)
+    refusal = refusals.target_fails(judge, notes, _newly_vulnerable(judge, facts, on))
     if refusal is not None:
         return refusal
     way = _find_way(judge)
@@ -102,6 +104,15 @@ def make_plan(
     )
     _prove(way.states, judge)
     return plan
+
+
+def _newly_vulnerable(judge: Judge, facts: Facts, on: date) -> tuple[Finding, ...]:
+    """What the goal is vulnerable by, where what runs is not vulnerable in the very same way."""
+    ends = [judge.space.stack_of(state) for state in (judge.space.start, judge.space.goal)]
+    here, there = (KNOWN_BAD.on_stack(Case(stack=stack, facts=facts, on=on)) for stack in ends)
+    if there is None or there.verdict is not Verdict.FAIL or (here is not None and here.message == there.message):
+        return ()
+    return (there,)
 
 
 def _find_way(judge: Judge) -> search.Way:

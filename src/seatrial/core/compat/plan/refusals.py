@@ -34,11 +34,13 @@ GROUP_NAMES = {
 }
 
 
-def target_fails(judge: Judge, notes: tuple[str, ...] = ()) -> Refusal | None:
+def target_fails(judge: Judge, notes: tuple[str, ...] = (), more: tuple[Finding, ...] = ()) -> Refusal | None:
     """The refusal of a target that breaks rules by itself."""
     goal = judge.space.goal
     failing = tuple(
-        finding for finding in judge.book.stack_findings(judge.space.values_of(goal)) if finding.verdict is Verdict.FAIL
+        finding
+        for finding in (*judge.book.stack_findings(judge.space.values_of(goal)), *more)
+        if finding.verdict is Verdict.FAIL
     )
     if not failing:
         return None

@@ -34,8 +34,13 @@ class Opinion:
 
 
 def stack_rules(facts: Facts, on: date) -> list[Rule]:
-    """The built-in rules on one stack, each on its own."""
-    return [partial(_on_stack, rule, facts, on) for rule in rules.STACK_RULES]
+    """The built-in rules on one stack, each on its own.
+
+    What is vulnerable forbids no station: the way out may lead over releases that are. A plan that ends on one is
+    refused by make_plan.
+    """
+    without = replace(facts, vulnerabilities=())
+    return [partial(_on_stack, rule, without if rule is rules.KNOWN_BAD else facts, on) for rule in rules.STACK_RULES]
 
 
 def change_rules(facts: Facts, on: date) -> list[Rule]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from seatrial.core.compat.rules.cases import Rule
 from seatrial.core.compat.rules.checking import Judged, check_matrix, judge_entries
+from seatrial.core.compat.rules.existence import KNOWN_BAD
 from seatrial.core.compat.rules.rulebook import (
     CHANGE_RULES,
     RULES,
@@ -33,6 +34,7 @@ from seatrial.core.compat.rules.rulebook import (
 
 __all__ = [
     "CHANGE_RULES",
+    "KNOWN_BAD",
     "RULES",
     "STACK_RULES",
     "Judged",
