@@ -140,7 +140,7 @@ def test_a_plan_without_steps_has_no_impact_to_tell(here: Path, capsys: pytest.C
 def test_a_refusal_shows_which_rules_fight_and_exits_with_findings(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(here, current=RUNS, canary=changed(RUNS, firmware="28.42.1000"))
+    write(here, current=RUNS, canary=changed(RUNS, firmware="28.40.1000"))
 
     assert main(["plan", *ON]) == ExitCode.FINDINGS
 

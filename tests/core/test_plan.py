@@ -359,13 +359,24 @@ def test_a_target_that_fails_is_refused_with_what_fails_in_it(broken: dict[str, 
     assert refusal.suggestion
 
 
-def test_firmware_does_not_go_down_and_the_rest_is_offered() -> None:
-    refusal = refused(example("ok-5"), example("ok-4"))
+def test_firmware_goes_down_inside_the_window_that_nvidia_tests() -> None:
+    plan = made(example("ok-5"), changed(example("ok-5"), firmware_cx7="28.46.1006"))
+    assert [step.group for step in plan.steps] == [Group.FIRMWARE]
+
+
+def test_the_way_back_of_firmware_is_to_be_rehearsed_inside_the_window_and_closed_beyond_it() -> None:
+    for before, way in (("28.46.1006", WayBack.UNKNOWN), ("28.45.1020", WayBack.CLOSED)):
+        plan = made(changed(example("ok-5"), firmware_cx7=before), example("ok-5"))
+        assert plan.steps[0].rollback.way is way
+
+
+def test_firmware_does_not_go_down_farther_and_the_rest_is_offered() -> None:
+    refusal = refused(example("ok-5"), changed(example("ok-4"), firmware_cx7="28.45.1020"))
 
     assert (refusal.code, refusal.conflict) == (RefusalCode.NO_PATH, ("one-way",))
     assert [block.group for block in refusal.blocked] == [Group.FIRMWARE]
     assert refusal.suggestion == "Leave the firmware at what runs: then there is a way for the rest."
-    assert [reached.group for reached in refusal.reached] == [Group.GPU, Group.NETWORK]
+    assert {reached.group for reached in refusal.reached} == {Group.GPU, Group.NETWORK}
 
 
 def test_the_platform_does_not_go_down() -> None:

@@ -160,7 +160,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         FAIL: ({"openshift": "4.18.22"}, {}),
     },
     "lifecycle": {
-        OK: ({"gpu_operator": "v26.3.3", "gpu_driver": "580.105.08", "openshift": "4.20.34"}, {}),
+        OK: ({"gpu_operator": "v26.7.0", "gpu_driver": "580.105.08", "openshift": "4.20.34"}, {}),
         WARN: ({"gpu_operator": "v24.9.0"}, {}),
         UNKNOWN: ({"gpu_driver": "620.10"}, {}),
     },

@@ -1,7 +1,7 @@
 """What a plan does not do, although no rule forbids it: rules block on verified facts only, a plan is more careful.
 
-    upgrade-path   the platform goes up one minor at a time; the rule warns, because nobody re-read Red Hat's document
-    one-way        the platform and NIC firmware do not go down
+    upgrade-path   the platform goes up one minor at a time
+    one-way        the platform does not go down, nor does NIC firmware farther than the window NVIDIA tests
 
 Shaped like rules on a change, so that a refusal can show them among the rules that fight.
 
@@ -15,6 +15,7 @@ from typing import Final
 
 from seatrial.core.compat.findings import Confidence, Finding, Verdict
 from seatrial.core.compat.matrix import NOWHERE, Component, Span, Stack, Value
+from seatrial.core.compat.rules.firmware import WINDOW_TRAINS
 from seatrial.core.compat.versions import FirmwareVersion, KubernetesVersion, OpenShiftVersion
 
 _NAMES: Final = {
@@ -58,11 +59,16 @@ def no_way_down(before: Stack, after: Stack) -> Iterator[Finding]:
         yield Finding(
             rule="one-way",
             verdict=Verdict.FAIL,
-            message=f"{name} does not go down: {here.text} runs, {there.text} is wanted.",
+            message=f"{name} does not go down{_how_far(there)}: {here.text} runs, {there.text} is wanted.",
             next_step=f"Keep {part.value} at {here.text}.",
             spans=_spans(there),
             confidence=Confidence.MEMORY,
         )
+
+
+def _how_far(value: Value) -> str:
+    is_firmware = isinstance(value.version, FirmwareVersion)
+    return f" farther than {WINDOW_TRAINS} release trains, the window NVIDIA tests" if is_firmware else ""
 
 
 LIMITS: Final = (minor_by_minor, no_way_down)
@@ -72,7 +78,19 @@ def _is_lower(one: Value, other: Value) -> bool:
     low, high = one.version, other.version
     if not isinstance(low, OpenShiftVersion | KubernetesVersion | FirmwareVersion) or type(low) is not type(high):
         return False
-    return low.lineage == high.lineage and low.rank < high.rank
+    if low.lineage != high.lineage or not low.rank < high.rank:
+        return False
+    return not is_in_window(low, high)
+
+
+def is_in_window(low: object, high: object) -> bool:
+    """Whether both are firmware that NVIDIA tests moving between, up and down: a release and the two trains before."""
+    return (
+        isinstance(low, FirmwareVersion)
+        and isinstance(high, FirmwareVersion)
+        and low.lineage == high.lineage
+        and abs(high.train - low.train) <= WINDOW_TRAINS
+    )
 
 
 def _spans(value: Value) -> tuple[Span, ...]:

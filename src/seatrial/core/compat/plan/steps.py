@@ -16,6 +16,7 @@ from seatrial.core.compat.findings import Verdict
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Stack, Value
 from seatrial.core.compat.plan import preparations
 from seatrial.core.compat.plan.judge import Judge
+from seatrial.core.compat.plan.limits import is_in_window
 from seatrial.core.compat.plan.search import State
 from seatrial.core.compat.plan.values import Change, Reason, Rollback, Step, WayBack, Why
 from seatrial.core.compat.versions import LinedVersion, NotComparable, Version
@@ -170,7 +171,7 @@ def _way_back(group: Group, old: Stack, new: Stack) -> tuple[WayBack, str]:
     if group is Group.PLATFORM:
         return WayBack.CLOSED, "the platform does not go down again: from here on only forward"
     if group is Group.FIRMWARE and not _goes_down(old, new):
-        return WayBack.CLOSED, "a firmware downgrade is not supported: from here on only forward"
+        return _firmware_back(old, new)
     for leader in LEADERS:
         here, there = old[leader], new[leader]
         if GROUPS[leader] is group and here is not None and there is not None and _line(here) != _line(there):
@@ -181,6 +182,16 @@ def _way_back(group: Group, old: Stack, new: Stack) -> tuple[WayBack, str]:
     if any(old[part] is None for part in old.differing(new)):
         return WayBack.UNKNOWN, "nobody says what runs now, so there is nothing to go back to: unknown, audit first"
     return WayBack.OPEN, "set the versions back; the nodes walk the same way"
+
+
+def _firmware_back(old: Stack, new: Stack) -> tuple[WayBack, str]:
+    moved = [(old[part], new[part]) for part in old.differing(new)]
+    if all(here and there and is_in_window(here.version, there.version) for here, there in moved):
+        return WayBack.UNKNOWN, "NVIDIA tests going down as far as two release trains: rehearse it on your cards"
+    return (
+        WayBack.CLOSED,
+        "firmware goes down two release trains at most, and these are more: from here on only forward",
+    )
 
 
 def _goes_down(old: Stack, new: Stack) -> bool:

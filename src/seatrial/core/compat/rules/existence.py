@@ -280,8 +280,17 @@ def _operator_life(case: Case, component: Component, version: OperatorVersion) -
     known = case.facts.release_lines.get(component, ())
     if len(lines) < SUPPORTED_LINES or Line.of(version) > Line.parse(known[-1]):
         return nothing_known(f"the support of {name} {version}", known[-1] if known else "", case.facts, spans)
-    if any(Line.of(version) >= Line.parse(line) for line in lines[-SUPPORTED_LINES:]):
-        return ok(f"{name} {version.line} is supported on {case.on}.", cite)
+    read = case.facts.known_until
+    if Line.of(version) >= Line.parse(lines[-1]) or (case.on <= read and Line.of(version) >= Line.parse(lines[-2])):
+        return ok(f"{name} {version.line} is supported on {min(case.on, read)}, as far as its sources reach.", cite)
+    if Line.of(version) >= Line.parse(lines[-2]):
+        return unknown(
+            f"{name} {version.line} was supported on {read}, when its sources were read, as the major before "
+            f"{lines[-1]}; a newer one since then ends it, and nobody looked.",
+            "Look whether there is a newer major, then accept the rule with the day, or plan the way to the newest.",
+            cite,
+            spans=spans,
+        )
     return warn(
         f"{name} {version.line} is out of support on {case.on}: {lines[-1]} is the newest major, and only it and "
         f"{lines[-2]} are supported.",
@@ -351,9 +360,10 @@ LIFECYCLE: Final = Rule(
     id="lifecycle",
     title="Every version is supported on the day of the check",
     meaning="""\
-NVIDIA supports the newest major of each operator and the one before it; driver branches and minors of OpenShift and
-Kubernetes end on a day. Running past it works, so this only warns, and it never fails. For driver branches NVIDIA's
-own table is preferred to third parties', which differ from it by months.""",
+NVIDIA supports the newest major of each operator and the one before it, which is said up to the day the sources were
+read: later, the one before the newest is unknown; driver branches and minors of OpenShift and Kubernetes end on a day.
+Running past it works, so this only warns, and it never fails. For driver branches NVIDIA's own table is preferred to
+third parties', which differ from it by months.""",
     inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT, Component.KUBERNETES),
     sources=(
         "gpu_operator.versioning",

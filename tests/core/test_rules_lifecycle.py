@@ -1,0 +1,35 @@
+"""A statement of support never reaches beyond the day its source was read."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from tests.core.knowledge import facts, judged
+
+READ = facts().known_until
+LATER = READ + timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "on", "verdict"),
+    [
+        ({"gpu_operator": "v26.3.3"}, READ, "ok"),
+        ({"gpu_operator": "v26.3.3"}, LATER, "unknown"),
+        ({"gpu_operator": "v26.7.0"}, LATER, "ok"),
+        ({"gpu_operator": "v25.10.1"}, READ, "warn"),
+        ({"network_operator": "v26.1.1"}, date(2026, 11, 15), "unknown"),
+    ],
+)
+def test_support_is_said_up_to_the_day_the_sources_were_read(texts: dict[str, str], on: date, verdict: str) -> None:
+    found = judged("lifecycle", texts, on=on)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert str(on) not in found.message or on <= READ
+
+
+def test_what_is_not_known_any_more_says_when_it_was() -> None:
+    found = judged("lifecycle", {"gpu_operator": "v26.3.3"}, on=LATER)
+    assert found is not None
+    assert f"was supported on {READ}" in found.message
