@@ -57,7 +57,7 @@ def test_all_ok_exits_0_and_prints_one_line(folder: Path, capsys: pytest.Capture
     write(folder)
     assert main(["check", *ON]) == 0
     assert capsys.readouterr().out == (
-        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-15, knowledge of 2026-11-15).\n"
+        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-15, knowledge up to 2026-08-22).\n"
     )
 
 

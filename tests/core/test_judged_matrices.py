@@ -21,8 +21,7 @@ JUDGED = Path(__file__).parent / "judged"
 CORPUS: dict[str, Any] = yaml.safe_load((JUDGED / "matrices.yaml").read_text(encoding="utf-8"))
 FIRST: dict[str, str] = yaml.safe_load((JUDGED / "first-result.yaml").read_text(encoding="utf-8"))
 INEXPRESSIBLE = "inexpressible"
-FALSE_OK: set[str] = set()
-"""The worst that the rules can say; this set may only shrink."""
+RIGHT_AT_LEAST = 0.95
 
 
 def said(case: dict[str, Any]) -> str:
@@ -47,5 +46,16 @@ def test_the_first_result_is_kept() -> None:
     assert list(FIRST) == [case["id"] for case in CORPUS["matrices"]]
 
 
+def test_the_first_result_had_false_oks_and_two_thirds_wrong() -> None:
+    wanted = {case["id"]: case["verdict"] for case in CORPUS["matrices"]}
+    assert sum(verdict == FIRST[name] for name, verdict in wanted.items()) == 17
+    assert sum(verdict != "ok" and FIRST[name] == "ok" for name, verdict in wanted.items()) == 7
+
+
 def test_what_a_person_does_not_call_ok_the_rules_do_not_call_ok() -> None:
-    assert {case["id"] for case in CORPUS["matrices"] if case["verdict"] != "ok" and said(case) == "ok"} == FALSE_OK
+    assert [case["id"] for case in CORPUS["matrices"] if case["verdict"] != "ok" and said(case) == "ok"] == []
+
+
+def test_nearly_all_verdicts_are_those_of_a_person() -> None:
+    wrong = [case["id"] for case in CORPUS["matrices"] if case["verdict"] != said(case)]
+    assert 1 - len(wrong) / len(CORPUS["matrices"]) >= RIGHT_AT_LEAST, wrong

@@ -73,7 +73,7 @@ def _summary(report: CheckReport) -> str:
         f"{report.count(Verdict.OK)} ok",
     ]
     against = f", changes against {report.compared_with}" if report.compared_with else ""
-    return f"{report.file}: {', '.join(parts)} (on {report.on}, knowledge of {report.built_on}{against})."
+    return f"{report.file}: {', '.join(parts)} (on {report.on}, knowledge up to {report.known_until}{against})."
 
 
 # ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────

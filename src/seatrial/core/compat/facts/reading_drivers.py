@@ -51,6 +51,8 @@ from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
     "driver.cuda_reported_by_branch",
     "driver.documented_product_minimums",
     "driver.product_first_listed_in_open_module_readme",
+    "driver.product_first_listed_in_release_notes",
+    "driver.redistributed",
 )
 def drivers(whole: Spot, facts: Facts) -> Facts:
     """Drivers that exist, their branches, and what each needs."""
@@ -101,6 +103,10 @@ def _known_drivers(section: Spot) -> dict[DriverVersion, Cite]:
         latest = spot.maybe("latest_known")
         if latest is not None:
             found[latest.version(DriverVersion)] = spot.cite()
+    apart = section.maybe("redistributed")
+    if apart is not None:
+        elsewhere = apart.cite()
+        found |= {each.version(DriverVersion): elsewhere for each in apart.each("values")}
     known = section.maybe("known_versions")
     if known is None:
         return found
@@ -134,14 +140,13 @@ def _products(section: Spot) -> Iterator[Product]:
             needs_open_modules="open" in text_at(spot, "requires"),
             cite=spot.cite(),
         )
-    for spot, cite in rows_of(section, "product_first_listed_in_open_module_readme"):
-        yield Product(
-            name=str(spot.path[-1]),
-            min_driver=spot.version(DriverVersion),
-            is_documented=False,
-            needs_open_modules=False,
-            cite=cite,
-        )
+    listed = {
+        str(spot.path[-1]): (spot.version(DriverVersion), cite)
+        for table in ("product_first_listed_in_open_module_readme", "product_first_listed_in_release_notes")
+        for spot, cite in rows_of(section, table)
+    }
+    for name, (driver, cite) in listed.items():
+        yield Product(name=name, min_driver=driver, is_documented=False, needs_open_modules=False, cite=cite)
 
 
 @reads("cuda.toolkit", "cuda.toolkit_newer", "cuda.never_released", "cuda.minor_version_floor")

@@ -258,8 +258,8 @@ def unread(value: Value) -> Answer:
 def nothing_known(what: str, newest: str, facts: Facts, spans: tuple[Span, ...]) -> Answer:
     """The answer for a version the knowledge base has no row for."""
     return unknown(
-        f"There is no fact about {what}; the newest known is {newest or 'none'}, and the knowledge base was built on "
-        f"{facts.built_on}.",
+        f"There is no fact about {what}{f'; the newest known is {newest}' if newest else ''}: knowledge reaches up to "
+        f"{facts.known_until}.",
         "Update seatrial, add the fact with `seatrial facts add`, or accept the rule with a reason.",
         spans=spans,
     )
