@@ -47,7 +47,7 @@ def changed(entry: str, **versions: str) -> str:
 def test_a_plan_is_printed_step_by_step_in_a_hundred_columns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
 
-    assert main(["plan", *ON]) == ExitCode.OK
+    assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
 
     out = capsys.readouterr().out
     assert out.startswith("From current to canary: 1 step, 1 with a way back to rehearse.")
@@ -64,7 +64,7 @@ def test_json_carries_every_step_with_its_stack(here: Path, capsys: pytest.Captu
     target = changed(RUNS, openshift="4.17.40", network_operator="v25.1.0", mofed="25.01-0.6.0.0", sriov="4.17.0")
     write(here, current=RUNS, canary=target)
 
-    assert main(["plan", "-o", "json", *ON]) == ExitCode.OK
+    assert main(["plan", "-o", "json", *ON]) == ExitCode.INCONCLUSIVE
 
     told = json.loads(capsys.readouterr().out)
     assert (told["from"], told["to"], told["on"]) == ("current", "canary", "2026-09-01")
@@ -84,7 +84,7 @@ def test_impact_adds_a_table_to_each_step_in_a_hundred_columns(here: Path, capsy
     target = changed(RUNS, openshift="4.17.40", network_operator="v25.1.0", mofed="25.01-0.6.0.0", sriov="4.17.0")
     write(here, current=RUNS, canary=changed(target, gpu_operator="v25.3.4", driver="580.82.07"))
 
-    assert main(["plan", "--impact", *ON]) == ExitCode.OK
+    assert main(["plan", "--impact", *ON]) == ExitCode.INCONCLUSIVE
 
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.split() == ["Component", "Action", "Impact", "on", "workloads"]]) == 4
@@ -113,10 +113,10 @@ def test_without_impact_the_plan_reads_as_before(here: Path, capsys: pytest.Capt
 def test_json_carries_the_impact_of_each_step_when_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
 
-    assert main(["plan", "--impact", "-o", "json", *ON]) == ExitCode.OK
+    assert main(["plan", "--impact", "-o", "json", *ON]) == ExitCode.INCONCLUSIVE
     (step,) = json.loads(capsys.readouterr().out)["steps"]
     impact = step.pop("impact")
-    assert main(["plan", "-o", "json", *ON]) == ExitCode.OK
+    assert main(["plan", "-o", "json", *ON]) == ExitCode.INCONCLUSIVE
     assert json.loads(capsys.readouterr().out)["steps"] == [step]
 
     assert (impact["reboot"], impact["oneWay"]) == (False, True)
@@ -187,7 +187,7 @@ def test_a_target_that_was_rejected_before_is_pointed_out(here: Path, capsys: py
 def test_entries_are_named_by_key_or_role(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here, current=RUNS, canary=RUNS, next=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
 
-    assert main(["plan", "--from", "production", "--to", "planned", *ON]) == ExitCode.OK
+    assert main(["plan", "--from", "production", "--to", "planned", *ON]) == ExitCode.INCONCLUSIVE
     assert "From current to next: 1 step" in capsys.readouterr().out
     assert main(["plan", "--to", "rollback", *ON]) == ExitCode.ERROR
     assert "has no entry rollback; it has current, canary, next" in capsys.readouterr().err
@@ -204,3 +204,37 @@ def test_a_day_that_is_none_is_a_wrong_call(here: Path, capsys: pytest.CaptureFi
         main(["plan", "--on", "soon"])
     assert stopped.value.code == ExitCode.USAGE
     assert "write it as YYYY-MM-DD" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_another_entry_does_not_stop_a_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    canary = changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07")
+    write(here, current=RUNS, canary=canary, next=changed(RUNS, kernel="6.x TBD"))
+
+    assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
+    assert "From current to canary: 1 step" in capsys.readouterr().out
+    assert main(["plan", "--to", "next", *ON]) == ExitCode.FINDINGS
+    assert "6.x TBD" in capsys.readouterr().err
+
+
+def test_facts_beside_the_matrix_count_in_a_plan_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+    main(["plan", *ON])
+    before = capsys.readouterr().out
+    (here / "seatrial-facts").mkdir()
+    (here / "seatrial-facts" / "ours.yaml").write_text(
+        "openshift:\n  known_bad_z_streams:\n  - {openshift: '4.16.40', breaks: our storage, source: us, "
+        "confidence: verified-in-source}\n",
+        encoding="utf-8",
+    )
+    main(["plan", *ON])
+    assert capsys.readouterr().out != before
+
+
+def test_a_plan_with_a_warning_that_nobody_accepted_does_not_exit_0(here: Path) -> None:
+    accepted = changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07")
+    rules = ("gpuop-driver", "firmware-mofed", "lifecycle", "known-bad", "driver-kernel", "preconditions", "bridge")
+    accept = "    accept:\n" + "".join(f"    - {{rule: {rule}, reason: seen}}\n" for rule in rules)
+    write(here, current=RUNS, canary=accepted)
+    assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
+    write(here, current=RUNS, canary=accepted + accept)
+    assert main(["plan", *ON]) == ExitCode.OK

@@ -59,7 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def plan(here: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What `seatrial plan -o json` writes, in plan.json."""
-    assert main(["plan", "--on", ON.isoformat(), "-o", "json"]) == ExitCode.OK
+    assert main(["plan", "--on", ON.isoformat(), "-o", "json"]) == ExitCode.INCONCLUSIVE
     text = capsys.readouterr().out
     (here / "plan.json").write_text(text, encoding="utf-8")
     found: dict[str, Any] = json.loads(text)

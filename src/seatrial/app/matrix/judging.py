@@ -81,7 +81,7 @@ def judge(check: CheckOptions) -> CheckReport:
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
 
     path = find_matrix(check.file, Path())
-    facts, found = known([*_beside(path), *check.facts])
+    facts, found = known([*facts_beside(path), *check.facts])
     reading = load_matrix(path).reading
     base, compared_with = _base(path, check.base)
     more, broken = more_rules([*_rules_beside(path), *check.rules], check.on)
@@ -159,7 +159,8 @@ def known(paths: Sequence[str]) -> tuple[Facts, list[Finding]]:
     return facts, findings
 
 
-def _beside(path: Path) -> list[str]:
+def facts_beside(path: Path) -> list[str]:
+    """The user's own facts that lie beside a matrix."""
     return sorted(str(file) for file in (path.parent / FACTS_BESIDE).glob("*.yaml"))
 
 

@@ -7,7 +7,7 @@ tests/app/matrix/test_planning.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,14 +56,36 @@ class Unreadable:
 
 
 def plan_file(file: str | None, way: PlanOptions) -> Planned | Unreadable:
-    """The way between two entries of a file."""
+    """The way between two entries of a file, by the facts beside it too."""
     from seatrial.adapters.files import matrix_file
-    from seatrial.core.compat.findings import Verdict, worst
+    from seatrial.app.matrix.judging import facts_beside
 
-    reading = matrix_file.load_matrix(matrix_file.find_matrix(file, Path.cwd())).reading
-    if reading.matrix is None or worst(reading.findings) is Verdict.FAIL:
+    path = matrix_file.find_matrix(file, Path.cwd())
+    reading = matrix_file.load_matrix(path).reading
+    if reading.matrix is None:
         return Unreadable(findings=tuple(reading.findings))
-    return plan(reading.matrix, way)
+    stopping = _stopping(reading.matrix, reading.findings, way)
+    if stopping:
+        return Unreadable(findings=stopping)
+    return plan(reading.matrix, replace(way, facts=(*facts_beside(path), *way.facts)))
+
+
+def _stopping(matrix: Matrix, findings: Sequence[Finding], way: PlanOptions) -> tuple[Finding, ...]:
+    """What fails in an entry the plan is about, or in none; what is wrong with another entry is not its business."""
+    from seatrial.core.compat.findings import Verdict
+
+    ends: tuple[Entry, ...]
+    try:
+        ends = ends_of(matrix, way.start, way.goal)
+    except EntryMissing:  # perhaps because it cannot be read, so all that cannot is told first
+        ends = tuple(matrix.entries.values())
+    entries = sorted(matrix.entries.values(), key=lambda entry: entry.span)
+    stopping: list[Finding] = []
+    for finding in findings:
+        owners = [entry for entry in entries if finding.spans and entry.span.line <= finding.spans[0].line]
+        if finding.verdict is Verdict.FAIL and (not owners or owners[-1] in ends):
+            stopping.append(finding)
+    return tuple(stopping)
 
 
 def plan(matrix: Matrix, way: PlanOptions) -> Planned:

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(_lines(planned, args.impact)))
     if isinstance(planned.answer, plans.Refusal):
         return ExitCode.FINDINGS
-    return ExitCode.INCONCLUSIVE if planned.answer.has_unknowns else ExitCode.OK
+    return ExitCode.INCONCLUSIVE if planned.answer.doubts else ExitCode.OK
 
 
 def _day(text: str) -> date:
