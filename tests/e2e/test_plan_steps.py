@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cluster
 
 PREFIX = "steps"
 OLD, NEW = "570.124.06", "570.172.08"
-OLD_FIRMWARE, NEW_FIRMWARE = "28.43.1014", "28.44.1036"
+OLD_FIRMWARE, NEW_FIRMWARE = "28.40.1000", "28.44.1036"
 MATRIX = f"""versions:
   current:
     gpu_operator: "v25.3.2"
