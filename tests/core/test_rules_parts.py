@@ -19,7 +19,7 @@ MIXED = [{"pool": "new", "product": "H100"}, {"pool": "old", "product": "V100"}]
             "dra-driver",
             {"dra_driver": "managed", "gpu_operator": "v26.7.0", "kubernetes": "v1.33.6", "gpu_driver": "570.211.01"},
             "fail",
-            "needs Kubernetes 1.34.2 or newer, found v1.33.6. A DRA driver that GPUCluster manages needs driver branch",
+            "needs Kubernetes 1.34.2 or newer, found v1.33.6. A managed DRA driver (GPUCluster) needs driver branch",
         ),
         ("dra-driver", {"dra_driver": "managed", "gpu_operator": "v26.7.0"}, "unknown", "does not say it"),
         ("gpuop-runtime", {"gpu_operator": "v26.7.0", "containerd": "1.7.27"}, "warn", "never was a containerd 1.8"),

@@ -58,7 +58,6 @@ _ENTRY: Final = """\
     gpu_operator: "v26.7.0"
     gpu_driver: "{driver}"
     cuda: "13.0"
-    network_operator: "v26.1.0"
     mofed: "26.01-1.0.0.0"
     firmware_cx7: "28.48.1000"
     hardware:

@@ -150,7 +150,8 @@ def _dmabuf_kernel(case: Case) -> Answer:
     if need is None or line is None:
         return _unsaid(case, "the kernel", "Write kernel.")
     if line >= Line.parse(need.text):
-        return ok(f"DMA-BUF needs kernel {need.text} or newer, and this is {line}.", need.cite)
+        of = f", that of OpenShift {platform.line}" if case.kernel is None and platform is not None else ""
+        return ok(f"DMA-BUF needs kernel {need.text} or newer, and this is {line}{of}.", need.cite)
     return fail(
         f"DMA-BUF needs kernel {need.text} or newer, found {line}.",
         f"Use {PEERMEM}, or a newer kernel.",
@@ -244,7 +245,12 @@ def judge_dcgm_driver(case: Case) -> Iterator[Answer]:
     if least is None:
         yield nothing_known("the drivers DCGM supports", "", case.facts, case.spans(Component.DCGM))
     elif driver.branch >= least:
-        yield ok(f"DCGM needs driver branch {least} or newer, and this is {driver}.", cite)
+        value = case.stack[Component.DCGM]
+        yield ok(
+            f"DCGM {value.text if value else ''} needs driver branch {least} or newer, as every DCGM does, and this is "
+            f"{driver}.",
+            cite,
+        )
     else:
         yield fail(
             f"DCGM needs driver branch {least} or newer, found {driver}.",

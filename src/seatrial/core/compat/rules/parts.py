@@ -99,16 +99,16 @@ def _managed(case: Case, part: Component, needed: str, is_new: bool | None) -> A
     cite, spans = need.cite if need else None, case.spans(Component.DRA_DRIVER, part)
     if is_new is None:
         return unknown(
-            f"A DRA driver that GPUCluster manages needs {needed}, and the matrix does not say it.",
+            f"A managed DRA driver (GPUCluster) needs {needed}, and the matrix does not say it.",
             f"Write {part.value}.",
             cite,
             spans=spans,
         )
     found = value.text if value is not None else ""
     if is_new:
-        return ok(f"A DRA driver that GPUCluster manages needs {needed} or newer, and {part.value} is {found}.", cite)
+        return ok(f"A managed DRA driver (GPUCluster) needs {needed} or newer, and {part.value} is {found}.", cite)
     return fail(
-        f"A DRA driver that GPUCluster manages needs {needed} or newer, found {found}.",
+        f"A managed DRA driver (GPUCluster) needs {needed} or newer, found {found}.",
         f"Upgrade {part.value} first; a DRA driver with a chart of its own has a minimum of its own.",
         cite,
         spans=spans,

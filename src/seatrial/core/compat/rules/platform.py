@@ -49,7 +49,8 @@ def judge_driver_kernel(case: Case) -> Iterator[Answer]:
         )
     else:
         yield ok(
-            f"Kernel {kernel} is not below {floor.kernel}, the oldest for driver branch {driver.branch}.", floor.cite
+            f"Kernel {kernel} is not below {floor.kernel}, the oldest for driver {driver} (branch {driver.branch}).",
+            floor.cite,
         )
         yield from _seen(case, driver, kernel)
 
