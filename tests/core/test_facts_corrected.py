@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.core.compat.versions import DriverVersion
-from tests.core.knowledge import facts, judged
+from seatrial.core.compat.plan import Plan, make_plan
+from seatrial.core.compat.versions import DriverVersion, OperatorVersion
+from tests.core.knowledge import ON, facts, judged, stack
 
 
 @pytest.mark.parametrize(("product", "driver"), [("GH200", "535.129.03"), ("GB200", "570.124.04")])
@@ -37,12 +38,28 @@ def test_drivers_of_the_autumn_are_known(driver: str) -> None:
     assert facts().driver(DriverVersion.parse(driver)) is not None
 
 
-def test_neighbouring_patches_ship_one_driver_manager() -> None:
-    """24.6.0 and 24.6.1: a plan must not call it another one."""
-    first, second = judged("exists", {"gpu_operator": "v24.6.0"}), judged("exists", {"gpu_operator": "v24.6.1"})
-    assert first is not None
-    assert second is not None
-    assert first.verdict.value == second.verdict.value == "ok"
+@pytest.mark.parametrize(
+    ("before", "after", "is_another"), [("v26.3.2", "v26.3.3", False), ("v26.3.3", "v26.7.0", True)]
+)
+def test_a_driver_manager_that_stays_is_not_called_another_one(before: str, after: str, is_another: bool) -> None:
+    kept = {"gpu_driver": "580.173.02"}
+    plan = make_plan(stack({"gpu_operator": before, **kept}), stack({"gpu_operator": after, **kept}), facts(), ON)
+    assert isinstance(plan, Plan)
+    told = [each.code for each in plan.steps[0].preparations]
+    assert ("pin-driver-manager" in told) is is_another
+
+
+def test_24_6_0_and_24_6_1_ship_one_driver_manager() -> None:
+    rows = [facts().gpu_operators[OperatorVersion.parse(text)] for text in ("v24.6.0", "v24.6.1")]
+    assert [row.driver_manager for row in rows] == ["v0.6.10", "v0.6.10"]
+
+
+def test_kubernetes_without_a_kernel_is_neither_a_reboot_nor_a_new_mofed() -> None:
+    kept = {"gpu_operator": "v26.7.0", "network_operator": "v26.4.1", "mofed": "26.04-1.1.0.0"}
+    plan = make_plan(stack({"kubernetes": "v1.34.5", **kept}), stack({"kubernetes": "v1.35.4", **kept}), facts(), ON)
+    assert isinstance(plan, Plan)
+    assert "no reboot" in plan.steps[0].evicts
+    assert [each.code for each in plan.steps[0].preparations if "mofed" in each.code] == []
 
 
 def test_what_is_not_known_says_how_far_knowledge_reaches_and_not_that_the_newest_is_none() -> None:

@@ -100,6 +100,7 @@ def _gpu_release(key: str, spot: Spot, tested_cite: Cite | None) -> GpuOperatorR
         released=day_at(spot, "released"),
         driver=default.version(DriverVersion) if default else None,
         operands=parts,
+        driver_manager=text_at(operands, "driver_manager") if operands else "",
         kernel_module=spot.at("kernel_module_default").text() if "kernel_module_default" in spot else "",
         drivers={row.at("version").version(DriverVersion): support.cite for row in listed} if support else {},
         documented=support,

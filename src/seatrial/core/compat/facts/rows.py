@@ -87,6 +87,8 @@ class GpuOperatorRelease:
     driver: DriverVersion | None = None
     """The chart's default: what installs, whatever the documentation calls the default."""
     operands: Mapping[Component, Version]
+    driver_manager: str = ""
+    """The tag of its driver manager; empty where we do not know it."""
     kernel_module: str = ""
     drivers: Mapping[DriverVersion, Cite]
     """The drivers its documentation lists."""

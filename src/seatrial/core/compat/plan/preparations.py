@@ -32,8 +32,11 @@ class Move:
 
     @property
     def touches_kernel(self) -> bool:
-        """Whether the kernel changes: a new platform brings a new one, even where only its stream is named."""
-        return any(map(self.touches, (Component.KERNEL, Component.OPENSHIFT, Component.KUBERNETES)))
+        """Whether the kernel changes: a new OpenShift brings a new one, even where only its stream is named.
+
+        Kubernetes alone brings none: its nodes keep their system.
+        """
+        return any(map(self.touches, (Component.KERNEL, Component.OPENSHIFT)))
 
     @property
     def is_on_openshift(self) -> bool:
@@ -158,6 +161,9 @@ def _pin_driver_manager(move: Move) -> Preparation | None:
     driver = move.new[Component.GPU_DRIVER]
     is_driver_kept = driver is not None and not move.touches(Component.GPU_DRIVER)
     if driver is None or not is_driver_kept or not move.touches(Component.GPU_OPERATOR):
+        return None
+    here, there = (_gpu_release(stack, move.facts) for stack in (move.old, move.new))
+    if here and there and here.driver_manager and here.driver_manager == there.driver_manager:
         return None
     return Preparation(
         code="pin-driver-manager",

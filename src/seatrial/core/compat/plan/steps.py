@@ -136,6 +136,8 @@ def evicted(group: Group, old: Stack, new: Stack) -> str:
     """What leaves its node while the step is carried out."""
     parts = old.differing(new)
     match group:
+        case Group.PLATFORM if not {Component.OPENSHIFT, Component.KERNEL, Component.OS} & set(parts):
+            return "what the upgrade of each node drains; no kernel changes, so no reboot and no driver is built anew"
         case Group.PLATFORM:
             return "every pod of each node, node by node: it is drained and rebooted"
         case Group.GPU if Component.GPU_DRIVER in parts:
