@@ -139,7 +139,9 @@ def test_an_upgrade_brings_the_definition_along_and_the_end_leaves_it_with_every
     on(installed, "upgrade", "seatrial", CHART, "--set", "replicas=3")
     assert installed.get("crd", CRD)["spec"]["versions"][0]["additionalPrinterColumns"]
     assert installed.get("-n", NAMESPACE, "deployment", "seatrial-controller")["spec"]["replicas"] == 3
-    on(installed, "uninstall", "seatrial")
+    on(
+        installed, "uninstall", "seatrial", "--no-hooks"
+    )  # no node here runs the Job; tests/e2e/test_installed.py has one
     assert installed.get("gpurollout", "kept")["spec"]["target"] == {"driver": "580.105.08"}
     left = installed.kubectl("get", "clusterroles,validatingadmissionpolicies,priorityclasses", "-o", "name")
     assert "seatrial" not in left

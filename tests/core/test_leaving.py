@@ -339,3 +339,39 @@ def test_a_pool_whose_change_nobody_has_proved_stays_paused_and_the_canarys_own_
     proved = a_deleted_campaign(RolloutPhase.WAVING, an_old_node(), machine_pools=(still,))
     assert not any(isinstance(act, PausePool) for act in acts(first, LEAVE))
     assert leaving.course_of(proved, LEAVE, NOW, None).acts != ()
+
+
+# ── uninstalled ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def uninstalled(seen: Snapshot) -> Snapshot:
+    """The same, where seatrial goes and nobody has deleted the rollout."""
+    return replace(seen, is_deleting=False, is_uninstalling=True)
+
+
+@pytest.mark.parametrize("phase", NodePhase)
+@pytest.mark.parametrize("build", [a_node, a_well_node])
+def test_a_rollout_is_left_by_an_uninstall_as_by_its_deletion(build: Any, phase: NodePhase) -> None:
+    seen = deleted(build(phase=phase, is_cordoned=True), a_node("n2"))
+    assert acts(uninstalled(seen)) == acts(seen)
+
+
+def test_an_uninstall_undoes_nothing_although_a_deletion_would() -> None:
+    intent = an_intent(campaign=a_campaign(), on_delete=OnDelete.REVERT)
+    record = a_campaign_record(phase=RolloutPhase.WAVING)
+    seen = deleted(an_old_node(), campaign=record, operator=an_operator(), source=a_source())
+    assert leaving.goes_back(seen, intent)
+    assert not leaving.goes_back(uninstalled(seen), intent)
+
+
+def test_an_uninstall_has_left_a_rollout_once_our_finalizer_is_off_and_nothing_is_under_way() -> None:
+    seen = uninstalled(deleted(a_done_node(), admitted=()))
+    assert not has_left(seen), "our finalizer is on it"
+    assert has_left(replace(seen, is_guarded=False))
+    assert not has_left(replace(seen, is_guarded=False, busy={"n1": None})), "an answer is waited for"
+    assert not has_left(replace(uninstalled(deleted(a_node(phase=NodePhase.CORDON_REQUIRED))), is_guarded=False))
+
+
+def has_left(seen: Snapshot) -> bool:
+    decision = decided(seen)
+    return leaving.has_left(seen, decision.actions, decision.holds, decision.stop)

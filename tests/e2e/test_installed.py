@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from seatrial import __version__
+from seatrial.adapters.kube.shapes import keys
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial_lab.image import build, bytecode, recipe
 from seatrial_lab.testbed import errors, waiting
@@ -104,7 +105,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
         helm("install", "seatrial", CHART, *where, *flags, "--wait", "--timeout=110s")
         with PolicyFollower(fleet, manager_env=QUIET):
             yield Harbour(plane=plane, fleet=fleet, real=real)
-        helm("uninstall", "seatrial", *where)
+        helm("uninstall", "seatrial", *where, "--ignore-not-found", "--no-hooks")
 
 
 def our_image(folder: Path) -> Path:
@@ -181,3 +182,27 @@ def test_a_campaign_goes_from_the_real_canary_to_the_matrix_although_every_phase
     jobs = plane.get("jobs", "-n", NAMESPACE)["items"]
     assert jobs
     assert all(job["status"].get("succeeded") == 1 for job in jobs), "a gate is a real Job that ran to its end"
+
+
+def test_uninstalled_by_helm_every_node_loses_our_marks_and_the_rollout_stays(harbour: Harbour) -> None:
+    plane = harbour.plane
+    assert marked(plane), "the campaign left its records"
+    where = ("--namespace", NAMESPACE, "--kubeconfig", str(plane.kubeconfig))
+    helm("uninstall", "seatrial", *where, "--timeout=100s")
+    assert marked(plane) == []
+    assert not any(node["spec"].get("unschedulable") for node in plane.get("nodes")["items"])
+    kept = plane.get("gpurollout", "spring")
+    assert (kept["status"]["phase"], kept["metadata"].get("finalizers")) == ("Done", None)
+    left = plane.kubectl("get", "jobs,deployments,roles,rolebindings", "-n", NAMESPACE, "-o", "name")
+    assert "seatrial-" not in left
+    plane.kubectl("delete", "gpurollout", "spring", "--timeout=10s")
+
+
+def marked(plane: ControlPlane) -> list[str]:
+    """Nodes with a label or annotation of ours."""
+    found = []
+    for node_ in plane.get("nodes")["items"]:
+        meta = node_["metadata"]
+        names = (*meta.get("labels", {}), *meta.get("annotations", {}))
+        found += [f"{meta['name']}: {name}" for name in names if name.startswith(keys.PREFIX)]
+    return found

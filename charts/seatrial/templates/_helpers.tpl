@@ -29,6 +29,28 @@ capabilities: {drop: [ALL]}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{/* Which repositories are spoken to, and as whom: for whoever plays a controller. */}}
+{{- define "seatrial.gitArguments" -}}
+{{- range .Values.git.allow }}
+- --git-allow={{ . }}
+{{- end }}
+{{- range $index, $bound := .Values.git.credentials }}
+- --git-credentials={{ $bound.prefix }}=/var/run/seatrial/git/{{ $index }}
+{{- end }}
+{{- end }}
+
+{{- define "seatrial.gitMounts" -}}
+{{- range $index, $bound := .Values.git.credentials }}
+- {name: git-{{ $index }}, mountPath: /var/run/seatrial/git/{{ $index }}, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "seatrial.gitVolumes" -}}
+{{- range $index, $bound := .Values.git.credentials }}
+- {name: git-{{ $index }}, secret: {secretName: {{ $bound.secret }}, defaultMode: 0440}}
+{{- end }}
+{{- end }}
+
 {{/* The objects of a file of rights, in the namespaces of this release. Dict of text, and names of namespaces by those in the file. */}}
 {{- define "seatrial.rights" -}}
 {{- $names := .names }}{{ $labels := .labels }}

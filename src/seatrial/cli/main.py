@@ -58,6 +58,7 @@ COMMANDS: Final = {
     "replay": Command("seatrial.cli.run.replay", "decide recorded journals anew, and show the first difference"),
     "snapshot": Command("seatrial.cli.show.snapshot", "print everything that is seen of the cluster, for a file"),
     "manifests": Command("seatrial.cli.run.manifests", "print what seatrial needs in a cluster"),
+    "uninstall": Command("seatrial.cli.run.uninstall", "take off the cluster what seatrial has put there"),
     "testbed": Command("seatrial_lab.command", "run a real control plane with simulated kubelets on this machine"),
 }
 

@@ -39,6 +39,7 @@ from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
 from seatrial.controller.teller import Teller
+from seatrial.core.campaign.leaving import has_left
 from seatrial.core.node.hearing import waited_for
 from seatrial.ports import Ports
 from seatrial.run.loop import Report, collect, run_forever, run_once
@@ -66,7 +67,11 @@ class Settings:
     lease_seconds: int
     journal: Path | None
     once: bool
+    is_uninstalling: bool = False
+    """Seatrial itself goes: the rollout is left, and then we end."""
     git: GitSettings
+    patience_seconds: float | None = None
+    """How long we stand by before we give up; None for ever."""
     pages: str
     """HOST:PORT where health and metrics are served; empty serves them nowhere. A single pass serves none."""
 
@@ -132,7 +137,7 @@ async def control(settings: Settings, log: Log) -> Report | None:
         life.health.synced()
         _on_signals(life.stopping.set, sights.observer.poke)
         stack.callback(life.election.release)
-        patience_seconds = settings.lease_seconds + 15.0 if settings.once else None
+        patience_seconds = settings.lease_seconds + 15.0 if settings.once else settings.patience_seconds
         is_stopping = life.stopping.is_set
         if not await leading.lead(life.election, log, patience_seconds=patience_seconds, is_stopping=is_stopping):
             return None
@@ -187,6 +192,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             source=keeper.facts,
             rights=Access(client, home=settings.lease_namespace, namespace=settings.namespace),
             on_back=went_back,
+            is_uninstalling=settings.is_uninstalling,
         )
     )
     recorder = await stack.enter_async_context(
@@ -207,7 +213,12 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     """Pass after pass while we lead, or one; whatever ends it, what is under way is waited for."""
     log, observer, is_leader = life.log, sights.observer, life.election.is_leader
     notifier = Notifier(webhook.post, log, tell=life.endings.tell)
-    teller = Teller(sights.recorder, rollout=observer.current_rollout, notify=notifier.send)
+    teller = Teller(
+        sights.recorder,
+        rollout=observer.current_rollout,
+        notify=notifier.send,
+        is_uninstalling=life.settings.is_uninstalling,
+    )
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
@@ -233,7 +244,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     log.outcomes(collect(ports, life.clock.now()))  # no further pass does it
     await sights.recorder.drain(EVENTS_SECONDS)
     await notifier.drain(EVENTS_SECONDS)
-    if not life.settings.once and not life.stopping.is_set():
+    if not life.settings.once and not life.stopping.is_set() and not _has_left(life, report):
         raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
     return report
 
@@ -248,9 +259,19 @@ async def _passes(life: Life, ports: Ports, recorder: Recorder | None, note: Cal
         ports,
         memory,
         on_report=note,
-        is_over=lambda _: life.stopping.is_set() or not life.election.is_leader(),
+        is_over=lambda report: life.stopping.is_set() or not life.election.is_leader() or _has_left(life, report),
         recorder=recorder,
     )
+
+
+def _has_left(life: Life, report: Report) -> bool:
+    """Whether we were to leave a rollout, and have; one that is not there is left already."""
+    if not life.settings.is_uninstalling:
+        return False
+    if report.sight is None or report.decision is None:
+        return not life.log.fault_text
+    decision = report.decision
+    return not report.breaches and has_left(report.sight.seen, decision.actions, decision.holds, decision.stop)
 
 
 def _on_signals(*calls: Callable[[], None]) -> None:

@@ -51,10 +51,12 @@ class Teller:
         *,
         rollout: Callable[[], models.Rollout | None] = lambda: None,
         notify: Callable[[str, bytes], None] = lambda _url, _body: None,
+        is_uninstalling: bool = False,
     ) -> None:
         self._recorder = recorder
         self._rollout = rollout
         self._notify = notify
+        self._is_uninstalling = is_uninstalling
         self._campaign: CampaignRecord | None = None
         self._before: dict[str, NodeSeen | None] = {}
         self._moved: set[str] = set()
@@ -100,7 +102,7 @@ class Teller:
 
     async def farewell(self, action: ReleaseRollout) -> None:
         """Tell what stays of a rollout, and see it sent before the rollout goes."""
-        said, rollout = announce_left(action.left), self._rollout()
+        said, rollout = announce_left(action.left, is_deleted=not self._is_uninstalling), self._rollout()
         uid = rollout.metadata.uid if rollout is not None and rollout.metadata.name == action.rollout else ""
         subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=action.rollout, uid=uid)
         self._recorder.record(subject, reason=PHASE_REASON, message=said.text, type=TYPES[said.tone])

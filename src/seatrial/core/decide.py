@@ -64,7 +64,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     """What to do next, why the rest waits, and when to ask again; what the pass before left saves work, no more."""
     remembered = remembered or Remembered()
     seen = remembered.over(seen)
-    if seen.is_deleting:
+    if seen.is_let_go:
         intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
     stop = _stop(seen, intent, now)
     course = _course(seen, intent, now, stop)

@@ -18,6 +18,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits
+    from seatrial.controller.keeper import GitSettings
 
 EXITS = (ExitCode.HELD,)
 LEASE_SECONDS_MIN = 2
@@ -45,6 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how long a dead leader blocks the next one (15)",
     )
+    add_git_arguments(parser)
+    parser.add_argument(
+        "--metrics-bind-address",
+        default=PAGES,
+        metavar="HOST:PORT",
+        help=f"where /healthz, /readyz and /metrics are served with --forever; empty serves nothing ({PAGES})",
+    )
+
+
+def add_git_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which repositories are spoken to, and as whom; for whoever plays a controller."""
     parser.add_argument(
         "--git-folder",
         type=Path,
@@ -79,12 +91,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         metavar="N",
         help="how often a matrix repository is looked at (30)",
-    )
-    parser.add_argument(
-        "--metrics-bind-address",
-        default=PAGES,
-        metavar="HOST:PORT",
-        help=f"where /healthz, /readyz and /metrics are served with --forever; empty serves nothing ({PAGES})",
     )
 
 
@@ -125,13 +131,19 @@ def _cache() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "seatrial" / "git"
 
 
-def run(args: argparse.Namespace) -> int:
+def git_settings(args: argparse.Namespace) -> GitSettings:
+    """What the command line says about Git; a SeatrialError says what is wrong with it."""
     from seatrial.controller.keeper import GitSettings
+
+    return GitSettings(folder=args.git_folder or _cache(), permits=_permits(args), look_seconds=args.git_look_seconds)
+
+
+def run(args: argparse.Namespace) -> int:
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
     from seatrial.controller.main import Settings, control
 
-    log, permits = Log(), _permits(args)
+    log = Log()
     settings = Settings(
         config=cluster_options.cluster_of(args).config(),
         user_agent=f"{USER_AGENT} (controller)",
@@ -141,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
-        git=GitSettings(folder=args.git_folder or _cache(), permits=permits, look_seconds=args.git_look_seconds),
+        git=git_settings(args),
         pages=args.metrics_bind_address,
     )
     try:

@@ -1,4 +1,6 @@
-"""A rollout that somebody deletes: what is taken off, who comes to its end first, and what stays and is told.
+"""A rollout that is let go: what is taken off, who comes to its end first, and what stays and is told.
+
+Somebody deletes it, or seatrial itself is uninstalled; then it stays, and is left in the same way.
 
     before the first write   GuardRollout: our finalizer keeps the rollout there until we have tidied up
     deleted, led back        on its way back already, or aborted, or spec.onDelete says so: it goes there first
@@ -16,7 +18,7 @@ Tests: tests/core/test_leaving.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode
@@ -60,8 +62,8 @@ _EMPTYING: Final = frozenset(
 
 
 def is_leaving(seen: Snapshot, intent: Intent) -> bool:
-    """Whether the rollout was deleted, and there is no way back to be gone first."""
-    return seen.is_deleting and not goes_back(seen, intent)
+    """Whether the rollout is let go, and there is no way back to be gone first."""
+    return seen.is_let_go and not goes_back(seen, intent)
 
 
 def goes_back(seen: Snapshot, intent: Intent) -> bool:
@@ -74,7 +76,8 @@ def goes_back(seen: Snapshot, intent: Intent) -> bool:
         return True
     if phase in (RolloutPhase.PROPOSED, RolloutPhase.REVERTED):
         return False
-    return bool(intent.campaign.abort) or (intent.on_delete is OnDelete.REVERT and phase is not RolloutPhase.DONE)
+    is_asked = seen.is_deleting and intent.on_delete is OnDelete.REVERT
+    return bool(intent.campaign.abort) or (is_asked and phase is not RolloutPhase.DONE)
 
 
 def why_undone(seen: Snapshot, intent: Intent) -> str:
@@ -92,7 +95,7 @@ def is_begun(rollout: RolloutRecord) -> bool:
 
 def why_unguarded(seen: Snapshot, intent: Intent) -> Hold | None:
     """Why nothing is written for a rollout yet: whoever deletes it could not be waited for."""
-    if seen.is_guarded or seen.is_deleting or is_begun(seen.rollout):
+    if seen.is_guarded or seen.is_let_go or is_begun(seen.rollout):
         return None
     rebuff = seen.rebuffs.get(guard_subject(intent.rollout))
     return hold(intent.rollout, HoldCode.UNGUARDED, why=rebuff.detail if rebuff is not None else "it is being written")
@@ -156,7 +159,7 @@ def _is_old(node: NodeSeen) -> bool:
 
 
 def _stays(node: NodeSeen) -> Step:
-    return Step(hold=hold(node.name, HoldCode.LEAVING, why="the node stays as it is"))
+    return Step(hold=hold(node.name, HoldCode.LEAVING, cause="its rollout is let go", why="the node stays as it is"))
 
 
 # ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +224,7 @@ def keep(
     rebuff = seen.rebuffs.get(subject)
     is_free = subject not in seen.busy and (rebuff is None or now >= retry_at(rebuff))
     again_at = retry_at(rebuff) if rebuff is not None and not is_free else None
-    if not seen.is_deleting:
+    if not seen.is_let_go:
         guard = GuardRollout(rollout=intent.rollout, expect=version)
         return ((guard,) if not seen.is_guarded and is_free else ()), ()
     if not is_leaving(seen, intent) or stop is not None:
@@ -229,16 +232,27 @@ def keep(
     waited = sorted(name for name, each in steps.items() if _is_waited_for(each))
     if waited:
         why = f"nodes are let go, or come to their end first: {a_few(waited)}"
-        return (), (hold(intent.rollout, HoldCode.LEAVING, why=why),)
+        return (), (_leaving(seen, intent, why),)
     if course.acts or course.holds:
-        return (), (hold(intent.rollout, HoldCode.LEAVING, why="what it marked is cleared first"),)
+        return (), (_leaving(seen, intent, "what it marked is cleared first"),)
     ours = rollout_subject(seen.rollout.name)
     unseen = sorted(each for each in seen.busy if each in seen.nodes or each.startswith(ours))
     until = min((at for each in unseen if (at := seen.busy[each]) is not None), default=again_at)
-    told = hold(intent.rollout, HoldCode.LEAVING, why="nothing of it is under way, and it goes now", until=until)
+    told = _leaving(seen, intent, "nothing of it is under way, and it is let go now", until)
     is_due = seen.is_guarded and is_free and not unseen
     release = ReleaseRollout(rollout=intent.rollout, expect=version, left=left_of(seen, intent))
     return ((release,) if is_due else ()), (told,)
+
+
+def _leaving(seen: Snapshot, intent: Intent, why: str, until: Instant | None = None) -> Hold:
+    cause = "the rollout was deleted" if seen.is_deleting else "seatrial is being uninstalled"
+    return hold(intent.rollout, HoldCode.LEAVING, until=until, cause=cause, why=why)
+
+
+def has_left(seen: Snapshot, actions: Collection[object], holds: Iterable[Hold], stop: Hold | None) -> bool:
+    """Whether nothing of a rollout that leaves is under way any more, and our finalizer is off it."""
+    is_quiet = stop is None and not actions and not seen.busy and not seen.is_guarded
+    return is_quiet and all(each.code in SETTLED for each in holds)
 
 
 def _is_waited_for(found: Step) -> bool:

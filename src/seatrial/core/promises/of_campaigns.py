@@ -176,7 +176,7 @@ def _unit_of(seen: Snapshot, intent: Intent, name: str) -> str:
 
 def on_time(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
     """Nobody starts outside a window or while paused, whoever moves the nodes; a way back waits for no window."""
-    is_paused = intent.is_paused and not seen.is_deleting  # who deletes a rollout does not wait for its pause to end
+    is_paused = intent.is_paused and not seen.is_let_go  # who deletes a rollout does not wait for its pause to end
     why = "paused" if is_paused else "outside of every window" if _is_shut(seen, intent, decision) else ""
     for action in decision.actions:
         starts = isinstance(action, WriteNodeRecord) and is_start(seen, action)

@@ -156,7 +156,7 @@ def proven(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[Brea
             continue
         node = seen.nodes[action.node]
         # Whose rollout leaves is given back with the driver it has, whatever its DaemonSet wants by now.
-        why = why_unproven_as_it_runs if seen.is_deleting else why_unproven
+        why = why_unproven_as_it_runs if seen.is_let_go else why_unproven
         lack = why(node.facts, node.record)
         if lack is not None:
             yield breach("proven", action.subject, f"uncordon in spite of {lack.code}")

@@ -112,11 +112,13 @@ def _is_setback(turn: Turn, is_resumed: bool) -> bool:
     return not is_resumed and (is_undone or (turn.phase is RolloutPhase.CANARY and bool(turn.why)))
 
 
-def announce_left(left: tuple[str, ...]) -> Announcement:
-    """What is told of a rollout that was deleted, before it goes."""
+def announce_left(left: tuple[str, ...], *, is_deleted: bool = True) -> Announcement:
+    """What is told of a rollout that was deleted, or that we leave since we go ourselves, before it is let go."""
+    why = "Deleted" if is_deleted else "Seatrial was uninstalled"
     if not left:
-        return Announcement(text="Deleted; nothing is left half-way, nodes keep their driver and record")
-    return Announcement(text=f"Deleted; this stays: {'; '.join(left)}", tone=Tone.WARNING)
+        record = " and record" if is_deleted else ""
+        return Announcement(text=f"{why}; nothing is left half-way, nodes keep their driver{record}")
+    return Announcement(text=f"{why}; this stays: {'; '.join(left)}", tone=Tone.WARNING)
 
 
 # ── done ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -58,8 +58,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "`seatrial manifests rbac` has the rule.",
     ),
     HoldCode.LEAVING: says(
-        "the rollout was deleted: {why}",
-        "It goes by itself when nothing of it is under way any more. `seatrial why NODE` says what a node waits for.",
+        "{cause}: {why}",
+        "It is let go when nothing of it is under way any more. `seatrial why NODE` says what a node waits for.",
     ),
     HoldCode.OTHER_ROLLOUT: says(
         "rollout {other} is under way, and two at once could not be told apart",

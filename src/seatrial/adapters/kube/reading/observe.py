@@ -46,8 +46,11 @@ class KubeObserver(FleetObserver):
         source: Callable[[], SourceFacts | None] = lambda: None,
         rights: access.Access | None = None,
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
+        is_uninstalling: bool = False,
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd.
+
+        With `is_uninstalling` every rollout is left: seatrial itself goes.
 
         `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         super().__init__(client, table.ROLLOUT, namespace=namespace, on_fault=on_fault, home=home, on_back=on_back)
@@ -55,6 +58,7 @@ class KubeObserver(FleetObserver):
         self._on_fault = on_fault
         self._source = source
         self._rights = rights
+        self._is_uninstalling = is_uninstalling
         self._has_campaign = False
 
     async def wait_synced(self, timeout_seconds: float) -> None:
@@ -99,6 +103,7 @@ class KubeObserver(FleetObserver):
                 unreadable=tuple(each for each in self._rollouts.unreadable().items() if each[0] != record.name),
                 is_guarded=keys.FINALIZER in rollout.metadata.finalizers,
                 is_deleting=rollout.metadata.deletion_timestamp is not None,
+                is_uninstalling=self._is_uninstalling,
             )
             if intent.campaign is not None:
                 self._open_campaign()

@@ -6,6 +6,8 @@ from typing import Final
 
 # ── ours ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+PREFIX: Final = "seatrial.dev/"
+"""Whatever of a node begins so is ours."""
 STATE_LABEL: Final = "seatrial.dev/gpu-driver-upgrade-state"
 """Ours. While a GPU Operator runs it strips NVIDIA's own key, so our state lives under this one."""
 RECORD_ANNOTATION: Final = "seatrial.dev/upgrade"

@@ -60,7 +60,14 @@ class Snapshot:
     """Whether the rollout carries our finalizer, so that it cannot go before we have tidied up after it."""
     is_deleting: bool = False
     """Somebody has deleted the rollout, and it goes as soon as nobody's finalizer is on it any more."""
+    is_uninstalling: bool = False
+    """Seatrial itself goes: the rollout is left as a deleted one is, and stays."""
     predecessor: RolloutPhase | None = None
     """Where the rollout stands that this one comes after; None where it is not there, or it comes after none."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Other rollouts that cannot be read, and why: nothing is done for them, and nothing is written to them."""
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether the rollout is left, for it or seatrial itself goes."""
+        return self.is_deleting or self.is_uninstalling

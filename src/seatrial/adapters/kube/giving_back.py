@@ -1,0 +1,108 @@
+"""Takes our marks off nodes: every label and annotation under our own name, and nobody else's.
+
+    a node ─▶ core/adoption/giving_back.py: do they go? ─▶ one PATCH, of the very version that was looked at
+
+Law of this file: a node that has changed is looked at again. What is gone already is left out, so a second run writes
+nothing.
+
+Tests: tests/e2e/test_uninstall.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, PatchKind
+from seatrial.adapters.kube.reading import table
+from seatrial.adapters.kube.reading.watching import FleetObserver
+from seatrial.adapters.kube.shapes import keys, kinds
+from seatrial.core.errors import SeatrialError
+from seatrial.core.model.seen.nodes import NodeSeen
+
+TRIES: Final = 5
+"""How often a node that keeps changing is looked at before we give up on it."""
+WRITES_MAX: Final = 20
+"""So many nodes are written at a time."""
+
+
+class NotGivenBack(SeatrialError):  # noqa: N818
+    """Our marks could not be taken off a node."""
+
+
+@dataclass(slots=True)
+class GivenBack:
+    """What became of the nodes that carried a mark of ours."""
+
+    cleaned: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    """Nodes that keep them, and why."""
+
+
+class MarkedNodes(FleetObserver):
+    """Sees every node, and which marks of ours are on it."""
+
+    def __init__(self, client: Client, *, namespace: str, on_fault: Callable[[str], None]) -> None:
+        super().__init__(client, table.FLEET, namespace=namespace, on_fault=on_fault)
+        self._client = client
+
+    async def give_back(self, why_kept: Callable[[NodeSeen], str], *, is_trial: bool = False) -> GivenBack:
+        """Take our marks off every node that may lose them; a trial only says which these are."""
+        found, places = GivenBack(), asyncio.Semaphore(WRITES_MAX)
+
+        async def one(node: kinds.Node) -> None:
+            async with places:
+                await self._one(node, why_kept, found, is_trial=is_trial)
+
+        nodes = (await self._client.list(keys.NODES, kinds.Node)).items
+        answers = await asyncio.gather(*(one(node) for node in nodes), return_exceptions=True)
+        for answer in answers:  # one that fails keeps no other from being written
+            if isinstance(answer, BaseException):
+                raise answer
+        found.cleaned.sort()
+        return found
+
+    async def _one(
+        self, node: kinds.Node, why_kept: Callable[[NodeSeen], str], found: GivenBack, *, is_trial: bool
+    ) -> None:
+        name = node.metadata.name
+        for _ in range(TRIES):
+            body = patch_of(node, mirror=not self.is_operator_present())
+            if body is None:
+                return
+            self.wrote_node(node)  # what is decided is decided on this very version
+            seen = self.all_nodes().get(name)
+            why = why_kept(seen) if seen is not None else ""
+            if why:
+                found.kept[name] = why
+                return
+            try:
+                if not is_trial:
+                    await self._client.patch(f"{keys.NODES}/{name}", body, kinds.Node, kind=PatchKind.MERGE)
+            except errors.NotFound:
+                return
+            except errors.Conflict:
+                node = await self._client.get(f"{keys.NODES}/{name}", kinds.Node)
+                continue
+            found.cleaned.append(name)
+            return
+        raise NotGivenBack(f"{name} changes faster than it can be written. Find out who writes it, and run this again.")
+
+
+def patch_of(node: kinds.Node, *, mirror: bool) -> dict[str, Any] | None:
+    """The merge patch that takes our marks off; None where there are none. NVIDIA's label is ours where we mirror."""
+    labels = dict.fromkeys(key for key in node.metadata.labels if _is_ours(key))
+    if keys.STATE_LABEL in labels and mirror:
+        labels |= dict.fromkeys(key for key in node.metadata.labels if key == keys.NVIDIA_STATE_LABEL)
+    notes = dict.fromkeys(key for key in node.metadata.annotations if _is_ours(key))
+    if not labels and not notes:
+        return None
+    version = node.metadata.resource_version
+    return {"metadata": {"resourceVersion": version, "labels": labels, "annotations": notes}}
+
+
+def _is_ours(key: str) -> bool:
+    return key.startswith(keys.PREFIX)

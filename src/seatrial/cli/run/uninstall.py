@@ -1,0 +1,132 @@
+"""Take off the cluster what seatrial has put there, before seatrial itself goes.
+
+Every rollout is left as if it were deleted, but stays: nobody new starts, nodes whose driver is untouched are let go,
+the others come to their end first. Then every node loses seatrial's labels and annotations. A node whose driver nobody
+has proved stays closed, and is named. The published version stays, and so does whatever is in Git.
+
+Stop the controllers first, or name their Deployment with --stop. The chart does all of this when it goes.
+"""
+
+# Tests: tests/e2e/test_uninstall.py
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from seatrial.app.connecting import USER_AGENT
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.run import controller
+from seatrial.core.text.names import a_few
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.giving_back import GivenBack
+    from seatrial.app.uninstalling import Left
+
+EXITS = (ExitCode.HELD,)
+_GOES_ON = ", and goes on when a controller runs again; delete it if it should not"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    parser.add_argument(
+        "--stop", default="", metavar="DEPLOYMENT", help="have this Deployment of controllers run none first"
+    )
+    parser.add_argument(
+        "--lease-namespace",
+        default="seatrial",
+        metavar="NAME",
+        help="where the lease and the Deployment live (seatrial)",
+    )
+    parser.add_argument(
+        "--lease-seconds", type=int, default=15, metavar="N", help="how long a dead leader blocks us (15)"
+    )
+    parser.add_argument(
+        "--patience-seconds",
+        type=int,
+        default=90,
+        metavar="N",
+        help="how long to wait until no controller leads any more (90)",
+    )
+    controller.add_git_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.app import uninstalling
+    from seatrial.controller.leading import LeaseHeld
+
+    cluster = cluster_options.cluster_of(args)
+    rollouts = uninstalling.kept_by_us(cluster)
+    if args.dry_run:
+        _announce(rollouts, uninstalling.give_back(cluster, is_trial=True))
+        return ExitCode.OK
+    if args.stop:
+        uninstalling.stop_controllers(cluster, args.lease_namespace, args.stop)
+    try:
+        for each in rollouts:
+            if not asyncio.run(_leave(args, each.name)):
+                print(f"seatrial: interrupted; GPURollout {each.name} is not left yet. Run it again.", file=sys.stderr)
+                return ExitCode.HELD
+            print(f"GPURollout {each.name} is left. It stays{'' if each.is_ended else _GOES_ON}.", flush=True)
+    except LeaseHeld as err:
+        print(f"seatrial: {err} `--stop DEPLOYMENT` stops the controllers.", file=sys.stderr)
+        return ExitCode.HELD
+    given = uninstalling.give_back(cluster, is_trial=False)
+    _tell(given)
+    return ExitCode.OK
+
+
+async def _leave(args: argparse.Namespace, rollout: str) -> bool:
+    """Play the controller of one rollout until it is left; False when told to stop before."""
+    from seatrial.controller.log import Log
+    from seatrial.controller.main import Settings, control
+
+    settings = Settings(
+        config=cluster_options.cluster_of(args).config(),
+        user_agent=f"{USER_AGENT} (uninstall)",
+        namespace=args.namespace,
+        rollout=rollout,
+        lease_namespace=args.lease_namespace,
+        lease_seconds=args.lease_seconds,
+        journal=None,
+        once=False,
+        is_uninstalling=True,
+        patience_seconds=args.patience_seconds,
+        git=controller.git_settings(args),
+        pages="",
+    )
+    report = await control(settings, Log())
+    return report is not None and (report.sight is None or not report.sight.seen.is_guarded)
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _announce(rollouts: tuple[Left, ...], found: GivenBack) -> None:
+    for each in rollouts:
+        how = (
+            "has ended" if each.is_ended else f"is under way ({each.phase}): nobody new starts, who lost a driver ends"
+        )
+        print(f"GPURollout {each.name} {how}; our finalizer would go, and it would stay.")
+    if not rollouts:
+        print("No GPURollout carries our finalizer.")
+    if found.cleaned:
+        print(f"{_nodes(len(found.cleaned))} would lose our labels and annotations: {a_few(found.cleaned)}.")
+    for name, why in sorted(found.kept.items()):
+        print(f"Node {name} would stay as it is now: {why}.")
+    if not found.cleaned and not found.kept:
+        print("No node carries a mark of ours.")
+
+
+def _tell(found: GivenBack) -> None:
+    print(f"{_nodes(len(found.cleaned))} lost our labels and annotations.")
+    for name, why in sorted(found.kept.items()):
+        print(f"Node {name} stays as it is: {why}.")
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"

@@ -1,0 +1,31 @@
+"""What becomes of our marks on a node when seatrial goes.
+
+    no record of ours                                   our marks go
+    done, or opened by somebody since it failed         our marks go, the record among them
+    closed by us and not proven                         stays as it is, and is named: its record says why it is closed
+    half-way, or with a record that cannot be read      stays as it is, and is named
+
+Law of this file: a node that nobody has proved stays closed, and keeps what a later seatrial needs to take it up again.
+
+Tests: tests/core/test_giving_back.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.node.phases import is_under_way
+
+
+def why_kept(node: NodeSeen) -> str:
+    """Why a node keeps our marks; empty when they go."""
+    record = node.record
+    if node.fault is not None:
+        return f"its record is not to be trusted ({node.fault_text})" if node.fault_text else "its record was edited"
+    if record is None:
+        return ""
+    if is_under_way(record):
+        return f"it is half-way ({record.phase}); `seatrial rollout adopt` takes it up"
+    if record.is_cordon_ours and node.facts.is_cordoned:
+        failed = f": {record.reason}" if record.phase is NodePhase.UPGRADE_FAILED and record.reason else ""
+        return f"we closed it, and its driver is not proven{failed}; `kubectl uncordon {node.name}` opens it"
+    return ""
