@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,9 @@ def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
     file = tmp_path / "empty.yaml"
     file.write_text("# nothing yet\n")
     assert load_knowledge([file]).gpu_operators == load_knowledge().gpu_operators
+
+
+def test_on_is_a_word_and_not_a_truth(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("generated: {on: 2026-12-24}\n")
+    assert load_user_facts(file).built_on == date(2026, 12, 24)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from seatrial.core.compat import facts
 from seatrial.core.compat.facts import Facts
@@ -25,6 +27,19 @@ RULE = "facts"
 """The id under which a broken file of facts is reported."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """Facts to lay over ours: a user's file, or one of a bundle, whose bytes were compared with its checksum."""
+
+    path: str
+    content: bytes | None = None
+    """What is in it; None where it is yet to be read."""
+    origin: str = ""
+    """How its facts are called; empty is by the path."""
+    by: date | None = None
+    """The day it came, where that is known."""
+
+
 class FactsFileInvalid(SeatrialError):  # noqa: N818 — like FactInvalid
     """A user's file of facts that cannot be used; `finding` points at the place."""
 
@@ -33,7 +48,11 @@ class FactsFileInvalid(SeatrialError):  # noqa: N818 — like FactInvalid
         self.finding = finding
 
 
-def load_knowledge(user_files: Sequence[str | Path] = ()) -> Facts:
+class FactsFileTooNew(FactsFileInvalid):
+    """A file of facts in a form that only a later seatrial reads."""
+
+
+def load_knowledge(user_files: Sequence[str | Path | Layer] = ()) -> Facts:
     """The knowledge base with the users' files laid over it, the last one on top."""
     known = facts.read(load_own())
     for path in user_files:
@@ -46,13 +65,18 @@ def load_own() -> Any:
     return json.loads(OWN.read_bytes())
 
 
-def load_data(user_files: Sequence[str | Path] = ()) -> Any:
+def load_data(user_files: Sequence[str | Path | Layer] = ()) -> Any:
     """The same as plain data, for looking into; each file is checked before it is laid over."""
     data = load_own()
     for path in user_files:
         load_user_facts(path)
-        data = _laid_over(data, load_user_data(path)[1])
+        said = load_user_data(path)[1]
+        data = _laid_over(data, {name: each for name, each in said.items() if name not in _ABOUT_THE_FILE})
     return data
+
+
+_ABOUT_THE_FILE: Final = ("schema_version", "generated", "sources")
+"""What a file says of itself, which is not true of ours."""
 
 
 def _laid_over(below: Any, above: Any) -> Any:
@@ -61,23 +85,26 @@ def _laid_over(below: Any, above: Any) -> Any:
     return below | {key: _laid_over(below.get(key), value) for key, value in above.items()}
 
 
-def load_user_facts(path: str | Path) -> Facts:
-    """One user's file, or FactsFileInvalid with the place that is wrong."""
-    node, data = load_user_data(path)
+def load_user_facts(layer: str | Path | Layer) -> Facts:
+    """One user's file, or FactsFileInvalid with the place that is wrong; its facts say that they are of this file."""
+    node, data = load_user_data(layer)
+    path, origin = (layer.path, layer.origin) if isinstance(layer, Layer) else (layer, "")
     try:
-        return facts.read(data)
+        return facts.marked(facts.read(data), origin or str(path))
     except facts.FactInvalid as err:
-        raise FactsFileInvalid(
+        refused = FactsFileTooNew if isinstance(err, facts.SchemaNewer) else FactsFileInvalid
+        raise refused(
             _finding(f"{err}", _span(str(path), node, err.path), "The form is that of `seatrial facts show`.")
         ) from None
 
 
-def load_user_data(path: str | Path) -> tuple[Any, Any]:
+def load_user_data(layer: str | Path | Layer) -> tuple[Any, Any]:
     """The YAML nodes of a file, which know their places, and the plain data in it."""
     import yaml  # only for a user's file: the package's own facts are JSON
 
+    path, content = (layer.path, layer.content) if isinstance(layer, Layer) else (layer, None)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = (Path(path).read_bytes() if content is None else content).decode("utf-8")
     except (OSError, UnicodeDecodeError) as err:
         why = err.strerror if isinstance(err, OSError) else "it is not UTF-8"
         raise FactsFileInvalid(_finding(f"{path} cannot be read: {why}.", Span(file=str(path)), "")) from err
@@ -94,12 +121,17 @@ def load_user_data(path: str | Path) -> tuple[Any, Any]:
 
 @cache
 def _loader() -> Any:
-    """The safe loader without fractions and dates: as a number, 4.20 would be the version 4.2."""
+    """The safe loader without fractions and dates (as a number, 4.20 would be the version 4.2), and where `on` is a
+    word: a day is written `generated: {on: 2026-11-15}`."""
     import yaml
 
     class Loader(yaml.CSafeLoader):
         yaml_implicit_resolvers = {  # noqa: RUF012  it is the library's
-            letter: [(tag, pattern) for tag, pattern in rows if tag.rpartition(":")[2] not in ("float", "timestamp")]
+            letter: [
+                (tag, pattern)
+                for tag, pattern in rows
+                if tag.rpartition(":")[2] not in ("float", "timestamp", *(() if letter in "tTfF" else ("bool",)))
+            ]
             for letter, rows in yaml.CSafeLoader.yaml_implicit_resolvers.items()
         }
 

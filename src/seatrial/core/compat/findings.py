@@ -48,6 +48,8 @@ class Finding:
     sources: tuple[str, ...] = ()
     """Who says so."""
     confidence: Confidence = Confidence.VERIFIED
+    own: tuple[str, ...] = ()
+    """The user's own files and bundles of facts that it rests on."""
     is_accepted: bool = False
 
 

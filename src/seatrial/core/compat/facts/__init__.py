@@ -5,6 +5,9 @@
     reading*.py   data → Facts: the order of the readers; operators, platform and drivers each by themselves
     spots.py      a place in the data: FactInvalid says the path of what is wrong
     sections.py   what a reader is, and the keys that none reads
+    origins.py    whose facts they are
+    ages.py       how old each source is
+    bundles.py    files of facts that somebody publishes
 
 Where the data comes from (package data, a user's file) is the business of adapters/files/knowledge.py.
 
@@ -13,7 +16,9 @@ Tests: tests/core/test_facts.py
 
 from __future__ import annotations
 
+from seatrial.core.compat.facts.ages import Known, SourceAge, ages, by_age
 from seatrial.core.compat.facts.knowledge import Existence, Facts, Release
+from seatrial.core.compat.facts.origins import marked
 from seatrial.core.compat.facts.reading import read
 from seatrial.core.compat.facts.rows import (
     Architecture,
@@ -44,7 +49,7 @@ from seatrial.core.compat.facts.rows import (
     Vulnerability,
     weakest,
 )
-from seatrial.core.compat.facts.spots import FactInvalid
+from seatrial.core.compat.facts.spots import FactInvalid, SchemaNewer
 
 __all__ = [
     "Architecture",
@@ -61,6 +66,7 @@ __all__ = [
     "GpuProduct",
     "Issue",
     "KernelSeen",
+    "Known",
     "KubernetesRelease",
     "Lines",
     "ManagedDra",
@@ -73,10 +79,15 @@ __all__ = [
     "RhelSupport",
     "RuntimeRange",
     "Said",
+    "SchemaNewer",
+    "SourceAge",
     "Support",
     "Toolkit",
     "ValidatedKernel",
     "Vulnerability",
+    "ages",
+    "by_age",
+    "marked",
     "read",
     "weakest",
 ]

@@ -75,6 +75,12 @@ class Facts:
     built_on: date
     known_until: date
     """The newest day its sources were read for; the world went on between this day and `built_on`."""
+    reads: Mapping[str, date] = field(default_factory=dict)
+    """The day up to which each repository was read."""
+    own: tuple[str, ...] = ()
+    """The user's files and bundles that were laid over, the lowest first."""
+    beneath: Facts | None = None
+    """What there was before anything was laid over."""
     release_lines: Mapping[Component, tuple[str, ...]] = field(default_factory=dict)
     gpu_operators: Mapping[OperatorVersion, GpuOperatorRelease] = field(default_factory=dict)
     network_operators: Mapping[OperatorVersion, NetworkOperatorRelease] = field(default_factory=dict)
@@ -196,7 +202,8 @@ class Facts:
         for row in self._documented_needs:
             if row.version < release.version and row.gpu_operator_min is not None and row.documented is not None:
                 source = f"{row.documented.cite.source} (of {row.version}, carried on)"
-                return row.gpu_operator_min, Cite(source=source, confidence=Confidence.SECONDARY)
+                origin = row.documented.cite.origin
+                return row.gpu_operator_min, Cite(source=source, confidence=Confidence.SECONDARY, origin=origin)
         return None
 
     @cached_property
@@ -314,14 +321,25 @@ class Facts:
         return self.cites.get(path) or Cite(source=path, confidence=Confidence.MEMORY)
 
     def under(self, extra: Facts) -> Facts:
-        """These facts with others laid over them; every row keeps its own source, and theirs wins."""
+        """These facts with others laid over them; every row keeps its own source, and theirs wins.
+
+        Knowledge reaches no further with them, unless they have read anew everything that was read for these: what is
+        newest of one operator says nothing about the other.
+        """
         changed = {
             name: _laid(getattr(self, name), getattr(extra, name))
             for name in (each.name for each in fields(self))
-            if name not in ("built_on", "known_until")
+            if name not in ("built_on", "known_until", "own", "beneath")
         }
         changed["architectures"] = {**self.architectures, **self._aged(extra.architectures)}
-        return replace(self, **changed)
+        changed["reads"] = {**extra.reads, **{name: self._last_read(name, extra) for name in self.reads}}
+        if self.reads and all(extra.reads.get(name, date.min) >= day for name, day in self.reads.items()):
+            changed["built_on"] = max(self.built_on, extra.built_on)
+            changed["known_until"] = max(self.known_until, extra.known_until)
+        return replace(self, **changed, own=(*self.own, *extra.own), beneath=self.beneath or self)
+
+    def _last_read(self, name: str, extra: Facts) -> date:
+        return max(self.reads[name], extra.reads.get(name, date.min))
 
     def _aged(self, added: Mapping[str, Architecture]) -> Mapping[str, Architecture]:
         """Architectures somebody added are the newest ones."""

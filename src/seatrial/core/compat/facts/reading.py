@@ -23,7 +23,7 @@ from seatrial.core.compat.facts.rows import (
     Vulnerability,
 )
 from seatrial.core.compat.facts.sections import FOR_PEOPLE, SCHEMA_VERSION, SENTENCES, Reader, reads, sections_of
-from seatrial.core.compat.facts.spots import FactInvalid, Spot, kind_of, parsed, text_at
+from seatrial.core.compat.facts.spots import FactInvalid, SchemaNewer, Spot, entries_of, kind_of, parsed, text_at
 from seatrial.core.compat.matrix import ALIASES, Component
 from seatrial.core.compat.versions import (
     Line,
@@ -36,27 +36,36 @@ _BOUND: Final = re.compile(r"(?P<sign>>=|>|<|)(?P<version>.+)")
 def read(data: Any) -> Facts:
     """Read facts, or raise FactInvalid at the first that does not fit."""
     whole = Spot(data)
+    _check_version(whole)  # first: a later schema has sections that we do not know
     whole.only(SECTIONS)
     for name, known in SECTIONS.items():
         section = whole.maybe(name)
         if section is not None and known:
             section.only(known)
-    schema = whole.maybe("schema_version")
-    if schema is not None and schema.number() != SCHEMA_VERSION:
-        raise FactInvalid(schema.path, f"expected {SCHEMA_VERSION}, found {schema.value}. Update seatrial.")
+    for _, spot in entries_of(whole, "sources"):
+        spot.only({"read"}).at("read").day()  # for ages.py; here it is only seen that it can be read
     facts = _dated(whole)
     for reader in READERS:
         facts = reader(whole, facts)
     return facts
 
 
+def _check_version(whole: Spot) -> None:
+    schema = whole.maybe("schema_version")
+    if schema is not None and schema.number() > SCHEMA_VERSION:
+        told = f"this seatrial reads facts of version {SCHEMA_VERSION}, and these are {schema.value}. Update seatrial."
+        raise SchemaNewer(schema.path, told)
+    if schema is not None and schema.number() != SCHEMA_VERSION:
+        raise FactInvalid(schema.path, f"expected {SCHEMA_VERSION}, found {schema.value}.")
+
+
 def _dated(whole: Spot) -> Facts:
     made = whole.maybe("generated")
     if made is None:
         return Facts(built_on=date.min, known_until=date.min)
-    heads = [spot.at("head_date").day() for _, spot in made.at("repos").items()] if "repos" in made else []
+    heads = {name: spot.at("head_date").day() for name, spot in entries_of(made, "repos")}
     built = made.at("on").day()
-    return Facts(built_on=built, known_until=max(heads, default=built))
+    return Facts(built_on=built, known_until=max(heads.values(), default=built), reads=heads)
 
 
 @reads("known_issues")
@@ -92,7 +101,7 @@ def _bound(component: Component, spot: Spot) -> Bound:
     return Bound(sign=match["sign"], version=parsed(kind, match["version"], spot.path))
 
 
-_VULNERABILITY: Final = frozenset(
+VULNERABILITY_ROW: Final = frozenset(
     {"id", "published", "component", "since", "fixed_in", "only_in", "effect", "source", "confidence"}
 )
 
@@ -100,7 +109,7 @@ _VULNERABILITY: Final = frozenset(
 @reads("vulnerabilities")
 def _vulnerabilities(whole: Spot, facts: Facts) -> Facts:
     """Ranges of versions that are known to be vulnerable."""
-    rows = tuple(_vulnerability(spot.only(_VULNERABILITY)) for spot in whole.each("vulnerabilities"))
+    rows = tuple(_vulnerability(spot.only(VULNERABILITY_ROW)) for spot in whole.each("vulnerabilities"))
     return replace(facts, vulnerabilities=rows) if rows else facts
 
 
@@ -143,7 +152,7 @@ READERS: Final[tuple[Reader, ...]] = (
     _vulnerabilities,
     _sentences,
 )
-_HEAD: Final = ("schema_version", "generated")
+_HEAD: Final = ("schema_version", "generated", "sources")
 SECTIONS: Final = sections_of((*_HEAD, *FOR_PEOPLE, *(place for reader in READERS for place in reader.places)))
 """Every section and, where they are fixed, its keys."""
 

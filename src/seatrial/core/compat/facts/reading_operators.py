@@ -34,20 +34,20 @@ from seatrial.core.compat.versions import (
     VersionRange,
 )
 
-_GPU_ROW: Final = frozenset(
+GPU_ROW: Final = frozenset(
     {
         "released", "major", "operands", "kernel_module_default", "cdi_enabled_default", "source", "confidence",
         "olm_bundle", "documented", "ci_passed_on_openshift", "note",
     }
 )  # fmt: skip
-_NETWORK_ROW: Final = frozenset(
+NETWORK_ROW: Final = frozenset(
     {
         "released", "major", "driver_container", "ofed", "doca", "build", "sriov_network_operator", "file_says_version",
         "nic_configuration_operator", "source", "confidence", "note", "chart_kube_version", "olm_openshift_versions",
         "documented",
     }
 )  # fmt: skip
-_OPERANDS: Final[Mapping[str, Component]] = {
+OPERANDS: Final[Mapping[str, Component]] = {
     "device_plugin": Component.DEVICE_PLUGIN,
     "container_toolkit": Component.CONTAINER_TOOLKIT,
     "dcgm_exporter": Component.DCGM,
@@ -67,7 +67,7 @@ def gpu_operators(whole: Spot, facts: Facts) -> Facts:
         return facts
     results = whole.maybe("ci_results")
     rows = [
-        _gpu_release(key, spot.only(_GPU_ROW), results.cite() if results else None)
+        _gpu_release(key, spot.only(GPU_ROW), results.cite() if results else None)
         for key, spot in entries_of(section, "releases")
     ]
     return replace(
@@ -87,7 +87,7 @@ def _gpu_release(key: str, spot: Spot, tested_cite: Cite | None) -> GpuOperatorR
     version, cite = parsed(OperatorVersion, key, spot.path), spot.cite()
     operands, documented = spot.maybe("operands"), spot.maybe("documented")
     parts: dict[Component, Version] = {}
-    for name, component in _OPERANDS.items():
+    for name, component in OPERANDS.items():
         operand = operands.maybe(name) if operands else None
         if operand is not None:
             parts[component] = operand.version(kind_of(component))
@@ -116,7 +116,7 @@ def network_operators(whole: Spot, facts: Facts) -> Facts:
     section = whole.maybe("network_operator")
     if section is None:
         return facts
-    rows = [_network_release(key, spot.only(_NETWORK_ROW)) for key, spot in entries_of(section, "releases")]
+    rows = [_network_release(key, spot.only(NETWORK_ROW)) for key, spot in entries_of(section, "releases")]
     return replace(
         facts,
         network_operators={row.version: row for row in rows},
@@ -205,7 +205,7 @@ def _with_operands(
             **{row.operands[component]: row.cite for row in rows if component in row.operands},
             **tags.get(component, {}),
         }
-        for component in (*_OPERANDS.values(), *(part for part in tags if part not in _OPERANDS.values()))
+        for component in (*OPERANDS.values(), *(part for part in tags if part not in OPERANDS.values()))
     }
 
 

@@ -19,7 +19,7 @@ from seatrial.core.compat.facts.rows import (
     ValidatedKernel,
 )
 from seatrial.core.compat.facts.sections import reads
-from seatrial.core.compat.facts.spots import Spot, day_at, entries_of, parsed, rows_of, text_at
+from seatrial.core.compat.facts.spots import Spot, cite_at, day_at, entries_of, parsed, rows_of, text_at
 from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.versions import (
     KernelVersion,
@@ -69,7 +69,7 @@ def _openshift_release(key: str, spot: Spot) -> OpenShiftRelease:
 
 
 def _kernel_cite(spot: Spot) -> Cite:
-    return Spot({**spot.value, "source": spot.at("kernel_source").text()}, spot.path).cite()
+    return cite_at(spot, "kernel_source")
 
 
 def _stated(source: str, row: Cite) -> Cite:

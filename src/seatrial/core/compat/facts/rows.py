@@ -36,6 +36,8 @@ class Cite:
 
     source: str
     confidence: Confidence
+    origin: str = ""
+    """The user's file or bundle that has it; empty for what we ship."""
 
 
 _DOUBT = {Confidence.VERIFIED: 0, Confidence.SECONDARY: 1, Confidence.MEMORY: 2}

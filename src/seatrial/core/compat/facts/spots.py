@@ -2,6 +2,7 @@
 
     SeatrialError
     └── FactInvalid      a fact is not what the schema says; `path` leads to it
+        └── SchemaNewer  the whole is of a schema that only a later seatrial reads
 
 Law of this file: it knows texts, days, versions and sources, and no section. Tests: tests/core/test_facts.py
 """
@@ -30,6 +31,16 @@ from seatrial.core.errors import SeatrialError
 Path = tuple[str | int, ...]
 _V = TypeVar("_V", bound=Version)
 _LEVELS: Final = frozenset(Confidence)
+_EXAMPLES: Final = {
+    "source": "https://docs.nvidia.com/… (table 3)",
+    "confidence": Confidence.SECONDARY.value,
+    "on": "2026-06-01",
+    "read": "2026-06-01",
+    "head_date": "2026-06-01",
+    "end_of_life": "2026-06-01",
+    "published": "2026-06-01",
+}
+"""What a missing field could look like; of a version, its scheme says it."""
 
 
 class FactInvalid(SeatrialError):  # noqa: N818 — the tree above says it is an error
@@ -39,6 +50,10 @@ class FactInvalid(SeatrialError):  # noqa: N818 — the tree above says it is an
         super().__init__(f"{'.'.join(map(str, path)) or 'the file'}: {problem}")
         self.path = path
         self.problem = problem
+
+
+class SchemaNewer(FactInvalid):
+    """Facts in a form that only a later seatrial reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +68,8 @@ class Spot:
 
     def at(self, key: str) -> Spot:
         if key not in self:
-            raise FactInvalid(self.path, f"needs {key!r}. Add it.")
+            example = f", e.g. {key}: {_EXAMPLES[key]}" if key in _EXAMPLES else ""
+            raise FactInvalid(self.path, f"needs {key!r}. Add it{example}.")
         return Spot(self.value[key], (*self.path, key))
 
     def maybe(self, key: str) -> Spot | None:
@@ -61,7 +77,7 @@ class Spot:
 
     def items(self) -> Iterator[tuple[str, Spot]]:
         if not isinstance(self.value, Mapping):
-            raise FactInvalid(self.path, f"expected a mapping, found {type(self.value).__name__}.")
+            raise FactInvalid(self.path, f"expected a mapping, e.g. {{key: value}}, found {type(self.value).__name__}.")
         for key, value in self.value.items():
             yield str(key), Spot(value, (*self.path, key))
 
@@ -72,7 +88,7 @@ class Spot:
             yield from below.each() if below else ()
             return
         if not isinstance(self.value, list):
-            raise FactInvalid(self.path, f"expected a list, found {type(self.value).__name__}.")
+            raise FactInvalid(self.path, f"expected a list, e.g. [a, b], found {type(self.value).__name__}.")
         for index, value in enumerate(self.value):
             yield Spot(value, (*self.path, index))
 
@@ -92,16 +108,19 @@ class Spot:
 
     def number(self) -> int:
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise FactInvalid(self.path, f"expected a whole number, found {self.value!r}.")
+            raise FactInvalid(self.path, f"expected a whole number, e.g. 580, found {self.value!r}.")
         return self.value
 
     def key_number(self) -> int:
         key = self.path[-1]
         if not str(key).isdigit():
-            raise FactInvalid(self.path, f"expected a key that is a number, found {key!r}.")
+            raise FactInvalid(self.path, f"expected a key that is a number, e.g. 580, found {key!r}.")
         return int(key)
 
     def version(self, kind: type[_V]) -> _V:
+        if not isinstance(self.value, str):
+            example = kind.form.example.partition(" or ")[0]
+            raise FactInvalid(self.path, f'expected a version in quotes, e.g. "{example}", found {self.value!r}.')
         return parsed(kind, self.text(), self.path)
 
     def day(self) -> date:
@@ -119,7 +138,7 @@ class Spot:
 
     def cite(self) -> Cite:
         confidence = self.at("confidence")
-        if confidence.value not in _LEVELS:
+        if not isinstance(confidence.value, str) or confidence.value not in _LEVELS:
             raise FactInvalid(
                 confidence.path, f"expected one of {', '.join(sorted(_LEVELS))}, found {confidence.value!r}."
             )
@@ -142,7 +161,12 @@ def rows_of(section: Spot, key: str, within: str = "values") -> Iterator[tuple[S
 
 def evidence_of(spot: Spot) -> Cite:
     """The source of a row that calls it evidence."""
-    return Spot({**spot.value, "source": spot.at("evidence").text()}, spot.path).cite()
+    return cite_at(spot, "evidence")
+
+
+def cite_at(spot: Spot, key: str) -> Cite:
+    """The source of a row that calls it by another name."""
+    return Spot({"source": spot.at(key).text(), "confidence": spot.at("confidence").value}, spot.path).cite()
 
 
 def text_at(spot: Spot, key: str) -> str:

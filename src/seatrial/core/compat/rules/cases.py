@@ -213,6 +213,7 @@ class Answer:
     spans: tuple[Span, ...] = ()
     sources: tuple[str, ...] = ()
     confidence: Confidence = Confidence.VERIFIED
+    own: tuple[str, ...] = ()
 
 
 def ok(message: str, *cites: Cite | None, spans: tuple[Span, ...] = ()) -> Answer:
@@ -242,6 +243,7 @@ def fail(message: str, next_step: str, *cites: Cite | None, spans: tuple[Span, .
         spans=spans,
         sources=found.sources,
         confidence=found.confidence,
+        own=found.own,
     )
 
 
@@ -260,7 +262,8 @@ def nothing_known(what: str, newest: str, facts: Facts, spans: tuple[Span, ...])
     return unknown(
         f"There is no fact about {what}{f'; the newest known is {newest}' if newest else ''}: knowledge reaches up to "
         f"{facts.known_until}.",
-        "Update seatrial, add the fact with `seatrial facts add`, or accept the rule with a reason.",
+        "Update seatrial, or its facts with `seatrial facts update`; add the fact with `seatrial facts add`; or accept "
+        "the rule with a reason.",
         spans=spans,
     )
 
@@ -292,7 +295,12 @@ def _answer(
         spans=spans,
         sources=tuple(dict.fromkeys(cite.source for cite in named)),
         confidence=weakest(named),
+        own=_own(named),
     )
+
+
+def _own(cites: Iterable[Cite]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cite.origin for cite in cites if cite.origin))
 
 
 def _always(_: Case) -> bool:
@@ -358,6 +366,7 @@ def _alone(rule: str, answer: Answer) -> Finding:
         spans=tuple(dict.fromkeys(answer.spans)),
         sources=answer.sources,
         confidence=answer.confidence,
+        own=answer.own,
     )
 
 
@@ -379,4 +388,5 @@ def fold(rule: str, answers: Iterable[Answer]) -> Finding | None:
         spans=tuple(dict.fromkeys(span for answer in told for span in answer.spans)),
         sources=tuple(dict.fromkeys(source for answer in told for source in answer.sources)),
         confidence=max((answer.confidence for answer in worst_told), key=list(Confidence).index),
+        own=tuple(dict.fromkeys(each for answer in told for each in answer.own)),
     )

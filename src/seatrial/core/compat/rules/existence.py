@@ -79,7 +79,7 @@ def _operator(case: Case, component: Component, version: OperatorVersion) -> Ans
                 f"{name} {version} is newer than what the knowledge base of {case.facts.built_on} knows (its sources "
                 "end "
                 f"on {case.facts.known_until}, with {newest}).",
-                "Update seatrial, or add the release with `seatrial facts add`.",
+                "Update seatrial, or its facts with `seatrial facts update`; or add it with `seatrial facts add`.",
                 source,
                 spans=spans,
             )
