@@ -1,0 +1,1 @@
+"""SSH's own tools: who signed something."""
