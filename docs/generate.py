@@ -28,7 +28,7 @@ from rich.terminal_theme import TerminalTheme
 
 from docs import drawing, house_page, phases_page, rules_page
 from seatrial import manifests
-from seatrial.adapters.files import matrix_schema
+from seatrial.adapters.files import facts_schema, matrix_schema
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.run import demo
@@ -72,6 +72,7 @@ def pages() -> dict[str, str]:
         "docs/reference/rules.md": rules_page.text(),
         house_page.PAGE: house_page.text(),
         "docs/reference/matrix.schema.json": matrix_schema.matrix_schema_text(),
+        "docs/reference/facts.schema.json": facts_schema.facts_schema_text(),
         "docs/pictures/demo.svg": demo_picture(),
         "docs/pictures/node-states.svg": node_states_picture(),
         "docs/pictures/rollout-phases.svg": phases_page.picture(),
