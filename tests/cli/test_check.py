@@ -143,7 +143,7 @@ def test_json_has_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -
     write(folder, GOOD.replace("v24.9.0", "v24.12.0"))
     code, data = as_json(capsys)
     assert (code, data["exitCode"], data["comparedWith"]) == (8, 8, None)
-    assert data["knowledge"] == {"builtOn": "2026-11-15", "knownUntil": "2026-08-22"}
+    assert data["knowledge"] == {"builtOn": "2026-11-15", "knownUntil": "2026-08-22", "own": []}
     assert sum(data["summary"].values()) == len(data["findings"])
     found = next(each for each in data["findings"] if each["rule"] == "exists")
     assert found["places"] == [{"file": "gpu-version-matrix.yaml", "line": 4, "column": 19}]
@@ -277,3 +277,40 @@ def test_facts_of_ones_own_answer_what_was_unknown(folder: Path, capsys: pytest.
     code, data = as_json(capsys)
     found = next(each for each in data["findings"] if each["rule"] == "driver-cuda")
     assert (code, found["verdict"], found["sources"]) == (0, "ok", ["our registry"])
+
+
+# ── own facts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+OWN = """\
+gpu_operator:
+  releases:
+    v26.10.0:
+      source: our mirror
+      confidence: secondary
+      operands: {driver: "620.70.06"}
+"""
+
+
+def test_findings_and_summary_say_what_rests_on_own_facts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, 'versions:\n  current:\n    gpu_operator: v26.10.0\n    gpu_driver: "620.70.06"\n')
+    (folder / "seatrial-facts").mkdir()
+    (folder / "seatrial-facts" / "mine.yaml").write_text(OWN)
+    main(["check", *ON, "--all"])
+    shown = capsys.readouterr().out
+    assert "    own facts: seatrial-facts/mine.yaml\n" in shown
+    assert "knowledge up to 2026-08-22, own facts in seatrial-facts/mine.yaml: " in shown
+    _, data = as_json(capsys)
+    marked = {each["rule"] for each in data["findings"] if each["ownFacts"] == ["seatrial-facts/mine.yaml"]}
+    assert "exists" in marked
+    assert data["knowledge"]["own"] == ["seatrial-facts/mine.yaml"]
+    assert all(each["ownFacts"] for each in data["findings"] if "our mirror" in each["sources"])
+
+
+def test_own_facts_that_nothing_rests_on_are_named_all_the_same(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder)
+    (folder / "seatrial-facts").mkdir()
+    (folder / "seatrial-facts" / "mine.yaml").write_text(OWN)
+    main(["check", *ON])
+    assert "own facts in seatrial-facts/mine.yaml: no findings rest on them" in capsys.readouterr().out

@@ -79,3 +79,31 @@ def test_facts_of_your_own_are_shown_among_the_others(capsys: pytest.CaptureFixt
     assert main(["facts", "search", "our mirror", "--facts", str(mine)]) == 0
     assert "gpu_operator.releases.v26.10.0" in capsys.readouterr().out
     assert main(["facts", "show", "gpu_operator.releases.v24.9.0", "--dir", str(tmp_path)]) == 0
+
+
+def test_status_lists_sources_by_age_and_says_whose_they_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(
+        "generated: {on: 2026-12-24}\n"
+        "gpu_operator:\n  releases:\n    v26.10.0: {source: our mirror, confidence: secondary}\n"
+    )
+    assert main(["facts", "status", "--dir", str(tmp_path), "--facts", str(mine)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["READ", "FACTS", "SOURCE"]
+    assert lines[1].startswith("not read")
+    assert lines[-3] == f"by 2026-12-24         1  our mirror  ({mine})"
+    assert lines[-2:] == ["Knowledge up to 2026-08-22, built on 2026-11-15.", f"Own facts, over ours: {mine}."]
+    assert main(["facts", "status", "--dir", str(tmp_path), "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["knownUntil"], data["own"]) == ("2026-08-22", [])
+    days = [each["day"] or "" for each in data["sources"]]
+    assert days == sorted(days)
+    assert {each["from"] for each in data["sources"]} == {"shipped"}
+
+
+def test_schema_prints_the_published_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["facts", "schema"]) == 0
+    published = Path(__file__).parents[2] / "docs" / "reference" / "facts.schema.json"
+    assert capsys.readouterr().out == published.read_text(encoding="utf-8")

@@ -21,7 +21,14 @@ PAGES = [
 CODE = ("src", "tests", "bench", "data", "docs", "charts")
 BELOW = ("", "src", "src/seatrial", "src/seatrial/core", "src/seatrial/adapters/kube", "tests")
 """Where a path that a page names may begin."""
-THEIRS = {"gpu-version-matrix.yaml", "matrix.yaml", "seatrial-rules.yaml", ".pre-commit-config.yaml"}
+THEIRS = {
+    "gpu-version-matrix.yaml",
+    "matrix.yaml",
+    "seatrial-rules.yaml",
+    ".pre-commit-config.yaml",
+    "seatrial-facts/bundles/",
+    "seatrial-facts/bundles.lock.json",
+}
 """Files of the reader's own repository."""
 EXAMPLES = {"docs/decisions/NNNN-title.md", "test_a_node_cordoned_by_a_human_stays_cordoned"}
 

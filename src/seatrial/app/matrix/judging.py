@@ -8,11 +8,12 @@ tests/app/matrix/test_judging.py, tests/cli/test_check.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from seatrial.app.matrix.knowing import known
 from seatrial.core.compat.findings import Finding, Verdict
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from seatrial.core.compat.rules.checking import MoreRules
 
 RULES_BESIDE: Final = "seatrial-rules.yaml"
-FACTS_BESIDE: Final = "seatrial-facts"
 LAST_COMMIT: Final = "HEAD"
 
 
@@ -58,6 +58,8 @@ class CheckReport:
     compared_with: str
     """The revision the changes were judged against; empty where there was none."""
     found: tuple[Found, ...]
+    own: tuple[str, ...] = ()
+    """The user's files and bundles of facts that were laid over ours."""
 
     def count(self, verdict: Verdict, *, is_accepted: bool | None = None) -> int:
         """How many findings have this verdict."""
@@ -81,7 +83,7 @@ def judge(check: CheckOptions) -> CheckReport:
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
 
     path = find_matrix(check.file, Path())
-    facts, found = known([*facts_beside(path), *check.facts])
+    facts, found = known(check.facts, path.parent)
     reading = load_matrix(path).reading
     base, compared_with = _base(path, check.base)
     more, broken = more_rules([*_rules_beside(path), *check.rules], check.on)
@@ -110,17 +112,26 @@ def report_of(
         known_until=facts.known_until,
         compared_with=compared_with,
         found=(*whole, *judged),
+        own=facts.own,
     )
 
 
 def _judged(matrix: Matrix, facts: Facts, on: date, base: Matrix | None, more: MoreRules | None) -> list[Found]:
     from seatrial.core.compat.rules import judge_entries
 
+    judged = judge_entries(matrix, facts, on, base, more=more)
+    without = judge_entries(matrix, facts.beneath, on, base, more=more) if facts.beneath is not None else judged
     return [
         Found(entry=each.entry.key or each.entry.role.value, finding=finding)
-        for each in judge_entries(matrix, facts, on, base, more=more)
-        for finding in each.findings
+        for each, other in zip(judged, without, strict=True)
+        for finding in _owned(each.findings, other.findings, facts.own)
     ]
+
+
+def _owned(found: Sequence[Finding], without: Sequence[Finding], own: tuple[str, ...]) -> list[Finding]:
+    """Findings that would be others without the user's own facts rest on these, whether they quote them or not."""
+    same = frozenset(without)
+    return [each if each in same or each.own else replace(each, own=own) for each in found]
 
 
 def _by_entry(reading: Reading) -> dict[Role, list[Finding]]:
@@ -144,24 +155,6 @@ def _without_repeats(found: list[Finding], judged: list[Found]) -> list[Finding]
     return [
         finding for finding in found if finding.rule != "version-unreadable" or not told.intersection(finding.spans)
     ]
-
-
-def known(paths: Sequence[str]) -> tuple[Facts, list[Finding]]:
-    """The knowledge base under the user's own facts from these files, and what is wrong with those."""
-    from seatrial.adapters.files.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
-
-    facts, findings = load_knowledge(), []
-    for path in paths:
-        try:
-            facts = facts.under(load_user_facts(path))
-        except FactsFileInvalid as err:
-            findings.append(err.finding)
-    return facts, findings
-
-
-def facts_beside(path: Path) -> list[str]:
-    """The user's own facts that lie beside a matrix."""
-    return sorted(str(file) for file in (path.parent / FACTS_BESIDE).glob("*.yaml"))
 
 
 def _rules_beside(path: Path) -> list[str]:

@@ -7,7 +7,7 @@ tests/app/matrix/test_planning.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ class Unreadable:
 def plan_file(file: str | None, way: PlanOptions) -> Planned | Unreadable:
     """The way between two entries of a file, by the facts beside it too."""
     from seatrial.adapters.files import matrix_file
-    from seatrial.app.matrix.judging import facts_beside
+    from seatrial.app.matrix import knowing
 
     path = matrix_file.find_matrix(file, Path.cwd())
     reading = matrix_file.load_matrix(path).reading
@@ -67,7 +67,10 @@ def plan_file(file: str | None, way: PlanOptions) -> Planned | Unreadable:
     stopping = _stopping(reading.matrix, reading.findings, way)
     if stopping:
         return Unreadable(findings=stopping)
-    return plan(reading.matrix, replace(way, facts=(*facts_beside(path), *way.facts)))
+    facts, broken = knowing.known(way.facts, path.parent)
+    if broken:
+        return Unreadable(findings=tuple(broken))
+    return plan(reading.matrix, way, facts)
 
 
 def _stopping(matrix: Matrix, findings: Sequence[Finding], way: PlanOptions) -> tuple[Finding, ...]:
@@ -88,13 +91,13 @@ def _stopping(matrix: Matrix, findings: Sequence[Finding], way: PlanOptions) -> 
     return tuple(stopping)
 
 
-def plan(matrix: Matrix, way: PlanOptions) -> Planned:
-    """The way between two entries of a matrix that was read."""
+def plan(matrix: Matrix, way: PlanOptions, facts: Facts | None = None) -> Planned:
+    """The way between two entries of a matrix that was read; by our facts and those of `way`, where none are given."""
     from seatrial.adapters.files import knowledge
     from seatrial.core.compat import plan as plans
 
     start, goal = ends_of(matrix, way.start, way.goal)
-    facts = knowledge.load_knowledge(way.facts)
+    facts = facts or knowledge.load_knowledge(way.facts)
     answer = plans.make_plan(start.stack, goal.stack, facts, way.on, accept=(*start.accept, *goal.accept))
     return Planned(start=start, goal=goal, on=way.on, facts=facts, answer=answer)
 

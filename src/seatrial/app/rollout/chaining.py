@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.matrix import judging, plan_document, planning
+from seatrial.app.matrix import knowing, plan_document, planning
 from seatrial.app.matrix.plan_document import PlanUnusable
 from seatrial.app.rollout import picking, resource, starting, targeting
 
@@ -112,7 +112,7 @@ def chain_of(asked: StartOptions, data: Mapping[str, Any], target: RolloutTarget
 
     legs = plan_document.legs_of(data)
     running = plan_document.stack_of(data.get("running") or {})
-    facts, _ = judging.known(asked.facts)
+    facts, _ = knowing.known(asked.facts)
     moves = moves_of(legs, running, lambda stack: _failing(stack, facts, on))
     _check_moves(moves)
     wanted = legs[-1].stack.get(Component.GPU_DRIVER, "") if legs else ""

@@ -95,7 +95,7 @@ def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | No
 
 
 def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
-    from seatrial.app.matrix import judging
+    from seatrial.app.matrix import knowing
     from seatrial.app.matrix.judging import CheckReport, Found
     from seatrial.core.compat.matrix import Stack
     from seatrial.core.compat.rules import check_stack
@@ -105,7 +105,7 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
         DriverVersion.parse(driver)
     except VersionInvalid as err:
         raise CalledWrongly(f"the driver to upgrade to: {err}") from err
-    facts, unread = judging.known(more_facts)
+    facts, unread = knowing.known(more_facts)
     judged = (*unread, *check_stack(Stack.of({"driver": driver}), facts, on))
     found = tuple(Found(entry="", finding=each) for each in judged)
     report = CheckReport(
@@ -115,6 +115,7 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
         known_until=facts.known_until,
         compared_with="",
         found=found,
+        own=facts.own,
     )
     return RolloutTarget(driver=driver, report=report)
 
@@ -146,7 +147,7 @@ def _of_git(
     from seatrial.adapters.files.matrix_yaml import read_matrix
     from seatrial.adapters.git.clone import Remote
     from seatrial.adapters.git.repository import Repository
-    from seatrial.app.matrix import judging
+    from seatrial.app.matrix import judging, knowing
 
     with tempfile.TemporaryDirectory(prefix="seatrial-") as folder:
         repository = Repository(Remote(url=url, branch=branch), Path(folder) / "clone")
@@ -161,7 +162,7 @@ def _of_git(
     if text is None:
         raise EntryUnusable(f"{url} has no {path} on {branch} ({pinned[:PINNED_SHOWN]}). Name the matrix with --path.")
     reading = read_matrix(text, where)
-    known, unread = judging.known(facts)
+    known, unread = knowing.known(facts)
     report = judging.report_of(reading, where, known, on, more=more, besides=(*unread, *broken))
     target = _of_entry(reading.matrix, entry, report)
     git = {"url": url, "branch": branch, "path": path, "commit": pinned}

@@ -3,7 +3,15 @@
 seatrial facts list [PATH]        what there is, and the day of the knowledge base
 seatrial facts show PATH          one fact with its source, e.g. gpu_operator.releases.v24.9.0
 seatrial facts search TEXT        every fact that mentions a text, your own included
+seatrial facts status             every source by age, the oldest first: ours, your own, your bundles
 seatrial facts add FILE           check a file of facts and put it beside the matrix, where `seatrial check` finds it
+seatrial facts update SOURCE      take a bundle of facts over, signed or pinned by digest; it is kept beside the matrix
+seatrial facts remove NAME        let a bundle count no more
+seatrial facts schema             print the JSON Schema of facts, for editors
+
+SOURCE is a folder, a file, a Git repository at a commit (URL@COMMIT), or an artifact in an OCI layout
+(oci:DIR@sha256:…). A bundle that nobody vouches for exits with 11, one whose signer is not allowed with 12, one that is
+not what its signature, its checksums or the pin say with 8; nothing is written then.
 """
 
 from __future__ import annotations
@@ -11,12 +19,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seatrial.app.matrix.judging import FACTS_BESIDE
+from seatrial.app.matrix.knowing import FACTS_BESIDE, usable
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.adapters.files.bundle_store import Locked
+    from seatrial.app.matrix.knowing import FactsStatus
 
 SHOWN_MAX = 40
 
@@ -25,11 +38,13 @@ class FactUnknown(SeatrialError):  # noqa: N818 — a refusal about a name
     """There is no fact at that path."""
 
 
-EXITS: tuple[ExitCode, ...] = ()
+EXITS = (ExitCode.FINDINGS, ExitCode.INCONCLUSIVE, ExitCode.HELD)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", required=True, metavar="list|show|search|add")
+    commands = parser.add_subparsers(
+        dest="what", required=True, metavar="list|show|search|status|add|update|remove|schema"
+    )
     listing = commands.add_parser("list", help="what there is")
     listing.add_argument("path", nargs="?", default="", help="list what is below this fact")
     shown = commands.add_parser("show", help="one fact with its source")
@@ -40,18 +55,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     added.add_argument("file", help="a YAML file in the form that `show` prints, with source and confidence")
     added.add_argument("--dir", default=".", metavar="DIR", help="the folder of the matrix; this one when absent")
     added.add_argument("--force", action="store_true", help="replace a file of the same name")
-    for command in (listing, shown, search):
+    _add_bundle_arguments(commands)
+    commands.add_parser("schema", help="print the JSON Schema of facts, for editors")
+    status = commands.add_parser("status", help="every source by age, and whose facts there are")
+    for command in (listing, shown, search, status):
         command.add_argument("-o", "--output", choices=["table", "json"], default="table")
         command.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
         command.add_argument("--dir", default=".", metavar="DIR", help=f"the folder whose {FACTS_BESIDE}/ is read too")
 
 
+def _add_bundle_arguments(commands: argparse._SubParsersAction[Any]) -> None:
+    updated = commands.add_parser("update", help="take a bundle of facts over, signed or pinned by digest")
+    updated.add_argument("source", help="a folder, a file, URL@COMMIT, or oci:DIR@sha256:…")
+    updated.add_argument("--commit", default="", help="the commit of a Git repository, where SOURCE does not say it")
+    updated.add_argument("--path", default="", metavar="DIR", help="the folder or file inside of the Git repository")
+    updated.add_argument("--digest", default="", metavar="sha256:…", help="the digest it must have: pins the bundle")
+    updated.add_argument("--name", default="", help="how it is called here; by its source when absent")
+    updated.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    removed = commands.add_parser("remove", help="let a bundle count no more")
+    removed.add_argument("name", help="its name, as `status` prints it")
+    for command in (updated, removed):
+        command.add_argument("--dir", default=".", metavar="DIR", help="the folder of the matrix; this one when absent")
+
+
 def run(args: argparse.Namespace) -> int:
-    if args.what == "add":
-        return _add(args)
+    try:
+        return _run(args)
+    except SeatrialError as err:
+        code = _exit_of(err)
+        if code is ExitCode.ERROR:
+            raise  # said by whoever called us
+        print(f"seatrial: {err}", file=sys.stderr)
+        return code
+
+
+def _run(args: argparse.Namespace) -> int:
+    other = {"add": _add, "status": _status, "update": _update, "remove": _remove, "schema": _schema}.get(args.what)
+    if other is not None:
+        return other(args)
     from seatrial.adapters.files.knowledge import load_data
 
-    data = load_data([*sorted((Path(args.dir) / FACTS_BESIDE).glob("*.yaml")), *args.facts])
+    data = load_data(usable(args.facts, Path(args.dir)))
     return {"list": _list, "show": _show, "search": _search}[args.what](data, args)
 
 
@@ -129,6 +173,116 @@ def _search(data: Any, args: argparse.Namespace) -> int:
         print(f"{path}\n    {text}" + (f"\n    source: {source}" if source else ""))
     left = len(found) - SHOWN_MAX
     print(f"{left} more; ask more narrowly, or with -o json." if left > 0 else _dated(data), file=sys.stderr)
+    return ExitCode.OK
+
+
+def _status(args: argparse.Namespace) -> int:
+    from seatrial.app.matrix import knowing
+
+    found = knowing.status(Path(args.dir), args.facts)
+    if args.output == "json":
+        _print_json(_status_data(found))
+        return ExitCode.OK
+    print(f"{'READ':17} {'FACTS':>5}  SOURCE")
+    for each in found.sources:
+        day = f"{each.known} {each.day}" if each.day is not None else each.known.value
+        print(f"{day:17} {each.fact_count:5}  {each.name}{f'  ({each.origin})' if each.origin else ''}")
+    print(f"Knowledge up to {found.known_until}, built on {found.built_on}.")
+    for name, locked in found.bundles.items():
+        print(f"Bundle {name}: {locked.digest}, {_vouched(locked)}, taken over on {locked.on} from {locked.source}.")
+    if found.own:
+        print(f"Own facts, over ours: {', '.join(found.own)}.")
+    return ExitCode.OK
+
+
+def _status_data(found: FactsStatus) -> dict[str, Any]:
+    return {
+        "builtOn": found.built_on.isoformat(),
+        "knownUntil": found.known_until.isoformat(),
+        "own": list(found.own),
+        "bundles": [_bundle_data(name, locked) for name, locked in found.bundles.items()],
+        "sources": [
+            {
+                "source": each.name,
+                "known": each.known.value,
+                "day": each.day.isoformat() if each.day is not None else None,
+                "facts": each.fact_count,
+                "from": each.origin or "shipped",
+            }
+            for each in found.sources
+        ],
+    }
+
+
+def _vouched(locked: Locked) -> str:
+    return f"signed by {locked.signer}" if locked.signer else "pinned"
+
+
+def _bundle_data(name: str, locked: Locked) -> dict[str, Any]:
+    return {
+        "name": name,
+        "source": locked.source,
+        "commit": locked.commit or None,
+        "digest": locked.digest,
+        "signer": locked.signer or None,
+        "pin": locked.pin or None,
+        "on": locked.on.isoformat(),
+    }
+
+
+def _update(args: argparse.Namespace) -> int:
+    from seatrial.app.matrix import updating
+
+    asked = updating.UpdateOptions(
+        source=args.source,
+        folder=Path(args.dir),
+        on=datetime.now().astimezone().date(),
+        commit=args.commit,
+        path=args.path,
+        digest=args.digest,
+        name=args.name,
+    )
+    done = updating.update(asked)
+    if args.output == "json":
+        _print_json({"changed": done.is_changed, **_bundle_data(done.name, done.locked)})
+        return ExitCode.OK
+    said = f"bundle {done.name}, {done.locked.digest}, {_vouched(done.locked)}"
+    if done.is_changed:
+        print(f"{done.folder}: {said}; `seatrial check` reads it from now on. Commit {Path(args.dir) / FACTS_BESIDE}.")
+    else:
+        print(f"{done.folder}: {said}; it is what was taken over on {done.locked.on}, and nothing was changed.")
+    return ExitCode.OK
+
+
+def _exit_of(err: SeatrialError) -> ExitCode:
+    from seatrial.app.errors import CalledWrongly
+    from seatrial.core.compat.facts import bundles
+
+    match err:
+        case bundles.BundleTampered():
+            return ExitCode.FINDINGS
+        case bundles.BundleUnsigned():
+            return ExitCode.INCONCLUSIVE
+        case bundles.SignerNotAllowed():
+            return ExitCode.HELD
+        case CalledWrongly():
+            return ExitCode.USAGE
+        case _:
+            return ExitCode.ERROR
+
+
+def _remove(args: argparse.Namespace) -> int:
+    from seatrial.app.matrix import updating
+
+    updating.remove(Path(args.dir), args.name)
+    print(f"Bundle {args.name} counts no more. Commit {Path(args.dir) / FACTS_BESIDE}.")
+    return ExitCode.OK
+
+
+def _schema(_args: argparse.Namespace) -> int:
+    from seatrial.adapters.files import facts_schema
+
+    print(facts_schema.facts_schema_text(), end="")
     return ExitCode.OK
 
 

@@ -105,7 +105,11 @@ def _lines(planned: Planned, has_impact: bool) -> Iterator[str]:
     else:
         yield from _plan(answer, names, has_impact)
     yield ""
-    yield from _wrapped(f"Judged as of {planned.on} by the knowledge base of {planned.facts.built_on}.")
+    yield from _wrapped(f"Judged as of {planned.on}, knowledge up to {planned.facts.known_until}{_own(planned)}.")
+
+
+def _own(planned: Planned) -> str:
+    return f", own facts in {', '.join(planned.facts.own)}" if planned.facts.own else ""
 
 
 def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
@@ -215,6 +219,7 @@ def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
     yield from _wrapped(f"The {_plural('rule', refusal.conflict)} in conflict: {', '.join(refusal.conflict)}")
     for finding in refusal.findings:
         yield from _labelled(finding.verdict.value, f"{finding.rule}: {finding.message}")
+        yield from _resting(finding)
     if refusal.reached:
         yield ""
         yield from _wrapped("As far as one gets:")
@@ -227,6 +232,7 @@ def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
             yield from _labelled(blocked.group.value, _told(blocked.changes))
             for finding in blocked.findings:
                 yield from _labelled("", f"{finding.rule}: {finding.message}")
+                yield from _resting(finding)
     yield ""
     yield from _labelled("What to do", refusal.suggestion)
 
@@ -235,6 +241,12 @@ def _doubts(findings: Iterable[Finding]) -> Iterator[str]:
     for finding in findings:
         accepted = ", accepted" if finding.is_accepted else ""
         yield from _labelled(f"{finding.verdict.value}{accepted}", f"{finding.rule}: {finding.message}")
+        yield from _resting(finding)
+
+
+def _resting(finding: Finding) -> Iterator[str]:
+    if finding.own:
+        yield from _labelled("", f"own facts: {', '.join(finding.own)}")
 
 
 def _changes(changes: Sequence[Change]) -> Iterator[str]:

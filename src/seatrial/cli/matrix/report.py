@@ -55,6 +55,8 @@ def _block(found: Found, is_coloured: bool) -> Iterator[str]:
         yield from _wrapped(finding.next_step, "→ ")
     for source in finding.sources:
         yield from _wrapped(source, "source: ")
+    if finding.own:
+        yield from _wrapped(", ".join(finding.own), "own facts: ")
 
 
 def _wrapped(text: str, mark: str) -> Iterator[str]:
@@ -73,7 +75,17 @@ def _summary(report: CheckReport) -> str:
         f"{report.count(Verdict.OK)} ok",
     ]
     against = f", changes against {report.compared_with}" if report.compared_with else ""
-    return f"{report.file}: {', '.join(parts)} (on {report.on}, knowledge up to {report.known_until}{against})."
+    known = f"knowledge up to {report.known_until}{_own(report)}"
+    return f"{report.file}: {', '.join(parts)} (on {report.on}, {known}{against})."
+
+
+def _own(report: CheckReport) -> str:
+    """Which facts are the user's own, and how much rests on them."""
+    if not report.own:
+        return ""
+    count = sum(bool(each.finding.own) for each in report.found)
+    resting = f"{count or 'no'} {'finding rests' if count == 1 else 'findings rest'} on them"
+    return f", own facts in {', '.join(report.own)}: {resting}"
 
 
 # ── for scripts ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -84,7 +96,11 @@ def as_json(report: CheckReport) -> dict[str, Any]:
     return {
         "file": report.file,
         "on": report.on.isoformat(),
-        "knowledge": {"builtOn": report.built_on.isoformat(), "knownUntil": report.known_until.isoformat()},
+        "knowledge": {
+            "builtOn": report.built_on.isoformat(),
+            "knownUntil": report.known_until.isoformat(),
+            "own": list(report.own),
+        },
         "comparedWith": report.compared_with or None,
         "exitCode": int(exit_code(report)),
         "summary": {
@@ -106,6 +122,7 @@ def _finding_data(found: Found) -> dict[str, Any]:
         "isAccepted": finding.is_accepted,
         "confidence": finding.confidence.value,
         "sources": list(finding.sources),
+        "ownFacts": list(finding.own),
         "places": [{"file": span.file, "line": span.line, "column": span.column} for span in finding.spans],
     }
 
@@ -159,6 +176,7 @@ def _result(found: Found, index: int) -> dict[str, Any]:
             "entry": found.entry,
             "confidence": finding.confidence.value,
             "sources": list(finding.sources),
+            "ownFacts": list(finding.own),
         },
     }
     if len(finding.spans) > 1:
@@ -231,6 +249,7 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield finding.message
     yield from ([finding.next_step] if finding.next_step else [])
     yield from (f"source: {source}" for source in finding.sources)
+    yield from ([f"own facts: {', '.join(finding.own)}"] if finding.own else [])
 
 
 def _plain(text: str) -> str:

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 def play(console: Console, folder: Path, *, seed: int, pause_seconds: float) -> None:
     """Play both rollouts to their end, in a repository made in this empty folder."""
-    from seatrial.app.matrix.judging import known
+    from seatrial.app.matrix.knowing import known
     from seatrial.cli.run.demo_stage import Workshop
     from seatrial.cli.show import html as rollout_html
 

@@ -1,0 +1,125 @@
+"""What is known, how old it is, and whose it is: our facts, bundles that were taken over, and those a team wrote.
+
+    --facts FILE             on top
+    seatrial-facts/*.yaml    the team's own
+    bundles, by name         others', each file compared with the lock
+    what we ship             at the bottom
+
+Law of this file: it says what there is; nothing is fetched, nothing is written. Tests: tests/app/matrix/test_knowing.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from seatrial.adapters.files.bundle_store import Locked
+    from seatrial.adapters.files.knowledge import Layer
+    from seatrial.core.compat.facts import Facts, SourceAge
+    from seatrial.core.compat.facts.bundles import BundleError
+    from seatrial.core.compat.findings import Finding
+
+FACTS_BESIDE: Final = "seatrial-facts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsStatus:
+    """How far knowledge reaches, and every source of it by age."""
+
+    built_on: date
+    known_until: date
+    own: tuple[str, ...]
+    bundles: Mapping[str, Locked]
+    sources: tuple[SourceAge, ...]
+    """The oldest first."""
+
+
+def known(paths: Sequence[str], beside: Path | None = None) -> tuple[Facts, list[Finding]]:
+    """Our facts under those of these files and those beside a matrix, and what is wrong with either."""
+    from seatrial.adapters.files.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
+
+    facts, (found, findings) = load_knowledge(), layers(paths, beside)
+    for layer in found:
+        try:
+            facts = facts.under(load_user_facts(layer))
+        except FactsFileInvalid as err:
+            findings.append(err.finding)
+    return facts, findings
+
+
+def layers(paths: Sequence[str], beside: Path | None) -> tuple[list[Layer], list[Finding]]:
+    """What is laid over ours, the lowest first, and the bundles that are not what the lock says."""
+    from seatrial.adapters.files.knowledge import Layer
+
+    found, findings = _bundled(beside / FACTS_BESIDE) if beside is not None else ([], [])
+    own = sorted(str(file) for file in (beside / FACTS_BESIDE).glob("*.yaml")) if beside is not None else []
+    return [*found, *(Layer(path=path) for path in (*own, *paths))], findings
+
+
+def _bundled(facts: Path) -> tuple[list[Layer], list[Finding]]:
+    if not facts.is_dir():
+        return [], []
+    from seatrial.adapters.files import bundle_store
+    from seatrial.adapters.files.knowledge import Layer
+    from seatrial.core.compat.facts.bundles import BundleError
+
+    found: list[Layer] = []
+    findings: list[Finding] = []
+    try:
+        locked = bundle_store.locked_in(facts)
+    except BundleError as err:
+        return [], [_finding(err)]
+    for name, row in locked.items():
+        try:
+            files = bundle_store.files_of(facts, name, row)
+        except BundleError as err:
+            findings.append(_finding(err))
+            continue
+        folder = facts / row.folder(name)
+        found += [
+            Layer(path=str(folder / file), content=content, origin=f"bundle {name}/{file}", by=row.on)
+            for file, content in files.items()
+        ]
+    return found, findings
+
+
+def _finding(err: BundleError) -> Finding:
+    from seatrial.adapters.files.knowledge import RULE
+    from seatrial.core.compat.findings import Finding, Verdict
+    from seatrial.core.compat.matrix import Span
+
+    return Finding(rule=RULE, verdict=Verdict.FAIL, message=str(err), spans=(Span(file=err.place, line=1, column=1),))
+
+
+def usable(paths: Sequence[str], beside: Path) -> list[Layer]:
+    """What is laid over ours; BundleTampered where a bundle is not what the lock says."""
+    from seatrial.core.compat.facts.bundles import BundleTampered
+
+    found, findings = layers(paths, beside)
+    if findings:
+        raise BundleTampered(findings[0].message, findings[0].spans[0].file)
+    return found
+
+
+def status(folder: Path, more: Sequence[str] = ()) -> FactsStatus:
+    """All that is known in a folder with a matrix; an error where a file or a bundle there cannot be used."""
+    from seatrial.adapters.files import bundle_store, knowledge
+    from seatrial.core.compat import facts
+
+    found = usable(more, folder)
+    whole = knowledge.load_knowledge(found)
+    ages = [*facts.ages(knowledge.load_own())]
+    for layer in found:
+        data = knowledge.load_user_data(layer)[1]
+        ages += facts.ages(data, origin=layer.origin or layer.path, by=layer.by)
+    return FactsStatus(
+        built_on=whole.built_on,
+        known_until=whole.known_until,
+        own=whole.own,
+        bundles=bundle_store.locked_in(folder / FACTS_BESIDE),
+        sources=facts.by_age(tuple(ages)),
+    )
