@@ -61,6 +61,36 @@ def test_all_ok_exits_0_and_prints_one_line(folder: Path, capsys: pytest.Capture
     )
 
 
+RULES = """\
+rules:
+- name: CUDA and driver
+  rule: the driver is at least as new as CUDA asks for
+  check: nvidia-smi
+  rationale: libraries of CUDA need their driver
+- one major component at a time
+"""
+
+
+def test_rules_in_words_are_shown_as_notes_and_judge_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, GOOD + RULES)
+    assert main(["check", *ON]) == 0
+    assert capsys.readouterr().out == (
+        "gpu-version-matrix.yaml:9:3: note (CUDA and driver)\n"
+        "    the driver is at least as new as CUDA asks for\n"
+        "    check: nvidia-smi\n"
+        "    why: libraries of CUDA need their driver\n"
+        "gpu-version-matrix.yaml:13:3: note\n"
+        "    one major component at a time\n"
+        "\n"
+        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-15, knowledge up to 2026-08-22).\n"
+    )
+    _, told = as_json(capsys)
+    assert [(note["name"], note["rationale"]) for note in told["notes"]] == [
+        ("CUDA and driver", "libraries of CUDA need their driver"),
+        (None, None),
+    ]
+
+
 def test_something_that_fails_exits_8(folder: Path) -> None:
     write(folder, GOOD.replace("v24.9.0", "v24.12.0"))
     assert main(["check", *ON]) == 8

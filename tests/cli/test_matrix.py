@@ -202,3 +202,38 @@ def test_promote_refuses_a_canary_that_fails(here: Path, capsys: pytest.CaptureF
     assert "CVE-2025-23266" in said
     assert "nothing was changed" in said
     assert path.read_bytes() == before
+
+
+# ── fmt ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+FETCHED = json.dumps({"kind": "ConfigMap", "data": {"matrix.yaml": "current:\n  driver: '565.77'\n"}})
+
+
+def test_fmt_makes_a_fetched_configmap_one_that_can_be_edited(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = here / "fetched.json"
+    path.write_text(FETCHED)
+
+    assert main(["matrix", "set", "current", "driver", "580.82.07", "fetched.json"]) == ExitCode.ERROR
+    assert "`seatrial matrix fmt fetched.json`" in capsys.readouterr().err
+    assert main(["matrix", "fmt", "--check", "fetched.json"]) == ExitCode.FINDINGS
+    assert path.read_text() == FETCHED
+
+    assert main(["matrix", "fmt", "fetched.json"]) == ExitCode.OK
+    written = path.read_text()
+    assert written == "kind: ConfigMap\ndata:\n  matrix.yaml: |\n    current:\n      driver: '565.77'\n"
+
+    assert main(["matrix", "fmt", "--check", "fetched.json"]) == ExitCode.OK
+    assert main(["matrix", "fmt", "fetched.json"]) == ExitCode.OK
+    assert path.read_text() == written
+    assert main(["matrix", "set", "current", "driver", "580.82.07", "fetched.json"]) == ExitCode.OK
+    assert "      driver: '580.82.07'" in path.read_text()
+
+
+def test_fmt_leaves_alone_what_is_no_configmap_or_no_matrix(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path("gpu-version-matrix.yaml").read_bytes()
+    Path("bad.yaml").write_text("kind: ConfigMap\ndata: {matrix.yaml: '['}\n")
+
+    assert main(["matrix", "fmt"]) == ExitCode.OK
+    assert Path("gpu-version-matrix.yaml").read_bytes() == before
+    assert main(["matrix", "fmt", "bad.yaml"]) == ExitCode.ERROR
+    assert "bad.yaml:2:" in capsys.readouterr().err

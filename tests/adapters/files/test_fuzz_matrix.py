@@ -6,6 +6,7 @@ with random damage; a failure prints the text that made it.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from seatrial.adapters.files import matrix_file
 from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
+from seatrial.adapters.files.matrix_fmt import formatted
 from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.adapters.files.yaml_tree import BREAK
 from seatrial.core.compat.findings import Verdict
@@ -63,6 +65,11 @@ def answer(text: str) -> None:
             assert outcome.finding.spans[0].line >= 1, outcome.finding
         else:
             assert read_matrix(outcome, "m.yaml").matrix is not None
+    outcome = _outcome(lambda: formatted(text, file="m.yaml"))
+    if isinstance(outcome, str):
+        assert formatted(outcome, file="m.yaml") == outcome
+    else:
+        assert outcome.finding.spans[0].line >= 1, outcome.finding
 
 
 def _outcome(edit: Callable[[], str]) -> str | EditRefused:
@@ -102,6 +109,16 @@ def test_any_text_gets_an_answer(text: str) -> None:
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_drawn_file_with_damage_gets_an_answer(layout: Layout, chance: random.Random) -> None:
     answer(damaged(layout.text, chance))
+
+
+@given(layouts(), st.randoms(use_true_random=False), st.sampled_from([None, 2]))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_drawn_matrix_in_a_damaged_json_text_gets_an_answer(
+    layout: Layout, chance: random.Random, indent: int | None
+) -> None:
+    whole = json.dumps({"kind": "ConfigMap", "data": {"matrix.yaml": layout.text}}, indent=indent)
+    answer(whole)
+    answer(damaged(whole, chance))
 
 
 def test_real_files_with_damage_get_an_answer() -> None:

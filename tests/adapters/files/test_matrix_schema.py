@@ -95,7 +95,10 @@ def test_what_init_writes_is_valid_and_points_at_the_schema() -> None:
         GOOD + "    hardware: {rdma: tcp}\n",
         GOOD + "    deployed: 'tomorrow'\n",
         GOOD + "  production: {driver: '565.77'}\n",
-        GOOD + "rules: []\n",
+        GOOD + "ruls: []\n",
+        GOOD + "rules: none\n",
+        GOOD + "rules: [{nam: x}]\n",
+        GOOD + "  rules: []\n",
     ],
 )
 def test_schema_and_reader_refuse_the_same_files(text: str) -> None:
@@ -110,3 +113,11 @@ def test_schema_and_reader_accept_the_same_extras() -> None:
 
     assert accepts(SCHEMA, yaml.safe_load(text))
     assert [finding.rule for finding in read_matrix(text, "m.yaml").findings] == ["production-bad"]
+
+
+@pytest.mark.parametrize("text", [GOOD, "current:\n  driver: '565.77'\n"])
+def test_schema_and_reader_accept_the_same_rules_in_words(text: str) -> None:
+    text += "rules:\n- {name: a, rule: b, check: c, rationale: d}\n- in one sentence\n"
+
+    assert accepts(SCHEMA, yaml.safe_load(text))
+    assert read_matrix(text, "m.yaml").findings == ()

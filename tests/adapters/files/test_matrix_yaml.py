@@ -200,7 +200,7 @@ def test_what_is_not_a_matrix_beside_the_matrix_is_left_alone() -> None:
         pytest.param(GOOD + "    kernel: 6.x TBD\n", [("version-unreadable", 4, 13)], id="TBD"),
         pytest.param(GOOD + "    gpu_drivr: '1'\n", [("unknown-key", 4, 5)], id="unknown component"),
         pytest.param(GOOD + "  staging: {}\n", [("unknown-key", 4, 3)], id="unknown role"),
-        pytest.param(GOOD + "rules: []\n", [("unknown-key", 4, 1)], id="unknown beside versions"),
+        pytest.param(GOOD + "ruls: []\n", [("unknown-key", 4, 1)], id="unknown beside versions"),
         pytest.param("versions: {canary: {cuda: '12.6'}}", [("entry-missing", 1, 1)], id="no production"),
         pytest.param(GOOD + "    notes: [a]\n", [("wrong-type", 4, 12)], id="notes is a list"),
         pytest.param(GOOD + "    bad: true\n", [("wrong-type", 4, 10)], id="bad without a reason"),
@@ -225,10 +225,8 @@ def test_what_is_not_a_matrix_beside_the_matrix_is_left_alone() -> None:
         pytest.param("kind: ConfigMap\ndata: x\n", [("configmap-key-missing", 2, 1)], id="data is a text"),
         pytest.param("kind: ConfigMap\ndata: {a.yaml: x}\n", [("configmap-key-missing", 2, 1)], id="no key"),
         pytest.param("kind: ConfigMap\ndata:\n  matrix.yaml: {a: b}\n", [("wrong-type", 3, 16)], id="no text"),
-        pytest.param('kind: ConfigMap\ndata:\n  matrix.yaml: "a"\n', [("not-a-literal-block", 3, 16)], id="quoted"),
-        pytest.param(
-            "kind: ConfigMap\ndata:\n  matrix.yaml: >\n    a\n", [("not-a-literal-block", 3, 16)], id="folded"
-        ),
+        pytest.param('kind: ConfigMap\ndata:\n  matrix.yaml: "a"\n', [("not-a-matrix", 3, 17)], id="quoted"),
+        pytest.param("kind: ConfigMap\ndata:\n  matrix.yaml: >\n    a\n", [("not-a-matrix", 4, 5)], id="folded"),
         pytest.param("kind: ConfigMap\ndata:\n  matrix.yaml: |\n", [("not-a-matrix", 4, 1)], id="empty block"),
         pytest.param("kind: ConfigMap\ndata:\n  matrix.yaml: |\n    - a\n", [("not-a-matrix", 4, 5)], id="list inside"),
         pytest.param(

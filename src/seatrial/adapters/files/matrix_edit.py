@@ -70,6 +70,7 @@ def _edited(text: str, file: str, move: Callable[[Matrix], Matrix | Finding]) ->
     if isinstance(after, Finding):
         raise EditRefused(after)
     draft = _Draft(text, file)
+    draft.refuse_other_writing()
     for role, entry in after.entries.items():
         if role in before.entries:
             draft.bring_in_line(before.entries[role], entry, before)
@@ -88,6 +89,19 @@ class _Draft:
         self.text = text
         self._original = text
         self._file = file
+
+    def refuse_other_writing(self) -> None:
+        """Refuse a matrix inside a quoted or folded text: no line of it is a line of the file."""
+        layer = self._located().layer
+        if not layer.is_verbatim:
+            finding = Finding(
+                rule="not-a-literal-block",
+                verdict=Verdict.FAIL,
+                message=f"`{keys.CONFIGMAP_KEY}` is not written as a literal block, so its lines cannot be edited.",
+                next_step=f"Run `seatrial matrix fmt {self._file}`, which writes it as one; nothing was changed.",
+                spans=(tree.Places(self._file, self._original).span(layer.at(0)),),
+            )
+            raise EditRefused(finding)
 
     # ── what to change ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,7 +1,7 @@
 """The keys of a matrix file besides roles and components, one table: reader, schema and edits follow it.
 
-    { versions: { ROLE: entry, … } }                               a plain file
-    { ROLE: entry, … }                                             the same without its cover
+    { versions: { ROLE: entry, … }, rules: [ … ] }                 a plain file
+    { ROLE: entry, …, rules: [ … ] }                               the same without its cover
     { kind: ConfigMap, data: { matrix.yaml: "text of a matrix" } } a ConfigMap
 
 Tests: tests/adapters/files/test_matrix_yaml.py
@@ -16,6 +16,14 @@ from seatrial.core.compat.matrix import ALIASES, ROLE_KEYS, Component
 
 FILE_NAME: Final = "gpu-version-matrix.yaml"
 COVER_KEY: Final = "versions"
+RULES_KEY: Final = "rules"
+RULE: Final[Mapping[str, str]] = {
+    "name": "What the rule is called.",
+    "rule": "What it asks for.",
+    "check": "How a person looks.",
+    "rationale": "Why.",
+}
+"""A team's own rules beside the entries: shown, never judged."""
 CONFIGMAP_KEY: Final = "matrix.yaml"
 CONFIGMAP_KEYS: Final = ("apiVersion", "kind", "metadata", "data", "binaryData", "immutable")
 

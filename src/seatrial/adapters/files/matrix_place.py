@@ -1,19 +1,22 @@
-"""Where in a text the entries of a matrix are: at the top, under `versions`, or in a literal block of a ConfigMap.
+"""Where in a text the entries of a matrix are: at the top, under `versions`, or in a text of a ConfigMap.
 
-Tests: tests/adapters/files/test_matrix_yaml.py
+The text of a ConfigMap may be written in any way YAML or JSON has; what is found in it points into the file.
+
+Tests: tests/adapters/files/test_matrix_yaml.py, tests/adapters/files/test_matrix_in_text.py
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from seatrial.adapters.files import matrix_keys as keys
 from seatrial.adapters.files import yaml_tree as tree
-from seatrial.adapters.files.matrix_findings import Findings, close, described, listed
+from seatrial.adapters.files.matrix_findings import Findings, close, described, is_null, listed
+from seatrial.adapters.files.yaml_text import text_layer
 from seatrial.core.compat.findings import Verdict
-from seatrial.core.compat.matrix import role_of
+from seatrial.core.compat.matrix import component_of, role_of
 
 LENGTH_MAX: Final = 256 * 1024
 """A matrix of four entries takes 4 KiB; what is a hundred times larger is another file."""
@@ -28,6 +31,8 @@ class Located:
 
     layer: tree.Layer
     entries: tree.MappingNode
+    rules: tree.Pair | None = None
+    """The team's own rules beside the entries, which are for people."""
 
 
 def locate(text: str) -> Located | None:
@@ -99,8 +104,11 @@ class Locator:
                 f"Put the matrix under `data`, key `{keys.CONFIGMAP_KEY}`, of a ConfigMap, or into a file of its own.",
                 (kind.value if kind is not None else root).start,
             )
-        self.findings.unknown_keys(root, "a ConfigMap", keys.CONFIGMAP_KEYS)
         holder = _pair(root, "data")
+        lost = _fallen_out(root, holder)
+        if lost is not None:
+            return self._not_indented(lost, f"`{keys.CONFIGMAP_KEY}: |`")
+        self.findings.unknown_keys(root, "a ConfigMap", keys.CONFIGMAP_KEYS)
         if holder is None or not isinstance(holder.value, tree.MappingNode):
             return self._give_up(
                 "configmap-key-missing",
@@ -118,9 +126,9 @@ class Locator:
                 f"Rename `{near[0]}` to `{keys.CONFIGMAP_KEY}`." if near else f"Add `{keys.CONFIGMAP_KEY}: |`.",
                 holder.key.start,
             )
-        return self._locate_in_block(pair)
+        return self._locate_in_text(pair)
 
-    def _locate_in_block(self, pair: tree.Pair) -> Located | None:
+    def _locate_in_text(self, pair: tree.Pair) -> Located | None:
         if not isinstance(pair.value, tree.ScalarNode):
             return self._give_up(
                 "wrong-type",
@@ -128,15 +136,7 @@ class Locator:
                 f"Write `{keys.CONFIGMAP_KEY}: |`, and keep the matrix indented below it.",
                 pair.value.start,
             )
-        inner = tree.block_layer(self.findings.layer, pair)
-        if inner is None:
-            return self._give_up(
-                "not-a-literal-block",
-                f"`{keys.CONFIGMAP_KEY}` is not written as a literal block, so its lines have no places of their own.",
-                f"Write `{keys.CONFIGMAP_KEY}: |`, and the matrix below it, line by line.",
-                pair.value.start,
-            )
-        root = self._parse(inner)
+        root = self._parse(text_layer(self.findings.layer, pair))
         if root is None:
             return None
         if not isinstance(root, tree.MappingNode):
@@ -146,12 +146,16 @@ class Locator:
         return self._uncovered(root)
 
     def _uncovered(self, root: tree.MappingNode) -> Located | None:
-        cover = _pair(root, keys.COVER_KEY)
+        cover, rules = _pair(root, keys.COVER_KEY), _pair(root, keys.RULES_KEY)
+        lost = _beside_its_own(root) or _beside_its_own(cover.value if cover is not None else root)
+        if lost is not None:
+            return self._not_indented(lost, f"`{lost.key.text}:`")
         if cover is None:
             if not any(role_of(pair.key.text) for pair in root.pairs):
                 return self._no_entries(root)
-            return Located(layer=self.findings.layer, entries=root)
-        self.findings.unknown_keys(root, "the file", (keys.COVER_KEY,))
+            entries = replace(root, pairs=tuple(pair for pair in root.pairs if pair is not rules))
+            return Located(layer=self.findings.layer, entries=entries, rules=rules)
+        self.findings.unknown_keys(root, "the file", (keys.COVER_KEY, keys.RULES_KEY))
         if not isinstance(cover.value, tree.MappingNode):
             return self._give_up(
                 "wrong-type",
@@ -159,7 +163,18 @@ class Locator:
                 "Indent `current:` and the other entries below it.",
                 cover.value.start,
             )
-        return Located(layer=self.findings.layer, entries=cover.value)
+        return Located(layer=self.findings.layer, entries=cover.value, rules=rules)
+
+    def _not_indented(self, lost: tree.Pair, above: str) -> Located | None:
+        """One word for all that is wrong with a text that lost its indentation: the rest only follows from it."""
+        self.findings.found.clear()
+        return self._give_up(
+            "indentation-lost",
+            f"What belongs below {above} is not indented, so it is not in there.",
+            "Indent the text below `matrix.yaml: |`, entries below `versions:`, versions below their entry, by two "
+            "spaces each; text copied from a page often loses this.",
+            lost.key.start,
+        )
 
     def _no_entries(self, root: tree.MappingNode) -> Located | None:
         found = [pair.key.text for pair in root.pairs]
@@ -181,3 +196,24 @@ class Locator:
 
 def _pair(node: tree.MappingNode, name: str) -> tree.Pair | None:
     return next((pair for pair in node.pairs if pair.key.text == name), None)
+
+
+def _beside_its_own(node: tree.Node) -> tree.Pair | None:
+    """An entry, or the cover, that is empty while what belongs into it stands beside it."""
+    pairs = node.pairs if isinstance(node, tree.MappingNode) else ()
+    if not any(component_of(pair.key.text) or pair.key.text in keys.ENTRY_KEYS for pair in pairs):
+        return None
+    return next((pair for pair in pairs if _is_cover(pair) and is_null(pair.value)), None)
+
+
+def _fallen_out(root: tree.MappingNode, holder: tree.Pair | None) -> tree.Pair | None:
+    """A piece of the matrix that stands in the ConfigMap itself, and not in its text."""
+    held = holder.value.pairs if holder is not None and isinstance(holder.value, tree.MappingNode) else ()
+    text = next((pair.value for pair in held if pair.key.text == keys.CONFIGMAP_KEY), None)
+    beside = held if isinstance(text, tree.ScalarNode) and not text.text.strip() else ()
+    outside = (pair for pair in root.pairs if pair.key.text == keys.CONFIGMAP_KEY or _is_cover(pair))
+    return next(iter((*outside, *(pair for pair in beside if _is_cover(pair)))), None)
+
+
+def _is_cover(pair: tree.Pair) -> bool:
+    return pair.key.text == keys.COVER_KEY or role_of(pair.key.text) is not None

@@ -43,9 +43,10 @@ def matrix_schema() -> dict[str, Any]:
             "else": {"$ref": "#/definitions/matrix"},
         },
         "definitions": {
-            "plain": _closed({keys.COVER_KEY: {"$ref": "#/definitions/matrix"}}),
+            "plain": _closed({keys.COVER_KEY: {"$ref": "#/definitions/entries"}, keys.RULES_KEY: _definition("rules")}),
             "configmap": _configmap(),
-            "matrix": _matrix(),
+            "matrix": _matrix({keys.RULES_KEY: _definition("rules")}),
+            "entries": _matrix({}),
             "entry": _entry(),
             "pool": _closed({name: _hardware(*told) for name, told in keys.HARDWARE.items()}),
             "hardware": {
@@ -55,6 +56,7 @@ def matrix_schema() -> dict[str, Any]:
                 "else": _definition("pool"),
             },
             "accept": _accept(),
+            "rules": _rules(),
             "date": {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
             **{component.value: _version(component) for component in Component},
         },
@@ -86,7 +88,7 @@ def _configmap() -> dict[str, Any]:
     }
 
 
-def _matrix() -> dict[str, Any]:
+def _matrix(besides: dict[str, Any]) -> dict[str, Any]:
     of_production = [key for key, role in ROLE_KEYS.items() if role is Role.PRODUCTION]
     return {
         **_closed(
@@ -94,6 +96,7 @@ def _matrix() -> dict[str, Any]:
                 key: {"description": _ROLES[role], "allOf": [{"$ref": "#/definitions/entry"}]}
                 for key, role in ROLE_KEYS.items()
             }
+            | besides
         ),
         "anyOf": [{"required": [key]} for key in of_production],
         "allOf": [
@@ -140,6 +143,15 @@ def _accept() -> dict[str, Any]:
         "description": "Warnings that somebody decided to live with.",
         "type": "array",
         "items": {**_closed(texts), "required": list(keys.ACCEPT_REQUIRED)},
+    }
+
+
+def _rules() -> dict[str, Any]:
+    texts = {name: {"description": told, "type": "string"} for name, told in keys.RULE.items()}
+    return {
+        "description": "Rules of your own, in words; shown by check, never judged.",
+        "type": "array",
+        "items": {"if": {"type": "object"}, "then": _closed(texts), "else": {"type": "string"}},
     }
 
 

@@ -28,6 +28,7 @@ from seatrial.core.compat.matrix import (
     Entry,
     Hardware,
     Matrix,
+    Note,
     Role,
     Span,
     Stack,
@@ -78,7 +79,28 @@ class _Reader:
                 entry = self._entry(role, pair)
                 if entry is not None:
                     entries[role] = entry
-        return Matrix(entries=entries, file=self.file)
+        return Matrix(entries=entries, notes=self._notes(located.rules), file=self.file)
+
+    def _notes(self, pair: tree.Pair | None) -> tuple[Note, ...]:
+        """Rules in words; whoever wrote them reads them, so what is told is what they are."""
+        if pair is None or is_null(pair.value):
+            return ()
+        if not isinstance(pair.value, tree.SequenceNode):
+            self.findings.wrong_type(pair, "a list", "Write `- name: …` below it, with `rule`, `check`, `rationale`.")
+            return ()
+        return tuple(self._note(item) for item in pair.value.items)
+
+    def _note(self, item: tree.Node) -> Note:
+        span = self.findings.span(item.start)
+        if isinstance(item, tree.ScalarNode):
+            return Note(rule=foreign.lines(item.text), span=span)
+        told: dict[str, str] = {}
+        for inner in item.pairs if isinstance(item, tree.MappingNode) else ():
+            if inner.key.text in keys.RULE:
+                told.setdefault(inner.key.text, self._text(inner))
+            else:
+                self.findings.unknown(inner, keys.RULES_KEY, tuple(keys.RULE))
+        return Note(**told, span=span)
 
     def _entry(self, role: Role, pair: tree.Pair) -> Entry | None:
         node = pair.value

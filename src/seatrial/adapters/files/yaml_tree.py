@@ -1,8 +1,8 @@
 """YAML text as a tree that knows where everything is written, down to the character. What it means is not known here.
 
-    Layer   a text as the parser reads it, and where each of its lines sits in the file
-              the file itself   ─────────────────────────┐
-              a block scalar inside the file (`key: |`) ─┴─ the same tree, the same offsets, one indentation further in
+    Layer   a text as the parser reads it, and where each of its pieces sits in the file
+              the file itself ───────────────────────────┐
+              the text of a scalar in it (yaml_text.py) ─┴─ the same tree, the same offsets, one layer further in
     Node    ScalarNode | MappingNode | SequenceNode, with offsets into its layer
     Trouble what cannot be accepted, with its offset in the file
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -35,7 +34,7 @@ _FORBIDDEN: Final = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Style(StrEnum):
@@ -116,18 +115,22 @@ class Refused(Exception):  # noqa: N818  caught in `parse`, never seen outside o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A text the parser reads, and where its lines are in the file."""
+    """A text the parser reads, and where its pieces are in the file."""
 
     text: str
-    line_starts: tuple[int, ...] = (0,)
+    starts: tuple[int, ...] = (0,)
+    """Where each piece begins in this text: a line, or as much of one as is written in the file as it is here."""
     file_starts: tuple[int, ...] = (0,)
+    """Where it begins in the file."""
     indent: str = ""
     """What stands before every line of this layer in the file."""
+    is_verbatim: bool = True
+    """Whether the file has these characters as they are here, so that they can be edited there."""
 
     def at(self, offset: int) -> int:
         """The file's offset of an offset of this layer."""
-        line = bisect_right(self.line_starts, offset) - 1
-        return self.file_starts[line] + offset - self.line_starts[line]
+        piece = bisect_right(self.starts, offset) - 1
+        return self.file_starts[piece] + offset - self.starts[piece]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,53 +159,6 @@ class Places:
 def outer_layer(text: str) -> Layer:
     """The file's text as a layer; a byte order mark is stepped over."""
     return Layer(text=text[1:], file_starts=(1,)) if text.startswith("\ufeff") else Layer(text=text)
-
-
-def block_layer(layer: Layer, pair: Pair) -> Layer | None:
-    """The text inside a literal block scalar as a layer of its own; None where it cannot be followed line by line."""
-    value = pair.value
-    if not isinstance(value, ScalarNode) or value.style is not Style.LITERAL:
-        return None
-    header_end = BREAK.search(layer.text, value.start)
-    if header_end is None:
-        return Layer(text="", file_starts=(layer.at(value.end),))
-    lines = list(_lines(layer.text, header_end.end()))
-    width = _block_width(layer, pair, lines)
-    inner: list[str] = []
-    line_starts, file_starts, length = [], [], 0
-    for start, line in lines:
-        spaces = len(line) - len(line.lstrip(" "))
-        if spaces < width and line.strip(" \r\n"):
-            break
-        cut = min(spaces, width)
-        line_starts.append(length)
-        file_starts.append(layer.at(start + cut))
-        inner.append(line[cut:])
-        length += len(line) - cut
-    text = "".join(inner)
-    if BREAK.sub("\n", text).rstrip("\n") != value.text.rstrip("\n"):
-        return None
-    return Layer(
-        text=text,
-        line_starts=tuple(line_starts) or (0,),
-        file_starts=tuple(file_starts) or (layer.at(value.end),),
-        indent=layer.indent + " " * width,
-    )
-
-
-def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:
-    while start < len(text):
-        found = BREAK.search(text, start)
-        end = found.end() if found else len(text)
-        yield start, text[start:end]
-        start = end
-
-
-def _block_width(layer: Layer, pair: Pair, lines: Sequence[tuple[int, str]]) -> int:
-    header = re.match(r"\|[+-]?([1-9])?", layer.text[pair.value.start : pair.value.start + 3])
-    if header and header[1]:
-        return column_of(layer.text, pair.key.start) + int(header[1])
-    return next((len(line) - len(line.lstrip(" ")) for _, line in lines if line.strip(" \r\n")), 0)
 
 
 def column_of(text: str, offset: int) -> int:
@@ -250,6 +206,11 @@ def parse(layer: Layer) -> Tree:
     return Tree(layer=layer, root=root, troubles=tuple(troubles))
 
 
+def is_allowed(text: str) -> bool:
+    """Whether a text holds only characters that may be written as they are."""
+    return _FORBIDDEN.search(text) is None
+
+
 def _refuse_forbidden(layer: Layer) -> None:
     found = _FORBIDDEN.search(layer.text)
     if found is not None:
@@ -273,7 +234,7 @@ class _Composer:
     events: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.events = _LOADER(self.layer.text)
+        self.events = LOADER(self.layer.text)
 
     def compose(self) -> Node | None:
         try:
@@ -440,7 +401,7 @@ _SYNTAX_ADVICE: Final = {
 
 
 def _kind_of(text: str) -> str:
-    resolvers = _LOADER.yaml_implicit_resolvers
+    resolvers = LOADER.yaml_implicit_resolvers
     for tag, pattern in (*resolvers.get(text[:1], ()), *resolvers.get(None, ())):
         kind = str(tag).rpartition(":")[2]
         if kind in _KINDS and pattern.match(text):

@@ -19,7 +19,7 @@ from seatrial.core.compat.findings import Finding, Verdict
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_yaml import Reading
     from seatrial.core.compat.facts import Facts
-    from seatrial.core.compat.matrix import Matrix, Role
+    from seatrial.core.compat.matrix import Matrix, Note, Role
     from seatrial.core.compat.rules.checking import MoreRules
 
 RULES_BESIDE: Final = "seatrial-rules.yaml"
@@ -60,6 +60,8 @@ class CheckReport:
     found: tuple[Found, ...]
     own: tuple[str, ...] = ()
     """The user's files and bundles of facts that were laid over ours."""
+    notes: tuple[Note, ...] = ()
+    """Rules of the file in words, for people: nothing here has judged by them."""
 
     def count(self, verdict: Verdict, *, is_accepted: bool | None = None) -> int:
         """How many findings have this verdict."""
@@ -113,6 +115,7 @@ def report_of(
         compared_with=compared_with,
         found=(*whole, *judged),
         own=facts.own,
+        notes=reading.matrix.notes if reading.matrix is not None else (),
     )
 
 
@@ -139,7 +142,7 @@ def _by_entry(reading: Reading) -> dict[Role, list[Finding]]:
     entries = sorted(reading.matrix.entries.values(), key=lambda entry: entry.span) if reading.matrix else []
     found: dict[Role, list[Finding]] = {}
     for finding in reading.findings:
-        owners = [entry for entry in entries if finding.spans and entry.span.line <= finding.spans[0].line]
+        owners = [entry for entry in entries if finding.spans and entry.span <= finding.spans[0]]
         if owners and finding.verdict is not Verdict.FAIL:
             found.setdefault(owners[-1].role, []).append(finding)
     return found

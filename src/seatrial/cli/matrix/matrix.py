@@ -4,10 +4,12 @@
   seatrial matrix diff BEFORE [AFTER]                      say what differs between two files
   seatrial matrix set ROLE COMPONENT VERSION [FILE]        change one version
   seatrial matrix promote [FILE]                           canary to production, production to rollback
+  seatrial matrix fmt [FILE]                               write the matrix of a ConfigMap so that it can be edited
   seatrial matrix schema                                   print the JSON Schema, for editors
 
 Without FILE: gpu-version-matrix.yaml here, or in the nearest folder above inside the repository.
-Exit code 0 when done, 8 when a file has findings that fail, 1 when an edit is refused, 2 when called wrongly.
+Exit code 0 when done, 8 when a file has findings that fail or `fmt --check` would change it, 1 when an edit is
+refused, 2 when called wrongly.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ EXITS = (ExitCode.FINDINGS,)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", required=True, metavar="show|diff|set|promote|schema")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="show|diff|set|promote|fmt|schema")
     show = commands.add_parser("show", help="print the versions side by side")
     _add_file(show)
     _add_output(show)
@@ -51,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_file(promote)
     _add_edit(promote)
+    fmt = commands.add_parser("fmt", help="write the matrix of a ConfigMap as a literal block, which can be edited")
+    fmt.add_argument("--check", action="store_true", help="write nothing; exit with 8 if there is something to write")
+    _add_file(fmt)
     commands.add_parser("schema", help="print the JSON Schema, for editors")
 
 
@@ -68,7 +73,8 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"show": _show, "diff": _diff, "set": _set, "promote": _promote, "schema": _schema}[args.what](args)
+    doing = {"show": _show, "diff": _diff, "set": _set, "promote": _promote, "fmt": _fmt, "schema": _schema}
+    return doing[args.what](args)
 
 
 # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,6 +171,24 @@ def _edit(args: argparse.Namespace, change: Callable[[str, str], str]) -> int:
         print(f"Wrote {loaded.path}:", file=sys.stderr)
         for difference in differences:
             print(f"  {difference}", file=sys.stderr)
+    return ExitCode.OK
+
+
+def _fmt(args: argparse.Namespace) -> int:
+    from seatrial.adapters.files import matrix_edit, matrix_file, matrix_fmt
+
+    loaded = _load(args.file)
+    if loaded.reading.matrix is None:
+        raise matrix_edit.EditRefused(loaded.reading.findings[0])
+    text = matrix_fmt.formatted(loaded.text, file=str(loaded.path))
+    if text == loaded.text:
+        print(f"{loaded.path} can be edited as it is; nothing was changed.", file=sys.stderr)
+        return ExitCode.OK
+    if args.check:
+        print(f"{loaded.path} is to be written anew: `seatrial matrix fmt {loaded.path}`.", file=sys.stderr)
+        return ExitCode.FINDINGS
+    matrix_file.replace_text(loaded.path, loaded.text, text)
+    print(f"Wrote {loaded.path}: the matrix is a literal block now.", file=sys.stderr)
     return ExitCode.OK
 
 

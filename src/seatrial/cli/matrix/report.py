@@ -15,7 +15,7 @@ from seatrial import __version__
 from seatrial.app.matrix.judging import CheckReport, Found
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.compat.findings import Finding, Verdict
-from seatrial.core.compat.matrix import Span
+from seatrial.core.compat.matrix import Note, Span
 from seatrial.core.compat.rules import RULES
 
 WIDTH: Final = 110
@@ -38,6 +38,7 @@ def as_table(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
     """Like a linter: place, verdict, rule; then what, what to do, and who says so."""
     shown = [each for each in report.found if shows_all or each.finding.verdict is not Verdict.OK]
     blocks = ["\n".join(_block(each, is_coloured)) for each in shown]
+    blocks += ["\n".join(_note_lines(note)) for note in report.notes]
     return "\n".join([*blocks, *([""] if blocks else []), _summary(report)]) + "\n"
 
 
@@ -57,6 +58,14 @@ def _block(found: Found, is_coloured: bool) -> Iterator[str]:
         yield from _wrapped(source, "source: ")
     if finding.own:
         yield from _wrapped(", ".join(finding.own), "own facts: ")
+
+
+def _note_lines(note: Note) -> Iterator[str]:
+    """A rule of the file, in its own words; it has no verdict, since nobody judged by it."""
+    yield f"{note.span}: note{f' ({note.name})' if note.name else ''}"
+    for text, mark in ((note.rule, ""), (note.check, "check: "), (note.rationale, "why: ")):
+        if text:
+            yield from _wrapped(text, mark)
 
 
 def _wrapped(text: str, mark: str) -> Iterator[str]:
@@ -108,6 +117,14 @@ def as_json(report: CheckReport) -> dict[str, Any]:
             "accepted": sum(each.finding.is_accepted for each in report.found),
         },
         "findings": [_finding_data(each) for each in report.found],
+        "notes": [_note_data(note) for note in report.notes],
+    }
+
+
+def _note_data(note: Note) -> dict[str, Any]:
+    return {
+        **{name: getattr(note, name) or None for name in ("name", "rule", "check", "rationale")},
+        "places": [{"file": note.span.file, "line": note.span.line, "column": note.span.column}],
     }
 
 

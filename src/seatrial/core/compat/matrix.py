@@ -301,10 +301,22 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A rule that somebody wrote beside the entries, in words: shown, never judged."""
+
+    name: str = ""
+    rule: str = ""
+    check: str = ""
+    rationale: str = ""
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
     """The whole file."""
 
     entries: Mapping[Role, Entry]
+    notes: tuple[Note, ...] = ()
     file: str = ""
 
 
