@@ -50,8 +50,9 @@ def test_a_plan_is_printed_step_by_step_in_a_hundred_columns(here: Path, capsys:
     assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
 
     out = capsys.readouterr().out
-    assert out.startswith("From current to canary: 1 step, 1 with a way back to rehearse.")
-    assert " 1. gpu  (WITH A WAY BACK TO REHEARSE)" in out
+    assert out.startswith("From current to canary: 2 steps, 1 with a way back to rehearse.")
+    assert " 1. GPU Operator  (REHEARSE THE WAY BACK)" in out
+    assert " 2. GPU driver\n" in out
     assert "gpu_operator v24.9.2 → v25.3.4" in out
     assert "Subscribe to channel v25.3 with manual approval" in out
     assert "GPU pods, node by node" in out
@@ -74,10 +75,12 @@ def test_json_carries_every_step_with_its_stack(here: Path, capsys: pytest.Captu
         "way": "closed",
         "toStep": 2,
         "farthestStep": 2,
-        "sentence": "the platform does not go down again: from here on only forward",
+        "sentence": "OpenShift does not go back: from here on only forward",
     }
     assert told["steps"][-1]["stack"]["openshift"] == "4.17.40"
     assert {each["reason"] for each in told["steps"][0]["why"]} == {"wanted", "bridge"}
+    assert told["steps"][0]["order"].startswith("before OpenShift")
+    assert told["between"].startswith("let it bake")
 
 
 def test_impact_adds_a_table_to_each_step_in_a_hundred_columns(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +90,7 @@ def test_impact_adds_a_table_to_each_step_in_a_hundred_columns(here: Path, capsy
     assert main(["plan", "--impact", *ON]) == ExitCode.INCONCLUSIVE
 
     lines = capsys.readouterr().out.splitlines()
-    assert len([line for line in lines if line.split() == ["Component", "Action", "Impact", "on", "workloads"]]) == 4
+    assert len([line for line in lines if line.split() == ["Component", "Action", "Impact", "on", "workloads"]]) == 5
     assert "       cordon-required" in lines
     cordoning = lines[lines.index("       cordon-required") + 1]
     assert cordoning == "    ●    upgrade controller         Cordons the node                 No new pods"
@@ -107,19 +110,21 @@ def test_without_impact_the_plan_reads_as_before(here: Path, capsys: pytest.Capt
 
     assert "Impact on workloads" not in "".join(plain)
     start = next(number for number, line in enumerate(told) if line.startswith("    node loses"))
-    assert [*told[:start], "", told[-1]] == plain  # the same lines, and what is added comes after its step
+    assert told[:start] == plain[:start]
+    same = [line for line in told if line and line in plain]
+    assert same == [line for line in plain if line]  # the same lines, and what is added comes after its step
 
 
 def test_json_carries_the_impact_of_each_step_when_asked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
 
     assert main(["plan", "--impact", "-o", "json", *ON]) == ExitCode.INCONCLUSIVE
-    (step,) = json.loads(capsys.readouterr().out)["steps"]
-    impact = step.pop("impact")
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    impact = [step.pop("impact") for step in steps][-1]
     assert main(["plan", "-o", "json", *ON]) == ExitCode.INCONCLUSIVE
-    assert json.loads(capsys.readouterr().out)["steps"] == [step]
+    assert json.loads(capsys.readouterr().out)["steps"] == steps
 
-    assert (impact["reboot"], impact["oneWay"]) == (False, True)
+    assert (impact["reboot"], impact["oneWay"]) == (False, False)
     assert impact["loses"][:2] == ["running GPU pods", "new pods"]
     assert {
         "phase": "cordon-required",
@@ -145,9 +150,9 @@ def test_a_refusal_shows_which_rules_fight_and_exits_with_findings(
     assert main(["plan", *ON]) == ExitCode.FINDINGS
 
     out = capsys.readouterr().out
-    assert "there is no plan, although the target itself is sound" in out
-    assert "The rule in conflict: one-way" in out
-    assert "What would lead on from there, and what forbids it:" in out
+    assert "there is no plan: the target is sound, but no way leads there" in out
+    assert "What stands in the way: rule one-way" in out
+    assert "What cannot be done, and why:" in out
     assert max(map(len, out.splitlines())) <= 100
 
 
@@ -188,7 +193,7 @@ def test_entries_are_named_by_key_or_role(here: Path, capsys: pytest.CaptureFixt
     write(here, current=RUNS, canary=RUNS, next=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
 
     assert main(["plan", "--from", "production", "--to", "planned", *ON]) == ExitCode.INCONCLUSIVE
-    assert "From current to next: 1 step" in capsys.readouterr().out
+    assert "From current to next: 2 steps" in capsys.readouterr().out
     assert main(["plan", "--to", "rollback", *ON]) == ExitCode.ERROR
     assert "has no entry rollback; it has current, canary, next" in capsys.readouterr().err
 
@@ -211,7 +216,7 @@ def test_what_is_wrong_with_another_entry_does_not_stop_a_plan(here: Path, capsy
     write(here, current=RUNS, canary=canary, next=changed(RUNS, kernel="6.x TBD"))
 
     assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
-    assert "From current to canary: 1 step" in capsys.readouterr().out
+    assert "From current to canary: 2 steps" in capsys.readouterr().out
     assert main(["plan", "--to", "next", *ON]) == ExitCode.FINDINGS
     assert "6.x TBD" in capsys.readouterr().err
 
@@ -238,3 +243,33 @@ def test_a_plan_with_a_warning_that_nobody_accepted_does_not_exit_0(here: Path) 
     assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
     write(here, current=RUNS, canary=accepted + accept)
     assert main(["plan", *ON]) == ExitCode.OK
+
+
+RULES = """\
+rules:
+- id: five-eighty-from-25
+  when: at_least("gpu_operator", "v25.3.0")
+  expression: at_least("gpu_driver", "580.0.0")
+  message: On GPU Operator 25 we run branch 580.
+"""
+
+
+def test_rules_of_the_users_own_decide_about_every_step(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+    (here / "seatrial-rules.yaml").write_text(RULES, encoding="utf-8")
+
+    assert main(["plan", *ON]) == ExitCode.INCONCLUSIVE
+    out = capsys.readouterr().out
+    assert out.index("GPU driver") < out.index("GPU Operator  (REHEARSE"), "the other way round the rule forbids it"
+    assert "five-eighty-from-25" in out
+
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="570.172.08"))
+    assert main(["plan", *ON]) == ExitCode.FINDINGS
+    assert "On GPU Operator 25 we run branch 580." in capsys.readouterr().out
+
+
+def test_rules_that_cannot_be_read_are_no_plan(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+    (here / "ours.yaml").write_text("rules: [{id: a}]\n", encoding="utf-8")
+    assert main(["plan", "--rules", "ours.yaml", *ON]) == ExitCode.FINDINGS
+    assert "A rule needs 'expression'" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_the_same_plan_has_the_same_names_and_another_plan_has_others(plan: dict
 
 
 def test_numbers_are_as_wide_as_the_longest_so_that_names_sort_in_order(plan: dict[str, Any]) -> None:
-    firmware = plan["steps"][2]
+    firmware = next(step for step in plan["steps"] if step["group"] == "firmware")
     many = plan | {"steps": [firmware | {"number": number} for number in range(1, 13)]}
     names = chain(many, "--name", "spring").names
     assert names[0] == "spring-01-firmware-cx7"

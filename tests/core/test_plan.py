@@ -118,7 +118,11 @@ def test_from_the_second_example_to_the_fifth_every_promise_is_kept() -> None:
     assert lines[Component.GPU_OPERATOR] == ["24.9", "25.3", "25.10", "26.3", "26.7"]
     assert lines[Component.NETWORK_OPERATOR] == ["24.7", "24.10", "25.1", "25.4", "25.7", "25.10", "26.1"]
     assert _lines_met(plan, Component.OPENSHIFT) == ["4.16", "4.17", "4.18", "4.19", "4.20"]
-    assert len(plan.steps) == 4 + 6 + 4 + 4 + 1 + 1, "GPU, network, platform, SR-IOV, firmware, workload"
+    titles = [step.title for step in plan.steps]
+    assert titles.count("GPU Operator") == 4
+    assert titles.count("GPU driver") == 1
+    assert titles.count("CUDA in the images") == 1
+    assert len(plan.steps) == 6 + 6 + 4 + 4 + 1 + 1, "GPU, network, platform, SR-IOV, firmware, workload"
 
 
 def test_bridges_hold_on_both_sides_of_every_platform_step() -> None:
@@ -149,7 +153,8 @@ def test_versions_in_between_leave_open_what_no_fact_says() -> None:
         ("kernel", "5.14.0-427.el9_4.x86_64"),
     ]
     codes = [each.code for each in step.preparations]
-    assert codes[:5] == [
+    assert codes[:6] == [
+        "check-upgradeable",
         "choose-z-stream",
         "read-kernel",
         "pause-machine-config-pool",
@@ -179,7 +184,9 @@ def test_the_driver_manager_is_pinned_where_the_operator_moves_and_the_driver_st
 def test_one_way_steps_are_marked_and_move_the_point_of_return() -> None:
     plan = made(example("ok-2"), example("ok-5"))
 
-    ways = {step.group: step.rollback.way for step in plan.steps}
+    kept = ("GPU driver", "CUDA in the images")
+    ways = {step.group: step.rollback.way for step in plan.steps if step.title not in kept}
+    assert {step.rollback.way for step in plan.steps if step.title == "GPU driver"} == {WayBack.OPEN}
     assert ways == {
         Group.GPU: WayBack.UNKNOWN,
         Group.NETWORK: WayBack.UNKNOWN,
@@ -224,7 +231,8 @@ def transition(name: str) -> tuple[Stack, Stack]:
 def test_a_good_step_is_its_own_plan() -> None:
     plan = made(*transition("step-ok"))
     assert_promises_kept(plan)
-    assert [(step.group, step.why[0].reason) for step in plan.steps] == [(Group.GPU, Reason.WANTED)]
+    told = [(step.title, step.why[0].reason) for step in plan.steps]
+    assert told == [("GPU Operator", Reason.WANTED), ("GPU driver", Reason.WANTED)]
 
 
 def test_a_skipped_major_is_put_in() -> None:
@@ -375,7 +383,7 @@ def test_firmware_does_not_go_down_farther_and_the_rest_is_offered() -> None:
 
     assert (refusal.code, refusal.conflict) == (RefusalCode.NO_PATH, ("one-way",))
     assert [block.group for block in refusal.blocked] == [Group.FIRMWARE]
-    assert refusal.suggestion == "Leave the firmware at what runs: then there is a way for the rest."
+    assert refusal.suggestion == "Leave the firmware as it is: then there is a plan for the rest."
     assert {reached.group for reached in refusal.reached} == {Group.GPU, Group.NETWORK}
 
 

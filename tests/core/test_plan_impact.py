@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from seatrial.core.compat import plan as plans
-from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Stack
+from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Hardware, Stack
 from seatrial.core.compat.plan import Change, Plan, Rollback, Step, WayBack
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.node.impact import DRIVER_ROWS, Impact, Loss, Row, impact_of
@@ -273,3 +274,24 @@ def test_every_step_of_a_real_plan_has_its_impact() -> None:
     assert isinstance(plan, Plan)
     reboots = {each.group.value: impact_of(each).is_reboot for each in plan.steps}
     assert reboots == {"gpu": False, "network": False, "platform": True, "sriov": False}
+
+
+# ── the network driver and the GPUs ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("rdma", "named", "unnamed"),
+    [("peermem", "nvidia-peermem", "DMA-BUF"), ("dmabuf", "DMA-BUF", "nvidia-peermem"), ("", "nvidia-peermem", "")],
+)
+def test_a_reload_of_mofed_says_what_becomes_of_gpudirect(rdma: str, named: str, unnamed: str) -> None:
+    moving = step({"mofed": ("24.10-0.7.0.0", "25.07-0.9.7.0")}, gpu_driver="570.172.08")
+    moving = replace(moving, stack=replace(moving.stack, hardware=Hardware(rdma=rdma)))
+    impact = impact_of(moving)
+    assert of(impact, named)
+    assert not of(impact, unnamed)
+
+
+def test_kubernetes_alone_reboots_nothing_and_builds_nothing() -> None:
+    impact = impact_of(step({"kubernetes": ("v1.33.6", "v1.34.2")}, mofed="25.10-1.2.8.0", gpu_driver="580.105.08"))
+    assert not impact.is_reboot
+    assert {row.component for row in impact.rows} == {"administrator"}

@@ -102,3 +102,10 @@ def test_instructions_are_never_longer_than_a_rollout_can_hold() -> None:
 
 def test_what_is_not_named_any_more_is_nobodys_step() -> None:
     assert moves(leg(Change(component=Component.NCCL, before="2.23.4", after=""))) == ()
+
+
+def test_an_operator_whose_driver_moves_in_a_later_step_leaves_it_where_it_is() -> None:
+    later = Leg(number=2, changes=(DRIVER,), stack={**leg(OPERATOR).stack, Component.GPU_DRIVER: "580.82.07"})
+    first, second = moves(leg(OPERATOR), later)
+    assert "Leave gpu_driver at 550.144.03: a step of its own moves it" in first.instructions
+    assert second.is_ours

@@ -28,6 +28,7 @@ Tests: tests/adapters/files/test_cel_rules.py
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,9 @@ RULE: Final = "user-rules"
 
 KEYS: Final = ("id", "when", "expression", "message", "severity", "next_step", "source")
 NEEDED: Final = ("id", "expression", "message")
+_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WHOLE_STACK: Final = re.compile(r"\bstack\b(?!\s*\.\s*[a-z_]+[a-z0-9_]*\b(?!\s*\()|\s*\[\s*[\"'])")
+"""The stack, but not one component of it by name."""
 SEVERITIES: Final = {verdict.value: verdict for verdict in (Verdict.WARN, Verdict.UNKNOWN, Verdict.FAIL)}
 
 
@@ -65,6 +69,12 @@ class UserRule:
     next_step: str
     source: str
     span: Span
+    reads: frozenset[Component] | None = None
+    """The components it names; None where it looks at the stack as a whole."""
+
+    def judge(self, entry: Entry, on: date) -> tuple[Finding, ...]:
+        """Its answer about one entry; where `when` is false there is none."""
+        return tuple(_judge(self, entry, _context(entry, on)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +150,14 @@ def _rule(row: Any, taken: set[str], path: str, node: Any, index: int) -> UserRu
         next_step=row.get("next_step", ""),
         source=row.get("source", ""),
         span=span,
+        reads=_reads(f"{row.get('when', '')} {row['expression']}"),
     )
+
+
+def _reads(text: str) -> frozenset[Component] | None:
+    if _WHOLE_STACK.search(text):
+        return None
+    return frozenset(found for word in _WORD.findall(text) if (found := component_of(word)) is not None)
 
 
 def _problem(row: Any, taken: set[str]) -> tuple[str, str] | None:

@@ -88,7 +88,7 @@ def judge(check: CheckOptions) -> CheckReport:
     facts, found = known(check.facts, path.parent)
     reading = load_matrix(path).reading
     base, compared_with = _base(path, check.base)
-    more, broken = more_rules([*_rules_beside(path), *check.rules], check.on)
+    more, broken = more_rules([*rules_beside(path), *check.rules], check.on)
     return report_of(reading, str(path), facts, check.on, base, compared_with, more, (*found, *broken))
 
 
@@ -160,7 +160,8 @@ def _without_repeats(found: list[Finding], judged: list[Found]) -> list[Finding]
     ]
 
 
-def _rules_beside(path: Path) -> list[str]:
+def rules_beside(path: Path) -> list[str]:
+    """The file of the user's own rules that lies beside a matrix."""
     beside = path.parent / RULES_BESIDE
     return [str(beside)] if beside.is_file() else []
 

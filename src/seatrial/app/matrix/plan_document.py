@@ -53,19 +53,24 @@ def as_data(planned: Planned, *, has_impact: bool = False) -> dict[str, Any]:
 
 
 def _plan_data(plan: Plan, has_impact: bool) -> dict[str, Any]:
+    from seatrial.core.compat.plan.values import BETWEEN
+
     return {
         "steps": [
             {
                 "number": step.number,
                 "group": step.group.value,
+                "title": step.title,
                 "changes": _changes_data(step.changes),
                 "stack": _versions(step.stack),
                 "why": [{"reason": why.reason.value, "rule": why.rule, "sentence": why.sentence} for why in step.why],
+                "order": step.order,
                 "evicts": step.evicts,
                 "preparations": [
                     {"code": each.code, "sentence": each.sentence, "fact": each.fact} for each in step.preparations
                 ],
                 "findings": [_finding(finding) for finding in step.findings],
+                "hints": list(step.hints),
                 "oneWay": step.is_one_way,
                 "rollback": {
                     "way": step.rollback.way.value,
@@ -78,6 +83,7 @@ def _plan_data(plan: Plan, has_impact: bool) -> dict[str, Any]:
             for step in plan.steps
         ],
         "findings": [_finding(finding) for finding in plan.findings],
+        "between": BETWEEN,
     }
 
 

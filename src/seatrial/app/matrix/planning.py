@@ -7,7 +7,7 @@ tests/app/matrix/test_planning.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
+    from seatrial.adapters.files.cel_rules import UserRule
     from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.findings import Finding
-    from seatrial.core.compat.matrix import Entry, Matrix
+    from seatrial.core.compat.matrix import Entry, Matrix, Stack
     from seatrial.core.compat.plan import Plan, Refusal
+    from seatrial.core.compat.plan.memory import Rule
 
 
 class EntryMissing(SeatrialError):  # noqa: N818  the message says what to do
@@ -27,7 +29,7 @@ class EntryMissing(SeatrialError):  # noqa: N818  the message says what to do
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """From which entry to which, as of which day, by which facts besides our own."""
+    """From which entry to which, as of which day, by which facts and rules besides our own."""
 
     start: str | None = None
     """The entry that runs; None is production."""
@@ -35,6 +37,9 @@ class PlanOptions:
     """The entry that is wanted; None is the canary's, else the planned one."""
     on: date
     facts: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    beside: Path | None = None
+    """The folder of the matrix, with facts of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +61,8 @@ class Unreadable:
 
 
 def plan_file(file: str | None, way: PlanOptions) -> Planned | Unreadable:
-    """The way between two entries of a file, by the facts beside it too."""
+    """The way between two entries of a file, by the facts and rules beside it too."""
     from seatrial.adapters.files import matrix_file
-    from seatrial.app.matrix import knowing
 
     path = matrix_file.find_matrix(file, Path.cwd())
     reading = matrix_file.load_matrix(path).reading
@@ -67,10 +71,14 @@ def plan_file(file: str | None, way: PlanOptions) -> Planned | Unreadable:
     stopping = _stopping(reading.matrix, reading.findings, way)
     if stopping:
         return Unreadable(findings=stopping)
-    facts, broken = knowing.known(way.facts, path.parent)
-    if broken:
-        return Unreadable(findings=tuple(broken))
-    return plan(reading.matrix, way, facts)
+    return plan(reading.matrix, with_beside(path, way))
+
+
+def with_beside(path: Path, way: PlanOptions) -> PlanOptions:
+    """The same wish, with the facts and rules that lie beside a matrix."""
+    from seatrial.app.matrix.judging import rules_beside
+
+    return replace(way, beside=path.parent, rules=(*rules_beside(path), *way.rules))
 
 
 def _stopping(matrix: Matrix, findings: Sequence[Finding], way: PlanOptions) -> tuple[Finding, ...]:
@@ -91,15 +99,46 @@ def _stopping(matrix: Matrix, findings: Sequence[Finding], way: PlanOptions) -> 
     return tuple(stopping)
 
 
-def plan(matrix: Matrix, way: PlanOptions, facts: Facts | None = None) -> Planned:
-    """The way between two entries of a matrix that was read; by our facts and those of `way`, where none are given."""
-    from seatrial.adapters.files import knowledge
+def plan(matrix: Matrix, way: PlanOptions) -> Planned | Unreadable:
+    """The way between two entries of a matrix that was read."""
+    from seatrial.app.matrix import knowing
     from seatrial.core.compat import plan as plans
 
     start, goal = ends_of(matrix, way.start, way.goal)
-    facts = facts or knowledge.load_knowledge(way.facts)
-    answer = plans.make_plan(start.stack, goal.stack, facts, way.on, accept=(*start.accept, *goal.accept))
+    facts, unread = knowing.known(way.facts, way.beside)
+    own, broken = _own_rules(start, goal, way)
+    if unread or broken:
+        return Unreadable(findings=(*unread, *broken))
+    accept = (*start.accept, *goal.accept)
+    answer = plans.make_plan(start.stack, goal.stack, facts, way.on, accept=accept, more_rules=own)
     return Planned(start=start, goal=goal, on=way.on, facts=facts, answer=answer)
+
+
+def _own_rules(start: Entry, goal: Entry, way: PlanOptions) -> tuple[list[Rule], tuple[Finding, ...]]:
+    """The user's own rules, each before any stack as if it were the entry that is wanted; and what is wrong with them.
+
+    A rule is shown only the components it names, so that a plan need not ask it about every stack anew. A planner also
+    looks at parts of a stack: where one of these components is left out, the rule has nothing to say yet.
+    """
+    if not way.rules:
+        return [], ()
+    from seatrial.adapters.files.cel_rules import load_rules
+    from seatrial.core.compat.matrix import Component, Stack
+
+    loaded = load_rules(way.rules)
+    there = {*start.stack.values, *goal.stack.values}
+
+    def asking(rule: UserRule) -> Rule:
+        def ask(stack: Stack) -> tuple[Finding, ...]:
+            reads = Component if rule.reads is None else rule.reads
+            seen = {part: value for part in reads if (value := stack[part]) is not None}
+            if any(part in there and part not in seen for part in reads):
+                return ()
+            return rule.judge(replace(goal, stack=Stack(values=seen, hardware=stack.hardware)), way.on)
+
+        return ask
+
+    return [asking(rule) for rule in loaded.rules], loaded.findings
 
 
 def ends_of(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:

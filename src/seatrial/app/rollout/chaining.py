@@ -68,13 +68,17 @@ def plan_of(asked: StartOptions, target: RolloutTarget | None, on: date) -> dict
     from seatrial.adapters.files.matrix_yaml import read_matrix
 
     git = (_matrix(target) or {}).get("git")
+    way = planning.PlanOptions(goal=asked.goal.to, on=on, facts=asked.facts)
     if git:
         matrix = read_matrix(_text_at(git), f"{git['path']}@{git['commit'][:12]}").matrix
     else:
-        matrix = matrix_file.load_matrix(matrix_file.find_matrix(asked.goal.matrix, Path.cwd())).reading.matrix
+        path = matrix_file.find_matrix(asked.goal.matrix, Path.cwd())
+        matrix, way = matrix_file.load_matrix(path).reading.matrix, planning.with_beside(path, way)
     if matrix is None:
         raise PlanUnusable("the matrix cannot be read; `seatrial check` says why.")
-    planned = planning.plan(matrix, planning.PlanOptions(goal=asked.goal.to, on=on, facts=asked.facts))
+    planned = planning.plan(matrix, way)
+    if isinstance(planned, planning.Unreadable):
+        raise PlanUnusable("your own rules cannot be read; `seatrial check` says why.")
     return plan_document.as_data(planned)
 
 

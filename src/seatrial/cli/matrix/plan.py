@@ -6,7 +6,9 @@
   seatrial plan matrix.yaml -o json    for scripts
 
 Without FILE: gpu-version-matrix.yaml here, or in the nearest folder above inside the repository.
-Exit code 0 when there is a plan, 8 when there is none or the target fails, 11 when a plan has unknowns in it.
+Beside the matrix, seatrial-rules.yaml (rules of yours, in CEL) and the files of seatrial-facts/ are read too.
+Exit code 0 when there is a plan, 8 when there is none or the target fails, 11 when a plan has warnings or unknowns in
+it that nobody accepted.
 """
 
 from __future__ import annotations
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 WIDTH = 100
 _MARKS = {"closed": "one-way", "unknown": "with a way back to rehearse"}
 """How a step is marked by its way back."""
+_SHOUTED = {"closed": "ONE-WAY", "unknown": "REHEARSE THE WAY BACK"}
+"""The same, behind a step's title."""
+_WAYS = {"open": "open", "unknown": "not tested", "closed": "none"}
+"""What is said of a way back."""
 _LABEL = 14
 _OUT = "●"
 """Marks what happens while the node's GPUs are out of service."""
@@ -50,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--facts", metavar="FILE", action="append", default=[], help="facts to lay over the knowledge base; repeatable"
     )
+    parser.add_argument(
+        "--rules", metavar="FILE", action="append", default=[], help="rules of your own, in CEL; repeatable"
+    )
     parser.add_argument("--impact", action="store_true", help="add what each step does to the workloads of a node")
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
@@ -62,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
 
     gc.disable()  # one answer, then the process ends: looking for garbage would be a tenth of the work
     on = args.on or datetime.now().astimezone().date()
-    way = planning.PlanOptions(start=args.start, goal=args.goal, on=on, facts=tuple(args.facts))
+    way = planning.PlanOptions(
+        start=args.start, goal=args.goal, on=on, facts=tuple(args.facts), rules=tuple(args.rules)
+    )
     planned = planning.plan_file(args.file, way)
     if isinstance(planned, planning.Unreadable):
         _complain(planned.findings)
@@ -113,6 +124,8 @@ def _own(planned: Planned) -> str:
 
 
 def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
+    from seatrial.core.compat.plan.values import BETWEEN
+
     if not plan.steps:
         yield from _wrapped(f"From {names}: nothing to do, what is wanted is what runs.")
     else:
@@ -130,39 +143,46 @@ def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
         if has_impact:
             yield from _impact(step)
         seen = {(finding.rule, finding.message) for finding in step.findings}
+        if step is not plan.steps[-1]:
+            yield from _labelled("then", f"{BETWEEN}.")
     if has_impact and plan.steps:
         yield ""
         yield from _wrapped(f"{_OUT} while this lasts, the node's GPUs are out of service.")
 
 
 def _step(step: Step, seen: set[tuple[str, str]]) -> Iterator[str]:
-    mark = _MARKS.get(step.rollback.way)
-    yield f"{step.number:>2}. {step.group.value}{f'  ({mark.upper()})' if mark else ''}"
+    mark = _SHOUTED.get(step.rollback.way)
+    yield f"{step.number:>2}. {step.title}{f'  ({mark})' if mark else ''}"
     yield from _changes(step.changes)
     for why in step.why:
-        yield from _labelled("why", f"{why.reason.value}: {why.sentence}")
-    yield from _labelled("evicts", step.evicts)
+        yield from _labelled("why", f"{why.sentence}.")
+    if step.order:
+        yield from _labelled("why here", f"{step.order}.")
+    yield from _labelled("evicts", f"{step.evicts}.")
     for preparation in step.preparations:
         yield from _labelled("prepare", f"{preparation.sentence} [{preparation.fact}]")
+    for hint in step.hints:
+        yield from _labelled("hint", hint)
     fresh = [finding for finding in step.findings if (finding.rule, finding.message) not in seen]
     yield from _doubts(fresh)
     if len(fresh) < len(step.findings):
-        yield from _labelled("", f"{len(step.findings) - len(fresh)} more as in the step before")
+        count = len(step.findings) - len(fresh)
+        yield from _labelled("", f"{count} {_plural('finding', range(count))} as in the step before.")
     yield from _labelled("way back", _way_back(step))
 
 
 def _way_back(step: Step) -> str:
     rollback = step.rollback
-    told = f"{rollback.way.value}: {rollback.sentence}"
+    told = f"{_WAYS[rollback.way.value]}: {rollback.sentence}."
     if rollback.to_step == step.number:
         return told
-    back = f"{told}; to {_place(rollback.to_step)}"
     is_farther = rollback.farthest_step != rollback.to_step
-    return f"{back}, at the farthest to {_place(rollback.farthest_step)}" if is_farther else back
+    farther = f", and step by step to {_place(rollback.farthest_step)}" if is_farther else ""
+    return f"{told} It leads to {_place(rollback.to_step)}{farther}."
 
 
 def _place(number: int) -> str:
-    return f"step {number}" if number else "what runs today"
+    return f"the state after step {number}" if number else "what runs today"
 
 
 def _impact(step: Step) -> Iterator[str]:
@@ -210,26 +230,26 @@ def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
     heading = {
         RefusalCode.TARGET_FAILS: "there is no plan, because the target itself fails",
         RefusalCode.RUNNING_FAILS: "there is no plan, because what runs fails already and no single step mends it",
-        RefusalCode.NO_PATH: "there is no plan, although the target itself is sound",
+        RefusalCode.NO_PATH: "there is no plan: the target is sound, but no way leads there",
     }[refusal.code]
     yield from _wrapped(f"From {names}: {heading}.")
     for note in refusal.notes:
         yield from _labelled("note", f"{note}.")
     yield ""
-    yield from _wrapped(f"The {_plural('rule', refusal.conflict)} in conflict: {', '.join(refusal.conflict)}")
+    yield from _wrapped(f"What stands in the way: {_plural('rule', refusal.conflict)} {', '.join(refusal.conflict)}")
     for finding in refusal.findings:
         yield from _labelled(finding.verdict.value, f"{finding.rule}: {finding.message}")
         yield from _resting(finding)
     if refusal.reached:
         yield ""
-        yield from _wrapped("As far as one gets:")
+        yield from _wrapped("What can still be done:")
         for reached in refusal.reached:
-            yield from _labelled(f"{reached.number}. {reached.group.value}", _told(reached.changes))
+            yield from _labelled(f"{reached.number}.", _told(reached.changes))
     if refusal.blocked:
         yield ""
-        yield from _wrapped("What would lead on from there, and what forbids it:")
+        yield from _wrapped("What cannot be done, and why:")
         for blocked in refusal.blocked:
-            yield from _labelled(blocked.group.value, _told(blocked.changes))
+            yield from _labelled("-", _told(blocked.changes))
             for finding in blocked.findings:
                 yield from _labelled("", f"{finding.rule}: {finding.message}")
                 yield from _resting(finding)

@@ -349,7 +349,7 @@ def _network_operator(step: Step) -> Iterator[Row]:
         )
 
 
-def _mofed(_step: Step) -> Iterator[Row]:
+def _mofed(step: Step) -> Iterator[Row]:
     yield Row(
         component="NicClusterPolicy",
         action="Names the new version",
@@ -369,7 +369,30 @@ def _mofed(_step: Step) -> Iterator[Row]:
         is_capacity_lost=True,
         loses=(Loss.RDMA,),
     )
+    yield from _gpu_direct(step)
     yield Row(component="network-operator", action="Uncordons the node", impact="New pods come again")
+
+
+def _gpu_direct(step: Step) -> Iterator[Row]:
+    """How GPUs reach the NICs: one way hangs on the network driver, the other does not."""
+    if step.stack[Component.GPU_DRIVER] is None and step.stack[Component.GPU_OPERATOR] is None:
+        return
+    rdma = step.stack.hardware.rdma
+    if rdma != "dmabuf":
+        yield Row(
+            component="nvidia-peermem",
+            action=f"{'Is' if rdma else 'If it is used: is'} unloaded before the network driver and loaded again "
+            "after it, by the driver pod's nvidia-peermem-ctr",
+            impact="No GPUDirect RDMA until it is back; check `lsmod` for nvidia_peermem before the node gets work",
+            is_capacity_lost=True,
+        )
+    if rdma != "peermem":
+        yield Row(
+            component="DMA-BUF",
+            action=f"{'Needs' if rdma else 'If it is used: needs'} no module of its own",
+            impact="GPUDirect RDMA works again as soon as the network driver is loaded",
+            is_capacity_lost=True,
+        )
 
 
 def _firmware(_step: Step) -> Iterator[Row]:
@@ -414,6 +437,9 @@ def _sriov(_step: Step) -> Iterator[Row]:
 
 def _platform(step: Step) -> Iterator[Row]:
     is_openshift = step.stack[Component.OPENSHIFT] is not None
+    if not {Component.OPENSHIFT, Component.KERNEL, Component.OS} & {change.component for change in step.changes}:
+        yield from _kubernetes()
+        return
     who = "machine-config-operator" if is_openshift else "administrator"
     yield Row(
         component=who,
@@ -436,6 +462,24 @@ def _platform(step: Step) -> Iterator[Row]:
         is_capacity_lost=True,
     )
     yield from _drivers_after_boot(step)
+
+
+def _kubernetes() -> Iterator[Row]:
+    """Kubernetes alone: the node keeps its kernel, and so its drivers."""
+    yield Row(
+        component="administrator",
+        action="Cordons the node, and drains it before a new minor of the kubelet",
+        impact="No new pods; every pod leaves, but those of DaemonSets",
+        is_capacity_lost=True,
+        loses=(Loss.NEW_PODS, Loss.EVERY_POD),
+    )
+    yield Row(
+        component="administrator",
+        action="Upgrades the kubelet and restarts it",
+        impact="Containers that stayed keep running; drivers stay loaded, nothing is built and nothing rebooted",
+        is_capacity_lost=True,
+    )
+    yield Row(component="administrator", action="Uncordons the node", impact="New pods come again")
 
 
 def _drivers_after_boot(step: Step) -> Iterator[Row]:

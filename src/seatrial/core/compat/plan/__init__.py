@@ -6,12 +6,15 @@
     rulebook.py      the rules, asked often (memory.py: each answer computed once)
     limits.py        what a plan does not do, although no rule forbids it
     judge.py         the rules before the space
-    search.py        the shortest way, in numbers
-    steps.py         why each step is there, what it evicts, the way back (preparations.py: what to do before)
+    search.py        the shortest way, in numbers, group by group
+    parting.py       that way with GPU Operator, driver and images apart
+    steps.py         each step: what it evicts, the way back (reasons.py: why it is there, and why there in the order;
+                     preparations.py: what to do before)
     refusals.py      which rules fight
 
-What a plan promises: every step moves one group; no stack after a step fails a rule; no step fails a rule about
-changes; there is no shorter way over the same versions; and asked again it answers the same.
+What a plan promises: every step moves one group, and of the GPUs the operator, the driver or the images, unless the
+rules forbid what lies between; no stack after a step fails a rule; no step fails a rule about changes; no way of the
+groups over the same versions is shorter; and asked again it answers the same.
 
 Tests: tests/core/test_plan.py
 """
@@ -26,7 +29,7 @@ from itertools import pairwise
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Accept, Stack
-from seatrial.core.compat.plan import candidates, limits, refusals, rulebook, search, steps
+from seatrial.core.compat.plan import candidates, limits, parting, refusals, rulebook, search, steps
 from seatrial.core.compat.plan.judge import Judge
 from seatrial.core.compat.plan.memory import Rule
 from seatrial.core.compat.plan.rulebook import Rulebook
@@ -77,12 +80,13 @@ def make_plan(
     accept: Sequence[Accept] = (),
     stack_rules: Sequence[Rule] | None = None,
     change_rules: Sequence[Rule] | None = None,
+    more_rules: Sequence[Rule] = (),
 ) -> Plan | Refusal:
-    """Plan the way from what runs to what is wanted, as of a day."""
+    """Plan the way from what runs to what is wanted, as of a day; `more_rules` judge stacks besides our own."""
     target = candidates.complete(running, wanted, facts)
     book = Rulebook(
         target.stack.hardware,
-        rulebook.stack_rules(facts, on) if stack_rules is None else stack_rules,
+        [*(rulebook.stack_rules(facts, on) if stack_rules is None else stack_rules), *more_rules],
         rulebook.change_rules(facts, on) if change_rules is None else change_rules,
         limits.LIMITS,
         accepted={each.rule for each in accept if each.until is None or on <= each.until},
@@ -95,14 +99,15 @@ def make_plan(
     way = _find_way(judge)
     if not way.is_complete:
         return refusals.no_way(way.states, judge, notes)
+    parted = parting.part_gpus(way.states, judge)
     plan = Plan(
         running=judge.space.stack_of(judge.space.start),
         wanted=judge.space.stack_of(judge.space.goal),
-        steps=steps.tell(way.states, judge, facts),
+        steps=steps.tell(parted.states, parted.judge, facts),
         findings=tuple(_unknown_start(running, target.stack)),
         notes=notes,
     )
-    _prove(way.states, judge)
+    _prove(parted.states, parted.judge)
     return plan
 
 

@@ -1,7 +1,7 @@
 """The bundles between what runs and what is wanted, taken from the knowledge base, and what a target leaves unsaid.
 
     gpu        each release of the lines between, with a driver it lists and its own operands
-    network    each release of the lines between, with the MOFED it ships
+    network    each release of the lines between, with the MOFED it ships or, where it lists that too, the one that runs
     platform   each minor between; z-stream and exact kernel build are nobody's fact, so they stay open ("4.17.z")
     firmware   what was bundled with each MOFED on the way, where what runs could not stay
     sriov      the build cut for each minor on the way
@@ -382,15 +382,24 @@ class _Builder:
         """The bundles that are better than their neighbours somewhere.
 
         Neighbours have the same release line; one is dominated by another that is liked as much and judged as well
-        beside every bundle given.
+        beside every bundle given. What keeps the network driver that runs is better in that: nothing is reloaded.
         """
         kept: list[tuple[Bundle, _Marks]] = []
         for bundle in sorted(bundles, key=lambda each: each.dislike):
             marks = self._marks(bundle, beside)
             line = _line(bundle.values[leader])
-            if not any(_line(other.values[leader]) == line and _is_no_worse(theirs, marks) for other, theirs in kept):
+            if not any(
+                _line(other.values[leader]) == line
+                and self._keeps_mofed(other) >= self._keeps_mofed(bundle)
+                and _is_no_worse(theirs, marks)
+                for other, theirs in kept
+            ):
                 kept.append((bundle, marks))
         return tuple(bundle for bundle, _ in kept)
+
+    def _keeps_mofed(self, bundle: Bundle) -> bool:
+        here, there = self.running[Component.MOFED], bundle.values.get(Component.MOFED)
+        return here is not None and there is not None and here.version == there.version
 
     def _marks(self, bundle: Bundle, beside: Sequence[Bundle]) -> _Marks:
         return tuple(self._mark({**other.values, **bundle.values}) for other in beside)

@@ -230,7 +230,7 @@ class Judge:
             start=road.start,
             goal=road.goal,
             moves=tuple(tuple(to for to in every if to != at and self._may_move(place, at, to)) for at in every),
-            reloads=tuple(_driver(bundle.values.get(Component.GPU_DRIVER)) for bundle in road.bundles),
+            reloads=tuple(_loaded(bundle.values) for bundle in road.bundles),
             dislike=tuple(bundle.dislike for bundle in road.bundles),
         )
 
@@ -265,5 +265,7 @@ class _Watch:
         return opinion
 
 
-def _driver(value: Value | None) -> object:
+def _loaded(values: Values) -> object:
+    """The kernel modules of a bundle: those of the GPUs or of the network, whichever its group has."""
+    value = values.get(Component.GPU_DRIVER) or values.get(Component.MOFED)
     return None if value is None else value.version or value.text

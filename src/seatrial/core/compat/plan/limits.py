@@ -59,7 +59,7 @@ def no_way_down(before: Stack, after: Stack) -> Iterator[Finding]:
         yield Finding(
             rule="one-way",
             verdict=Verdict.FAIL,
-            message=f"{name} does not go down{_how_far(there)}: {here.text} runs, {there.text} is wanted.",
+            message=f"{name} does not go back{_how_far(there)}: {here.text} runs, {there.text} is wanted.",
             next_step=f"Keep {part.value} at {here.text}.",
             spans=_spans(there),
             confidence=Confidence.MEMORY,

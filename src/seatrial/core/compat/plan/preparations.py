@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from seatrial.core.compat.facts import Facts, GpuOperatorRelease
 from seatrial.core.compat.matrix import Component, Group, Stack, Value
-from seatrial.core.compat.plan import candidates
+from seatrial.core.compat.plan import candidates, parts
 from seatrial.core.compat.plan.values import Preparation
 from seatrial.core.compat.versions import LinedVersion, OpenShiftVersion, OperatorVersion
 
@@ -102,6 +102,19 @@ def _extended(here: Value, there: Value) -> str:
             return ""
 
 
+def _check_upgradeable(move: Move) -> Preparation | None:
+    here, there = move.old[Component.OPENSHIFT], move.new[Component.OPENSHIFT]
+    if here is None or there is None or _line(here) == _line(there):
+        return None
+    return Preparation(
+        code="check-upgradeable",
+        sentence="Run `oc adm upgrade`: no minor starts while it shows Upgradeable=False. Clear what it names. Where "
+        "it asks for an admin acknowledgement, do what that is about, then give it (ConfigMap admin-acks in "
+        "openshift-config).",
+        fact="openshift.upgrade_path",
+    )
+
+
 def _check_driver_toolkit(move: Move) -> Preparation | None:
     has_driver = move.new[Component.GPU_DRIVER] is not None or move.new[Component.GPU_OPERATOR] is not None
     if not move.is_on_openshift or not has_driver:
@@ -120,7 +133,7 @@ def _rebuild_mofed(move: Move) -> Preparation | None:
         return None
     return Preparation(
         code="rebuild-mofed",
-        sentence=f"Rebuild {mofed.component.value} {mofed.text} for {kernel.text if kernel else 'the new kernel'} and "
+        sentence=f"Rebuild {parts.named(mofed)} for {kernel.text if kernel else 'the new kernel'} and "
         "verify on one node that it loads: every kernel change needs a build of its own.",
         fact="mofed_kernel.container_build",
     )
@@ -193,6 +206,18 @@ def _choose_network_channel(move: Move) -> Preparation | None:
     return _choose_channel(Component.NETWORK_OPERATOR, move)
 
 
+def _keep_mofed(move: Move) -> Preparation | None:
+    mofed = move.new[Component.MOFED]
+    if mofed is None or move.touches(Component.MOFED) or not move.touches(Component.NETWORK_OPERATOR):
+        return None
+    return Preparation(
+        code="keep-mofed",
+        sentence=f"Keep spec.ofedDriver.version of NicClusterPolicy at {mofed.text}: the new release supports it too, "
+        "and its default would reload the network driver everywhere.",
+        fact="network_operator.releases.*.ofed",
+    )
+
+
 def _leave_whereabouts(move: Move) -> Preparation | None:
     here, there = (stack[Component.NETWORK_OPERATOR] for stack in (move.old, move.new))
     if here is None or there is None or not _is_before(here, (25, 10)) or _is_before(there, (25, 10)):
@@ -216,6 +241,7 @@ Ask: TypeAlias = Callable[[Move], Preparation | None]
 
 PREPARATIONS: Final[Mapping[Group, tuple[Ask, ...]]] = {
     Group.PLATFORM: (
+        _check_upgradeable,
         _choose_z_stream,
         _read_kernel,
         _pause_pool,
@@ -224,7 +250,7 @@ PREPARATIONS: Final[Mapping[Group, tuple[Ask, ...]]] = {
         _clear_inventory,
     ),
     Group.GPU: (_choose_gpu_channel, _choose_kernel_module, _pin_driver_manager, _scope_driver),
-    Group.NETWORK: (_choose_network_channel, _leave_whereabouts),
+    Group.NETWORK: (_choose_network_channel, _keep_mofed, _leave_whereabouts),
     Group.FIRMWARE: (_check_card_brand,),
 }
 

@@ -147,14 +147,20 @@ def _without_a_group(judge: Judge) -> str:
             goal = tuple(road.start if place in kept else road.goal for place, road in enumerate(roads))
             smaller = judge.aiming_at(goal)
             if kept and smaller.stack_doubts(goal) is not None and has_way(smaller):
-                return f"Leave {_names(judge.space, kept)} at what runs: then there is a way for the rest."
+                return f"Leave {_names(judge.space, kept)} as {_pronoun(kept)}: then there is a plan for the rest."
     if stuck:
-        return f"Choose a target that leaves {_names(judge.space, stuck)} at what runs, and whatever goes with that."
+        names = _names(judge.space, stuck)
+        return f"Choose a target that leaves {names} as {_pronoun(stuck)}, and whatever goes with that."
     return "Aim at a target between the two first, and plan again from there."
 
 
 def _names(space: Space, places: Sequence[int]) -> str:
-    return ", ".join(GROUP_NAMES[space.roads[place].group] for place in sorted(places))
+    names = [GROUP_NAMES[space.roads[place].group] for place in sorted(places)]
+    return ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
+
+
+def _pronoun(places: Sequence[int]) -> str:
+    return "it is" if len(places) == 1 else "they are"
 
 
 def _mend(findings: Sequence[Finding]) -> str:

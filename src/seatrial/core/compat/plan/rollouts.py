@@ -67,13 +67,26 @@ def moves_of(
     """Every rollout that a plan needs, in order; `judge` says which rules a stack fails."""
     found: list[Move] = []
     before = dict(running)
-    for leg in legs:
-        found += _moves(leg, before, judge)
+    for number, leg in enumerate(legs):
+        found += _moves(leg, before, judge, _driver_later(leg, legs[number + 1 :]))
         before = dict(leg.stack)
     return tuple(found)
 
 
-def _moves(leg: Leg, before: Mapping[Component, str], judge: Callable[[Mapping[Component, str]], Judged]) -> list[Move]:
+def _driver_later(leg: Leg, later: Sequence[Leg]) -> list[Change]:
+    """The driver's own step, where an operator moves before it: until then its version has to stay."""
+    if Component.GPU_OPERATOR not in {change.component for change in leg.changes}:
+        return []
+    drivers = [change for each in later for change in each.changes if change.component is Component.GPU_DRIVER]
+    return [change for change in drivers[:1] if leg.stack.get(Component.GPU_DRIVER) == change.before]
+
+
+def _moves(
+    leg: Leg,
+    before: Mapping[Component, str],
+    judge: Callable[[Mapping[Component, str]], Judged],
+    coming: Sequence[Change],
+) -> list[Move]:
     parts, doubt = _ordered(_parts(leg.changes), before, leg.stack, judge)
     driver = before.get(Component.GPU_DRIVER, "") or leg.stack.get(Component.GPU_DRIVER, "")
     found: list[Move] = []
@@ -81,7 +94,7 @@ def _moves(leg: Leg, before: Mapping[Component, str], judge: Callable[[Mapping[C
         lead, along = part[0], part[1:]
         driver = lead.after if lead.component is Component.GPU_DRIVER else driver
         prepared = leg.preparations if number == 0 else ()
-        later = [each[0] for each in parts[number + 1 :]]
+        later = [*(each[0] for each in parts[number + 1 :]), *coming]
         found.append(
             Move(
                 step=leg.number,

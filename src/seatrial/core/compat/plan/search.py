@@ -8,7 +8,8 @@
             by slack, and most never are: asking the judge is what costs
 
 Knows nothing of versions, rules or facts: the judge does. Ways are compared by, in this order: number of steps,
-unknowns and warnings met on them, the preferred order of the groups, driver reloads, how much each bundle is liked.
+unknowns and warnings met on them, the preferred order of the groups, reloads of kernel modules, how much each bundle
+is liked.
 
 Tests: tests/core/test_plan_search.py
 """
@@ -38,7 +39,7 @@ class Lane:
     moves: tuple[tuple[int, ...], ...]
     """moves[i]: the bundles one may go to from bundle i, as far as the group alone is concerned."""
     reloads: tuple[object, ...]
-    """A move between bundles whose entries differ reloads the GPU driver."""
+    """A move between bundles whose entries differ reloads kernel modules: the GPU driver, or MOFED."""
     dislike: tuple[int, ...]
     """How far a bundle is from the best of its kind; 0 is best."""
     left: tuple[int, ...] = field(init=False)
@@ -125,7 +126,7 @@ class Way:
 
 
 Cost: TypeAlias = tuple[int, int, int, tuple[int, ...], int, tuple[int, ...]]
-"""Steps, unknowns met, warnings met, ranks in order, driver reloads, dislikes in order."""
+"""Steps, unknowns met, warnings met, ranks in order, reloads, dislikes in order."""
 
 _NOTHING_SPENT: Final[Cost] = (0, 0, 0, (), 0, ())
 

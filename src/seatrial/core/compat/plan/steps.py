@@ -1,6 +1,6 @@
-"""From a way to steps a person can follow: why each is there, what it evicts, how to get back.
+"""From a way to steps a person can follow: what each evicts, how to get back, what it makes possible.
 
-What to prepare is in preparations.py.
+Why each is there is in reasons.py, what to prepare in preparations.py.
 
 Tests: tests/core/test_plan.py
 """
@@ -17,9 +17,11 @@ from seatrial.core.compat.matrix import GROUPS, Component, Group, Stack, Value
 from seatrial.core.compat.plan import preparations
 from seatrial.core.compat.plan.judge import Judge
 from seatrial.core.compat.plan.limits import is_in_window
+from seatrial.core.compat.plan.parts import NAMES, Part, named, parts_of
+from seatrial.core.compat.plan.reasons import Reasons
 from seatrial.core.compat.plan.search import State
-from seatrial.core.compat.plan.values import Change, Reason, Rollback, Step, WayBack, Why
-from seatrial.core.compat.versions import LinedVersion, NotComparable, Version
+from seatrial.core.compat.plan.values import Change, Rollback, Step, WayBack
+from seatrial.core.compat.versions import KubernetesVersion, LinedVersion, NotComparable, Version
 
 OPERANDS: Final = (Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT, Component.DCGM)
 LEADERS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
@@ -29,6 +31,8 @@ _DOUBTFUL: Final = (Verdict.WARN, Verdict.UNKNOWN)
 def tell(states: Sequence[State], judge: Judge, facts: Facts) -> tuple[Step, ...]:
     """The steps along a way."""
     steps: list[Step] = []
+    reasons = Reasons(states, judge)
+    images = _images_step(states, judge)
     for number, (before, after) in enumerate(pairwise(states), start=1):
         place = moved(before, after)
         group = judge.space.roads[place].group
@@ -40,11 +44,13 @@ def tell(states: Sequence[State], judge: Judge, facts: Facts) -> tuple[Step, ...
                 group=group,
                 changes=changes,
                 stack=new,
-                why=tuple(_why(states, number, place, judge)),
+                why=tuple(reasons.why(number)),
+                order=reasons.order(number),
                 evicts=evicted(group, old, new),
                 preparations=preparations.before(group, preparations.Move(old=old, new=new, facts=facts)),
                 findings=tuple(each for each in judge.findings(before, after) if each.verdict in _DOUBTFUL),
-                rollback=_rollback(number, group, old, new, steps),
+                rollback=_rollback(number, group, old, new, steps, images),
+                hints=tuple(hints(old, new, facts)),
             )
         )
     return tuple(steps)
@@ -64,71 +70,6 @@ def _text(value: Value | None) -> str:
     return "" if value is None else value.text
 
 
-# ── why ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _why(states: Sequence[State], number: int, place: int, judge: Judge) -> Iterator[Why]:
-    before, after = states[number - 1], states[number]
-    goal = states[-1][place]
-    if after[place] == goal:
-        yield Why(reason=Reason.WANTED, sentence="this is what is wanted")
-    else:
-        yield _detour(before, after, goal, place, judge)
-    yield from _needed_by(states, number, place, judge)
-
-
-def _detour(before: State, after: State, goal: int, place: int, judge: Judge) -> Why:
-    """Why not at once to what is wanted: a rule about the change forbids it, or the stack it would make."""
-    at_once = (*before[:place], goal, *before[place + 1 :])
-    alone = judge.on_lone_move(place, before[place], goal).failing
-    failing = alone or judge.on_move(before, at_once, place).failing
-    name = _name(judge, after, place)
-    if failing:
-        rule = min(failing)
-        return Why(
-            reason=Reason.NEXT_LINE,
-            rule=rule,
-            sentence=f"{_name(judge, at_once, place)} cannot be reached at once ({rule}); {name} lies on the way",
-        )
-    failing = judge.on_stack(at_once).failing
-    if failing:
-        rules = ", ".join(sorted(failing))
-        return Why(
-            reason=Reason.FORCED,
-            rule=min(failing),
-            sentence=f"{_name(judge, at_once, place)} does not yet fit the rest of the stack ({rules}); {name} does",
-        )
-    return Why(reason=Reason.FORCED, sentence=f"{name} keeps a later step possible")
-
-
-def _needed_by(states: Sequence[State], number: int, place: int, judge: Judge) -> Iterator[Why]:
-    """The first later step of another group that would fail without this one."""
-    old = states[number - 1][place]
-    for before, after in pairwise(states[number:]):
-        crossing = moved(before, after)
-        if crossing == place:
-            return  # the next step of the same group answers for the rest
-        if judge.space.roads[crossing].group is Group.SRIOV:
-            continue  # it follows the platform and never leads
-        here, there = ((*state[:place], old, *state[place + 1 :]) for state in (before, after))
-        failing = judge.on_move(here, there, crossing).failing or judge.on_stack(there).failing
-        if failing:
-            is_platform = judge.space.roads[crossing].group is Group.PLATFORM
-            yield Why(
-                reason=Reason.BRIDGE if is_platform else Reason.FORCED,
-                rule=min(failing),
-                sentence=f"{_name(judge, after, crossing)} needs it ({', '.join(sorted(failing))})",
-            )
-            return
-
-
-def _name(judge: Judge, state: State, place: int) -> str:
-    """The first component of a bundle, with its version."""
-    values = judge.space.roads[place].bundles[state[place]].values
-    first = min(values, key=list(Component).index)
-    return f"{first.value} {values[first].text}"
-
-
 # ── what it evicts ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -137,7 +78,7 @@ def evicted(group: Group, old: Stack, new: Stack) -> str:
     parts = old.differing(new)
     match group:
         case Group.PLATFORM if not {Component.OPENSHIFT, Component.KERNEL, Component.OS} & set(parts):
-            return "what the upgrade of each node drains; no kernel changes, so no reboot and no driver is built anew"
+            return "what you drain from each node for its upgrade; the kernel stays, so no reboot and no driver rebuild"
         case Group.PLATFORM:
             return "every pod of each node, node by node: it is drained and rebooted"
         case Group.GPU if Component.GPU_DRIVER in parts:
@@ -149,7 +90,7 @@ def evicted(group: Group, old: Stack, new: Stack) -> str:
         case Group.NETWORK if Component.MOFED in parts:
             return "MOFED pods, node by node: pods using RDMA leave the node while the network driver is reloaded"
         case Group.NETWORK:
-            return "no MOFED pods as long as their version stays; the operator's own pods restart"
+            return "no RDMA pods, since MOFED is not reloaded; the operator's own pods restart"
         case Group.FIRMWARE:
             return "every pod of each node, node by node: the NIC is reset or the node rebooted"
         case Group.SRIOV:
@@ -161,8 +102,14 @@ def evicted(group: Group, old: Stack, new: Stack) -> str:
 # ── the way back ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rollback(number: int, group: Group, old: Stack, new: Stack, earlier: Sequence[Step]) -> Rollback:
+def _rollback(
+    number: int, group: Group, old: Stack, new: Stack, earlier: Sequence[Step], images: int | None
+) -> Rollback:
     way, sentence = _way_back(group, old, new)
+    if images is not None and number < images and Component.GPU_DRIVER in old.differing(new):
+        cuda = new[Component.CUDA]
+        back = named(cuda) if cuda is not None else "the old CUDA"
+        sentence = f"{sentence}. Once step {images} is done the images must go back to {back} first"
     farthest = earlier[-1].rollback.farthest_step if earlier else 0
     if way is WayBack.CLOSED:
         return Rollback(way=way, to_step=number, farthest_step=number, sentence=sentence)
@@ -170,8 +117,10 @@ def _rollback(number: int, group: Group, old: Stack, new: Stack, earlier: Sequen
 
 
 def _way_back(group: Group, old: Stack, new: Stack) -> tuple[WayBack, str]:
+    parts = parts_of(old.differing(new))
     if group is Group.PLATFORM:
-        return WayBack.CLOSED, "the platform does not go down again: from here on only forward"
+        name = "OpenShift" if new[Component.OPENSHIFT] is not None else "Kubernetes"
+        return WayBack.CLOSED, f"{name} does not go back: from here on only forward"
     if group is Group.FIRMWARE and not _goes_down(old, new):
         return _firmware_back(old, new)
     for leader in LEADERS:
@@ -179,21 +128,40 @@ def _way_back(group: Group, old: Stack, new: Stack) -> tuple[WayBack, str]:
         if GROUPS[leader] is group and here is not None and there is not None and _line(here) != _line(there):
             return (
                 WayBack.UNKNOWN,
-                f"no source supports going back from {leader.value} {there.text} to {here.text}: unknown, rehearse it",
+                f"NVIDIA describes no way from {named(there)} back to {here.text}, so rehearse it before you need it",
             )
     if any(old[part] is None for part in old.differing(new)):
-        return WayBack.UNKNOWN, "nobody says what runs now, so there is nothing to go back to: unknown, audit first"
-    return WayBack.OPEN, "set the versions back; the nodes walk the same way"
+        return WayBack.UNKNOWN, "nobody says what runs now, so there is nothing to go back to: run `seatrial audit`"
+    lead = old[old.differing(new)[0]]
+    before = "the old versions" if lead is None else named(lead)
+    if parts == (Part.IMAGES,):
+        turn = "while the driver is still the newer one" if _goes_down(old, new) else "before the driver goes back"
+        return WayBack.OPEN, f"take images with {before} again, {turn}"
+    if Part.DRIVER in parts:
+        return WayBack.OPEN, f"set {before} again, and GPU pods leave each node once more"
+    return WayBack.OPEN, f"set {before} again"
 
 
 def _firmware_back(old: Stack, new: Stack) -> tuple[WayBack, str]:
     moved = [(old[part], new[part]) for part in old.differing(new)]
     if all(here and there and is_in_window(here.version, there.version) for here, there in moved):
-        return WayBack.UNKNOWN, "NVIDIA tests going down as far as two release trains: rehearse it on your cards"
+        return (
+            WayBack.UNKNOWN,
+            "NVIDIA tests going down by two release trains at most, which this is: rehearse it on your cards",
+        )
     return (
         WayBack.CLOSED,
-        "firmware goes down two release trains at most, and these are more: from here on only forward",
+        "NVIDIA tests going down by two release trains at most, and this is more: from here on only forward",
     )
+
+
+def _images_step(states: Sequence[State], judge: Judge) -> int | None:
+    """The step that moves the images, where that is one."""
+    for number, pair in enumerate(pairwise(states), start=1):
+        old, new = (judge.space.stack_of(state) for state in pair)
+        if parts_of(old.differing(new)) == (Part.IMAGES,):
+            return number
+    return None
 
 
 def _goes_down(old: Stack, new: Stack) -> bool:
@@ -213,3 +181,38 @@ def _is_older(one: Value | None, other: Value | None) -> bool:
 def _line(value: Value) -> str:
     version: Version | None = value.version
     return version.line if isinstance(version, LinedVersion) else value.text
+
+
+# ── what it makes possible ────────────────────────────────────────────────────────────────────────────────────────────
+
+DRA_DEFAULT: Final = (1, 34)
+"""The first Kubernetes that serves DRA's stable API by default."""
+
+
+def hints(old: Stack, new: Stack, facts: Facts) -> Iterator[str]:
+    """What the step makes possible that was not before."""
+    sides = [_kubernetes(stack, facts) for stack in (old, new)]
+    if None not in sides and sides[0] < DRA_DEFAULT <= sides[1]:  # type: ignore[operator]
+        managed = facts.managed_dra
+        needs = (
+            f" {NAMES[Component.GPU_OPERATOR]} {managed.operator} manages the DRA driver itself, from Kubernetes "
+            f"{managed.kubernetes} and driver branch {managed.branch} on."
+            if managed is not None
+            else ""
+        )
+        yield (
+            "Dynamic Resource Allocation becomes available: from Kubernetes 1.34 on resource.k8s.io/v1 is served by "
+            f"default. Nothing changes until somebody installs a DRA driver.{needs}"
+        )
+
+
+def _kubernetes(stack: Stack, facts: Facts) -> tuple[int, int] | None:
+    """The Kubernetes of a stack, or of its OpenShift."""
+    openshift, kubernetes = stack[Component.OPENSHIFT], stack[Component.KUBERNETES]
+    if openshift is not None and isinstance(openshift.version, LinedVersion):
+        release = facts.openshift(openshift.version.line)
+        line = None if release is None else release.kubernetes
+        return None if line is None else (line.first, line.second)
+    if kubernetes is None or not isinstance(kubernetes.version, KubernetesVersion):
+        return None
+    return kubernetes.version.major, kubernetes.version.minor

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Group, Stack
+from seatrial.core.compat.plan.parts import title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Why:
 
     reason: Reason
     rule: str = ""
+    step: int = 0
+    """The later step that asks for it; 0 where none does."""
     sentence: str
 
 
@@ -86,16 +90,29 @@ class Step:
     stack: Stack
     """The whole stack once the step is done."""
     why: tuple[Why, ...]
+    order: str = ""
+    """Why it stands where it stands; empty where nothing else moves."""
     evicts: str
     preparations: tuple[Preparation, ...]
     findings: tuple[Finding, ...]
     """What stays doubtful after the step: warn and unknown."""
     rollback: Rollback
+    hints: tuple[str, ...] = ()
+    """What becomes possible with it."""
+
+    @property
+    def title(self) -> str:
+        """What moves, as a heading."""
+        return title_of(change.component for change in self.changes)
 
     @property
     def is_one_way(self) -> bool:
         """Say whether no known way leads back before this step."""
         return self.rollback.way is not WayBack.OPEN
+
+
+BETWEEN: Final = "let it bake under load, then tag it in Git: the next step starts from a state that has proved itself"
+"""What is done after every step and before the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
