@@ -19,7 +19,7 @@ from seatrial.core.compat.facts import reading, reading_operators
 from seatrial.core.compat.facts.sections import SCHEMA_VERSION, SENTENCES
 from seatrial.core.compat.facts.spots import kind_of
 from seatrial.core.compat.findings import Confidence
-from seatrial.core.compat.matrix import Component
+from seatrial.core.compat.matrix import ALIASES, Component
 from seatrial.core.compat.versions import (
     CudaVersion,
     DriverVersion,
@@ -106,6 +106,8 @@ NUMBER: Final[Schema] = {"type": "integer"}
 DAY: Final = _named("day")
 LINE, DRIVER, CUDA, OPERATOR, OFED = map(_named, ("line", "driver", "cuda", "operator", "ofed"))
 LINES: Final = _named("lines")
+MINOR: Final = _named("minor")
+"""A line; documents print a patch now and then."""
 BRANCH_KEYS: Final = "^[0-9]+$"
 _NAMED: Final = {kind: _named(name) for name, kind in _VERSIONS.items()}
 
@@ -157,7 +159,7 @@ _OPENSHIFT_RELEASE: Final = _row(
         "kernel_source": TEXT,
         "kubernetes": LINE,
         "kubernetes_source": TEXT,
-        "sriov_operator_csv": TEXT,
+        "sriov_operator_csv": MINOR,
         "sriov_source": TEXT,
         "lifecycle": _row({"maintenance_ends": DAY, "eus_ends": DAY}),
     },
@@ -179,7 +181,15 @@ _ARCHITECTURE: Final = _row(
     required=("arch",),
 )
 _GPU_PRODUCT: Final = _row({"arch": TEXT, "compute": TEXT}, required=("arch",), only=("arch", "compute"), cited="")
-_ISSUE: Final = _row({"when": {"type": "object"}, "effect": TEXT, "advice": TEXT, "ref": TEXT}, required=("when",))
+_ISSUE: Final = _row(
+    {
+        "when": {"type": "object", "properties": dict.fromkeys((*Component, *ALIASES), _named("bounds"))},
+        "effect": TEXT,
+        "advice": TEXT,
+        "ref": TEXT,
+    },
+    required=("when",),
+)
 _VULNERABILITY: Final = _row(
     {
         "id": TEXT,
@@ -205,7 +215,7 @@ PLACES: Final[Mapping[str, Schema]] = {
     "network_operator.release_line": _all_of(LINE),
     "network_operator.releases": _mapping(_NETWORK_RELEASE),
     "container_runtimes.containerd": _all_of(
-        _row({"gpu_operator": LINE, "min": TEXT, "max": TEXT, "note": TEXT}, required=("gpu_operator", "min", "max"))
+        _row({"gpu_operator": LINE, "min": MINOR, "max": MINOR, "note": TEXT}, required=("gpu_operator", "min", "max"))
     ),
     "dra_driver.managed": _row(
         {"gpu_operator": OPERATOR, "min_kubernetes": _named("kubernetes"), "min_driver_branch": NUMBER},
@@ -300,9 +310,14 @@ def facts_schema() -> dict[str, Any]:
                 "description": "How sure it is. Only what was verified in its source can make a check fail.",
                 "enum": [each.value for each in Confidence],
             },
+            "minor": _pattern(r"[0-9]+\.[0-9]+(\.[0-9]+)*"),
+            "bounds": {
+                "description": "A version, or a bound such as >=v25.3.1; of a list, any of them.",
+                "anyOf": [TEXT, _all_of(TEXT)],
+            },
             "lines": {
                 "description": "Release lines: from min to max, or a list where there are holes.",
-                **_row({"min": TEXT, "max": TEXT, "list": _all_of(LINE)}, only=("min", "max", "list"), cited=""),
+                **_row({"min": MINOR, "max": MINOR, "list": _all_of(LINE)}, only=("min", "max", "list"), cited=""),
             },
             **{name: _version(kind) for name, kind in _VERSIONS.items()},
         },
