@@ -107,3 +107,14 @@ def test_schema_prints_the_published_one(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["facts", "schema"]) == 0
     published = Path(__file__).parents[2] / "docs" / "reference" / "facts.schema.json"
     assert capsys.readouterr().out == published.read_text(encoding="utf-8")
+
+
+def test_the_day_of_a_file_of_your_own_is_not_taken_for_ours(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("schema_version: 1\ngenerated: {on: 2026-12-24}\nsources: {x: {read: 2026-12-23}}\n")
+    assert main(["facts", "list", "--facts", str(mine), "-o", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["builtOn"] == "2026-11-15"
+    assert "sources" not in {each["path"] for each in data["facts"]}

@@ -122,3 +122,26 @@ def test_status_tells_bundles_from_own_and_shipped_facts_and_remove_removes(
     assert main(["facts", "remove", "acme"]) == 0
     assert status(capsys)["bundles"] == []
     assert not (folder / "seatrial-facts" / "bundles").exists()
+
+
+def test_a_plan_says_how_far_knowledge_reaches_and_what_rests_on_a_bundle(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "gpu-version-matrix.yaml").write_text(
+        'versions:\n  current:\n    gpu_operator: v26.7.0\n    gpu_driver: "580.173.02"\n'
+        '  next_planned:\n    gpu_operator: v26.10.0\n    gpu_driver: "580.173.02"\n'
+    )
+    assert main(["facts", "update", "../acme", "--digest", DIGEST]) == 0
+    capsys.readouterr()
+    main(["plan", "--to", "next_planned"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "knowledge up to 2026-08-22, own facts in bundle acme/operators.yaml." in shown
+    main(["plan", "--to", "next_planned", "-o", "json"])
+    data = json.loads(capsys.readouterr().out)
+    assert data["knowledge"] == {
+        "builtOn": "2026-11-15",
+        "knownUntil": "2026-08-22",
+        "own": ["bundle acme/operators.yaml"],
+    }
+    (step,) = data["steps"]
+    assert any(each["ownFacts"] == ["bundle acme/operators.yaml"] for each in step["findings"])

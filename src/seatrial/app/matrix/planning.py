@@ -111,6 +111,8 @@ def plan(matrix: Matrix, way: PlanOptions) -> Planned | Unreadable:
         return Unreadable(findings=(*unread, *broken))
     accept = (*start.accept, *goal.accept)
     answer = plans.make_plan(start.stack, goal.stack, facts, way.on, accept=accept, more_rules=own)
+    if isinstance(answer, plans.Plan) and facts.beneath is not None:
+        answer = _owned(answer, facts, facts.beneath, way.on)
     return Planned(start=start, goal=goal, on=way.on, facts=facts, answer=answer)
 
 
@@ -139,6 +141,26 @@ def _own_rules(start: Entry, goal: Entry, way: PlanOptions) -> tuple[list[Rule],
         return ask
 
     return [asking(rule) for rule in loaded.rules], loaded.findings
+
+
+def _owned(answer: Plan, facts: Facts, beneath: Facts, on: date) -> Plan:
+    """Findings that would be others without the user's own facts rest on these, whether they quote them or not."""
+    from seatrial.core.compat.rules import RULES, check_change, check_stack
+
+    ours = {rule.id for rule in RULES}
+    steps, before = [], answer.running
+    for step in answer.steps:
+        found = (*check_stack(step.stack, beneath, on), *check_change(before, step.stack, beneath, on))
+        said = {(each.rule, each.message) for each in found}
+        told = [
+            each
+            if each.own or each.rule not in ours or (each.rule, each.message) in said
+            else replace(each, own=facts.own)
+            for each in step.findings
+        ]
+        steps.append(replace(step, findings=tuple(told)))
+        before = step.stack
+    return replace(answer, steps=tuple(steps))
 
 
 def ends_of(matrix: Matrix, start: str | None, goal: str | None) -> tuple[Entry, Entry]:
