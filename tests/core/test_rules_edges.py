@@ -75,7 +75,7 @@ def test_a_finding_points_at_the_values_it_is_about() -> None:
         ("gpu_operator", "v25.3.0-rc.1", "unknown"),
         ("network_operator", "v24.7.2", "fail"),
         ("network_operator", "v24.4.9", "unknown"),
-        ("network_operator", "v26.7.0", "unknown"),
+        ("network_operator", "v26.7.1", "unknown"),
         ("gpu_driver", "570.123.06", "fail"),
         ("gpu_driver", "560.99", "unknown"),
         ("cuda", "12.7", "fail"),

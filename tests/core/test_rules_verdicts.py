@@ -87,7 +87,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     "netop-openshift": {
         OK: ({"network_operator": "v25.7.0", "openshift": "4.19.10"}, {}),
         WARN: ({"network_operator": "v25.1.0", "openshift": "4.15.3"}, {}),
-        UNKNOWN: ({"network_operator": "v24.1.0", "openshift": "4.14.3"}, {}),
+        UNKNOWN: ({"network_operator": "v24.4.1", "openshift": "4.14.3"}, {}),
         FAIL: ({"network_operator": "v24.10.0", "openshift": "4.17.5"}, {}),
     },
     "netop-kubernetes": {
@@ -103,7 +103,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     },
     "netop-gpuop": {
         OK: ({"network_operator": "v25.4.0", "gpu_operator": "v25.3.0"}, {}),
-        UNKNOWN: ({"network_operator": "v24.1.0", "gpu_operator": "v24.3.0"}, {}),
+        UNKNOWN: ({"network_operator": "v23.10.0", "gpu_operator": "v24.3.0"}, {}),
         FAIL: ({"network_operator": "v25.4.0", "gpu_operator": "v24.9.2"}, {}),
     },
     "firmware-family": {
@@ -219,8 +219,8 @@ CHANGES: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
             {"mofed": "24.10-0.7.0.0", "firmware_cx7": "28.43.1014"},
         ),
         UNKNOWN: (
-            {"gpu_operator": "v24.9.2", "network_operator": "v24.1.0"},
-            {"gpu_operator": "v25.3.4", "network_operator": "v24.1.1"},
+            {"gpu_operator": "v25.3.4", "network_operator": "v26.10.0"},
+            {"gpu_operator": "v25.10.1", "network_operator": "v26.10.1"},
         ),
         FAIL: (
             {"gpu_operator": "v24.3.0", "network_operator": "v25.4.0"},

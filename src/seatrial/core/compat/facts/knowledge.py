@@ -95,6 +95,10 @@ class Facts:
     auto_modules: DriverNeed | None = None
     """The first driver whose container understands kernelModuleType: auto."""
     toolkits: Mapping[CudaVersion, Toolkit] = field(default_factory=dict)
+    toolkits_numbered: Mapping[CudaVersion, Said] = field(default_factory=dict)
+    """Toolkits of which only the number is known, and what it means; the driver they come with is not."""
+    toolkits_first: Mapping[str, CudaVersion] = field(default_factory=dict)
+    """The number of a minor's first release, where it does not end with 0."""
     toolkits_never: Mapping[str, Cite] = field(default_factory=dict)
     cuda_floors: Mapping[int, DriverNeed] = field(default_factory=dict)
     cuda_reported: Mapping[int, Said] = field(default_factory=dict)

@@ -149,7 +149,7 @@ def _products(section: Spot) -> Iterator[Product]:
         yield Product(name=name, min_driver=driver, is_documented=False, needs_open_modules=False, cite=cite)
 
 
-@reads("cuda.toolkit", "cuda.toolkit_newer", "cuda.never_released", "cuda.minor_version_floor")
+@reads("cuda.toolkit", "cuda.toolkit_newer", "cuda.numbered", "cuda.never_released", "cuda.minor_version_floor")
 def cuda(whole: Spot, facts: Facts) -> Facts:
     """CUDA toolkits, and the oldest driver of each."""
     section = whole.maybe("cuda")
@@ -160,9 +160,15 @@ def cuda(whole: Spot, facts: Facts) -> Facts:
         for spot, cite in rows_of(section, name, "linux_x86_64_min_driver"):
             version = parsed(CudaVersion, str(spot.path[-1]), spot.path)
             toolkits[version] = Toolkit(version=version, driver=spot.version(DriverVersion), cite=cite)
+    numbered = [
+        (spot.at("version").version(CudaVersion), Said(text=spot.at("is").text(), cite=spot.cite()), "is_first" in spot)
+        for spot in section.each("numbered")
+    ]
     return replace(
         facts,
         toolkits=toolkits,
+        toolkits_numbered={version: said for version, said, _ in numbered},
+        toolkits_first={version.line: version for version, _, is_first in numbered if is_first},
         toolkits_never={
             spot.at("version").version(Line).line: evidence_of(spot) for spot in section.each("never_released")
         },

@@ -127,6 +127,10 @@ def _toolkit(case: Case, cuda: CudaVersion) -> Answer:
     row = case.facts.toolkit(cuda)
     if row is not None:
         return ok(f"CUDA {cuda} exists.", row.cite)
+    meant = case.facts.toolkits_first.get(cuda.line, cuda) if str(cuda) == cuda.line else cuda
+    said = case.facts.toolkits_numbered.get(meant)
+    if said is not None:
+        return ok(f"CUDA {cuda} exists: {meant} is {said.text}.", said.cite)
     return nothing_known(f"CUDA toolkit {cuda}", str(max(case.facts.toolkits, default="")), case.facts, spans)
 
 
