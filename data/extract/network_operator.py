@@ -1,4 +1,4 @@
-"""Network Operator: the parts of a release, from the file its own builds are made of.
+"""Network Operator: the parts of a release, from the file its own builds are made of, and what its documents promise.
 
 Tests: tests/data/test_extract.py
 """
@@ -14,6 +14,9 @@ REPOSITORY: Final = "Mellanox/network-operator"
 RELEASE: Final = "hack/release.yaml"
 CHART: Final = "deployment/network-operator/Chart.yaml"
 ANNOTATIONS: Final = "bundle/metadata/annotations.yaml"
+DOCUMENTS: Final = "Mellanox/network-operator-docs"
+SUPPORT: Final = "docs/platform-support.rst"
+VARIABLES: Final = "docs/common/vars.rst"
 
 CONTAINER: Final = re.compile(r"(?:doca(?P<doca>[0-9.]+)-)?(?P<ofed>\d\d\.\d\d-[0-9.]+)(?:-(?P<build>\d+))?")
 """`doca3.1.0-25.07-0.9.7.0-0`: DOCA's version, that of the driver, and the container's build; older ones have less."""
@@ -36,6 +39,20 @@ def of_release(release: str, chart: str, annotations: str) -> dict[str, Any]:
         ).get("com.redhat.openshift.versions"),
     }
     return {name: str(value) for name, value in row.items() if value}
+
+
+def of_documents(support: str, variables: str) -> dict[str, Any]:
+    """What a release is documented with; its OpenShift versions are a table in words, which people read."""
+    told = dict(re.findall(r"^\.\. \|([a-z-]+)\| replace:: (\S+)", variables, re.MULTILINE))
+    kubernetes = re.search(r"\* - Kubernetes\s+- +>= ?([0-9.]+) and <= ?([0-9.]+)", support)
+    least = re.search(r"GPU Operator (?:Version |v)([0-9]+\.[0-9]+)\.x or newer", support)
+    found = {
+        "kubernetes": {"min": kubernetes[1], "max": kubernetes[2]} if kubernetes else None,
+        "gpu_operator_min": least[1] if least else None,
+        "driver_container": told.get("doca-driver-version") or told.get("mofed-version"),
+        "driver_container_lts": told.get("doca-driver-version-lts") or told.get("mofed-version-lts"),
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _version(told: dict[str, Any], part: str) -> str:

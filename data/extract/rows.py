@@ -94,6 +94,11 @@ def _network(checkout: Checkout, ref: str, row: Row) -> dict[str, Any] | None:
     return {**released, **network_operator.of_release(release, chart, annotations)}
 
 
+def _documents(checkout: Checkout, ref: str, _row: Row) -> dict[str, Any] | None:
+    support, variables = checkout.text(ref, network_operator.SUPPORT), checkout.text(ref, network_operator.VARIABLES)
+    return None if support is None or variables is None else network_operator.of_documents(support, variables)
+
+
 def _page(
     file: str, derive: Callable[[str, str], dict[str, Any]]
 ) -> Callable[[Checkout, str, Row], dict[str, Any] | None]:
@@ -128,6 +133,12 @@ EXTRACTORS: Final = (
         derive=_network,
     ),
     Extractor(
+        name="network-operator-documents",
+        repository=network_operator.DOCUMENTS,
+        pattern=_source(network_operator.DOCUMENTS, r"docs/\{platform-support,common/vars\}\.rst"),
+        derive=_documents,
+    ),
+    Extractor(
         name="endoflife-kubernetes",
         repository=endoflife.REPOSITORY,
         pattern=_source(endoflife.REPOSITORY, re.escape(endoflife.KUBERNETES) + r"( \(.*\))?"),
@@ -154,7 +165,8 @@ BY_HAND: Final = tuple(
     re.compile(pattern)
     for pattern in (
         # documents of vendors: tables and sentences, which change their form from edition to edition
-        r"^github:(NVIDIA/cloud-native-docs|Mellanox/network-operator-docs|DPDK/dpdk|openshift/openshift-docs)\b",
+        r"^github:(NVIDIA/cloud-native-docs|DPDK/dpdk|openshift/openshift-docs)\b",
+        r"^github:Mellanox/network-operator-docs@[^:]+:docs/(?!\{)",
         r"^github:NVIDIA/(aicr|open-gpu-kernel-modules)@",
         r"^github:rh-ecosystem-edge/nvidia-ci@",
         r"^github:CVEProject/cvelistV5:",

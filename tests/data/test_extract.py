@@ -164,6 +164,23 @@ def test_a_driver_container_is_taken_apart(container: str, parts: dict[str, str]
     }
 
 
+@pytest.mark.parametrize("named", ["mofed-version", "doca-driver-version"])
+@pytest.mark.parametrize(
+    "least", ["NVIDIA GPU Operator Version 30.1.x or newer", "**NVIDIA GPU Operator v30.1.x or newer**"]
+)
+def test_documents_name_kubernetes_the_gpu_operator_and_the_drivers(named: str, least: str) -> None:
+    support = f"   * - Kubernetes\n     - >=1.30 and <=1.34.2\n     -\n* {least} (for GPUs)\n"
+    variables = f".. |{named}| replace:: 30.01-0.1.2.0-3\n.. |{named}-lts| replace:: 29.10-0.1.2.0-0\n"
+
+    assert network_operator.of_documents(support, variables) == {
+        "kubernetes": {"min": "1.30", "max": "1.34.2"},
+        "gpu_operator_min": "30.1",
+        "driver_container": "30.01-0.1.2.0-3",
+        "driver_container_lts": "29.10-0.1.2.0-0",
+    }
+    assert network_operator.of_documents("", "") == {}
+
+
 def test_days_are_taken_from_a_page_where_they_are_days() -> None:
     assert endoflife.of_kubernetes(PAGE, "1.50") == {"released": "2030-01-02", "end_of_life": "2031-03-04"}
     assert endoflife.of_driver(PAGE, "700") == {"kind": "PB", "first_release": "2030-01-02", "latest_known": "700.1.2"}
