@@ -22,7 +22,7 @@ versions:
     cuda: "12.4"
     device_plugin: v0.17.0
 """
-ON = ["--on", "2025-01-15"]
+ON = ["--on", "2025-01-10"]
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_all_ok_exits_0_and_prints_one_line(folder: Path, capsys: pytest.Capture
     write(folder)
     assert main(["check", *ON]) == 0
     assert capsys.readouterr().out == (
-        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-15, knowledge up to 2026-08-22).\n"
+        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-10, knowledge up to 2026-08-22).\n"
     )
 
 
@@ -108,11 +108,11 @@ def test_an_unknown_alone_exits_11(folder: Path) -> None:
 
 
 def test_an_accepted_warning_exits_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    accept = "    accept:\n    - rule: gpuop-operands\n      reason: we pin it\n      until: 2025-06-01\n"
+    accept = "    accept:\n    - rule: gpuop-operands\n      reason: we pin it\n      until: 2025-01-12\n"
     write(folder, GOOD.replace("v0.17.0", "v0.16.2") + accept)
     assert main(["check", *ON]) == 0
     assert "warn, accepted gpuop-operands" in capsys.readouterr().out
-    assert main(["check", "--on", "2025-06-02"]) == 11, "an acceptance ends"
+    assert main(["check", "--on", "2025-01-13"]) == 11, "an acceptance ends"
 
 
 def test_a_warning_of_the_reader_is_accepted_in_its_entry_too(folder: Path) -> None:

@@ -25,6 +25,31 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+TODAY = {
+    '"v24.9.0"': '"v26.3.3"',
+    '"v24.9.2"': '"v26.7.0"',
+    '"v24.7.0"': '"v26.1.0"',
+    "560.35.03": "580.173.02",
+    "565.57.01": "595.91.07",
+    "12.6": "13.0",
+    "28.42.1000": "28.48.1000",
+    "4.16.0": "4.20.0",
+    "4.16.23": "4.20.34",
+}
+"""The plain example in versions that may be promoted today: its own have been found vulnerable."""
+
+
+@pytest.fixture
+def today(here: Path) -> Path:
+    """The same with versions of today."""
+    path = here / "gpu-version-matrix.yaml"
+    text = path.read_text(encoding="utf-8")
+    for old, new in TODAY.items():
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+    return here
+
+
 def test_show_prints_the_versions_side_by_side(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["matrix", "show"]) == ExitCode.OK
 
@@ -100,7 +125,8 @@ def test_a_dry_run_prints_a_unified_diff_and_writes_nothing(here: Path, capsys: 
     assert path.read_text() == before
 
 
-def test_the_dry_run_is_a_patch_that_git_applies(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_dry_run_is_a_patch_that_git_applies(today: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here = today
     path = here / "gpu-version-matrix.yaml"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n").removesuffix(b"\r\n"))
     main(["matrix", "promote", "--dry-run"])
@@ -144,7 +170,7 @@ def test_a_wrong_call_says_what_to_do_and_writes_nothing(
     assert (here / "gpu-version-matrix.yaml").read_bytes() == before
 
 
-def test_promote_moves_the_sets_and_diff_tells_how(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_promote_moves_the_sets_and_diff_tells_how(today: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy("gpu-version-matrix.yaml", "before.yaml")
 
     assert main(["matrix", "promote", "--date", "2026-03-01"]) == ExitCode.OK
@@ -152,10 +178,10 @@ def test_promote_moves_the_sets_and_diff_tells_how(here: Path, capsys: pytest.Ca
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
-        "changed  production.gpu_operator v24.9.0 → v24.9.2  (before.yaml:4:19 → gpu-version-matrix.yaml:4:19)",
-        "changed  production.gpu_driver 560.35.03 → 565.57.01  (before.yaml:6:13 → gpu-version-matrix.yaml:6:13)",
+        "changed  production.gpu_operator v26.3.3 → v26.7.0  (before.yaml:4:19 → gpu-version-matrix.yaml:4:19)",
+        "changed  production.gpu_driver 580.173.02 → 595.91.07  (before.yaml:6:13 → gpu-version-matrix.yaml:6:13)",
     ]
-    assert lines[2].startswith("added    rollback.openshift (none) → 4.16.23")
+    assert lines[2].startswith("added    rollback.openshift (none) → 4.20.34")
     assert main(["matrix", "diff", "before.yaml", "before.yaml", "-o", "json"]) == ExitCode.OK
     assert json.loads(capsys.readouterr().out) == {"differences": []}
 

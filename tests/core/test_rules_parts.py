@@ -51,6 +51,29 @@ MIXED = [{"pool": "new", "product": "H100"}, {"pool": "old", "product": "V100"}]
         ),
         ("gpuop-operands", {"gpu_operator": "v26.7.0", "gds": "2.17.5"}, "warn", "ships gds 2.29.4"),
         ("exists", {"vgpu": "17.4"}, "unknown", "vGPU 17.4"),
+        ("gpuop-vgpu", {"vgpu": "17.4", "gpu_operator": "v26.7.0"}, "ok", "12.0 or newer, and 17.4 is"),
+        ("gpuop-vgpu", {"vgpu": "11.13", "gpu_operator": "v26.7.0"}, "fail", "found 11.13"),
+        ("fabric-manager", {"fabric_manager": "580.167.08", "gpu_driver": "580.173.02"}, "fail", "580.173.02"),
+        ("firmware-mofed", {"mofed": "24.10-2.1.8.0", "firmware_cx7": "28.43.2566"}, "ok", "partner"),
+        (
+            "firmware-mofed",
+            {"mofed": "24.10-2.1.8.0", "firmware_cx8": "40.47.1026"},
+            "fail",
+            "do not support ConnectX-8",
+        ),
+        ("firmware-mofed", {"mofed": "24.10-2.1.8.0", "firmware_bf3": "32.43.2402"}, "warn", "MLNX_OFED"),
+        (
+            "firmware-mofed",
+            {"mofed": "24.10-2.1.8.0", "firmware_bf3": "32.43.2402", "network_operator": "v25.1.0"},
+            "warn",
+            "older, but among those NVIDIA tested (32.43.2566, 32.43.2402, 32.43.1014)",
+        ),
+        (
+            "firmware-mofed",
+            {"mofed": "25.01-0.6.0.0", "firmware_bf3": "32.43.2566"},
+            "warn",
+            "older, and none of those NVIDIA tested",
+        ),
         ("gpuop-kubernetes", {"gpu_operator": "v26.7.0", "kubernetes": "v1.32.9", "os": "ubuntu24.04"}, "ok", "24.04"),
         ("gpuop-kubernetes", {"gpu_operator": "v26.7.0", "kubernetes": "v1.32.9", "os": "rhel9.6"}, "fail", "on RHEL"),
     ],
@@ -60,6 +83,31 @@ def test_what_an_expert_says(rule: str, texts: dict[str, str], verdict: str, tol
     assert found is not None
     assert found.verdict.value == verdict, found.message
     assert told in found.message
+
+
+@pytest.mark.parametrize(
+    ("texts", "hardware", "verdict"),
+    [
+        ({"gds": "2.29.4"}, {"kernel_module": "open"}, "ok"),
+        ({"gds": "2.29.4"}, {"kernel_module": "proprietary"}, "fail"),
+        ({"gds": "2.16.1"}, {"kernel_module": "proprietary"}, "ok"),
+        ({"gds": "2.29.4", "gpu_operator": "v26.7.0", "gpu_driver": "595.91.07"}, {"product": "H100"}, "ok"),
+        ({"gds": "2.29.4", "gpu_operator": "v26.7.0", "gpu_driver": "580.173.02"}, {"product": "V100"}, "fail"),
+        ({"gds": "2.29.4"}, {}, "unknown"),
+    ],
+)
+def test_gpudirect_storage_needs_the_open_modules(
+    texts: dict[str, str], hardware: dict[str, str], verdict: str
+) -> None:
+    found = judged("gds-modules", texts, hardware)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+def test_the_first_drivers_of_products_are_read_off_the_open_modules() -> None:
+    named = {row.name: row.min_driver for row in facts().products if not row.is_documented}
+    first = {"GH200": "535.129.03", "GB200": "570.124.04", "RTX PRO 4500 Blackwell Server Edition": "580.142"}
+    assert {name: str(named[name]) for name in first} == first
 
 
 def test_of_a_mixed_fleet_only_the_pool_that_fails_is_named() -> None:

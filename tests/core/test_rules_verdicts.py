@@ -43,10 +43,26 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         WARN: ({"gpu_operator": "v24.9.0", "device_plugin": "v0.16.2"}, {}),
         UNKNOWN: ({"gpu_operator": "v24.12.0", "device_plugin": "v0.17.0"}, {}),
     },
+    "gpuop-os": {
+        OK: ({"gpu_operator": "v26.7.0", "os": "ubuntu24.04"}, {}),
+        WARN: ({"gpu_operator": "v26.7.0", "os": "rhel9.5"}, {}),
+        UNKNOWN: ({"gpu_operator": "v27.1.0", "os": "ubuntu24.04"}, {}),
+    },
     "gpuop-runtime": {
         OK: ({"gpu_operator": "v26.7.0", "containerd": "2.1.4"}, {}),
         WARN: ({"gpu_operator": "v26.7.0", "containerd": "1.7.27"}, {}),
         UNKNOWN: ({"gpu_operator": "v26.7.0", "cri_o": "1.33.2"}, {}),
+        FAIL: ({"gpu_operator": "v26.7.0", "containerd": "2.1.4", "openshift": "4.20.30"}, {}),
+    },
+    "netop-runtime": {
+        OK: ({"network_operator": "v26.4.1", "containerd": "2.1.4", "os": "ubuntu24.04"}, {}),
+        WARN: ({"network_operator": "v26.4.1", "cri_o": "1.33.2", "os": "ubuntu24.04"}, {}),
+        UNKNOWN: ({"network_operator": "v26.4.1", "containerd": "2.1.4"}, {}),
+        FAIL: ({"network_operator": "v26.4.1", "containerd": "2.1.4", "openshift": "4.20.30"}, {}),
+    },
+    "gpuop-vgpu": {
+        OK: ({"gpu_operator": "v26.7.0", "vgpu": "17.4"}, {}),
+        FAIL: ({"gpu_operator": "v26.7.0", "vgpu": "11.13"}, {}),
     },
     "dra-driver": {
         OK: (
@@ -61,7 +77,17 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     },
     "fabric-manager": {
         OK: ({"fabric_manager": "580.173.02", "gpu_driver": "580.173.02"}, {}),
-        WARN: ({"fabric_manager": "570.211.01", "gpu_driver": "580.173.02"}, {}),
+        FAIL: ({"fabric_manager": "580.167.08", "gpu_driver": "580.173.02"}, {}),
+    },
+    "gds-modules": {
+        OK: ({"gds": "2.29.4"}, {"kernel_module": "open"}),
+        UNKNOWN: ({"gds": "2.29.4"}, {}),
+        FAIL: ({"gds": "2.29.4"}, {"kernel_module": "proprietary"}),
+    },
+    "os-kernel": {
+        OK: ({"os": "rhel9.6", "kernel": "5.14.0-570.12.1.el9_6.x86_64"}, {}),
+        WARN: ({"os": "rhel9.6", "kernel": "5.14.0-427.13.1.el9_4.x86_64"}, {}),
+        FAIL: ({"os": "ubuntu24.04", "kernel": "5.14.0-570.12.1.el9_6.x86_64"}, {}),
     },
     "driver-kernel": {
         OK: ({"gpu_driver": "560.35.03", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
@@ -115,6 +141,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         OK: ({"mofed": "24.10-0.7.0.0", "firmware_cx7": "28.43.1014"}, {}),
         WARN: ({"mofed": "24.10-0.7.0.0", "firmware_cx7": "28.44.1036"}, {}),
         UNKNOWN: ({"mofed": "24.10-1.0.0.0", "firmware_cx7": "28.42.1000"}, {}),
+        FAIL: ({"mofed": "24.10-2.1.8.0", "firmware_cx8": "40.47.1026"}, {}),
     },
     "driver-cuda": {
         OK: ({"gpu_driver": "560.35.03", "cuda": "12.6"}, {}),
@@ -240,9 +267,9 @@ CHANGES: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
 CANNOT: dict[tuple[str, str], str] = {
     ("gpuop-operands", FAIL): "an operand can be overridden, so no document says that another one cannot work",
     ("netop-mofed", FAIL): "another driver can be configured, so no document says that it cannot work",
-    ("firmware-mofed", FAIL): "no document states a hard stop, and OEM cards have numbers of their own",
-    ("gpuop-runtime", FAIL): "a runtime that nobody validated may well work, and no document says otherwise",
-    ("fabric-manager", FAIL): "that both are of one version is a second-hand fact, and only verified ones may block",
+    ("gpuop-os", FAIL): "a driver that is on the node already works with the operator on systems nobody lists",
+    ("gpuop-vgpu", UNKNOWN): "a version that can be read is below the oldest one or it is not",
+    ("os-kernel", UNKNOWN): "a kernel whose name tells nothing is not judged",
     ("fabric-manager", UNKNOWN): "two versions that can be read are the same or they are not",
     ("dcgm-driver", UNKNOWN): "a driver that can be read has a branch, and the floor is one number",
     ("nccl", FAIL): "that packages are built per CUDA major is a second-hand fact, and only verified ones may block",
@@ -300,6 +327,6 @@ def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object
     assert found.verdict is Verdict.FAIL
 
 
-def test_there_are_27_rules_on_stacks_and_5_on_changes() -> None:
-    assert (len(STACK_RULES), len(CHANGE_RULES)) == (27, 5)
-    assert len({rule.id for rule in RULES}) == 32
+def test_there_are_32_rules_on_stacks_and_5_on_changes() -> None:
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (32, 5)
+    assert len({rule.id for rule in RULES}) == 37

@@ -10,7 +10,7 @@ import pytest
 from seatrial.app.matrix import judging
 from seatrial.app.matrix.judging import CheckOptions
 
-ON = date(2025, 1, 15)
+ON = date(2025, 1, 10)
 GOOD = (
     'versions:\n  current:\n    openshift: "4.16.23"\n    gpu_operator: v24.9.0\n'
     '    gpu_driver: "550.127.05"\n    cuda: "12.4"\n'

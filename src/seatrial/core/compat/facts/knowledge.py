@@ -21,6 +21,7 @@ from seatrial.core.compat.facts.rows import (
     Architecture,
     BadOpenShift,
     Cite,
+    ContainerKernels,
     DriverBranch,
     DriverNeed,
     FirmwarePair,
@@ -32,13 +33,17 @@ from seatrial.core.compat.facts.rows import (
     ManagedDra,
     MinKernel,
     NetworkOperatorRelease,
+    OldestPart,
     OpenShiftRelease,
     Precompiled,
     Product,
     RhelSupport,
     RuntimeRange,
+    RuntimeSystems,
     Said,
+    SystemList,
     Toolkit,
+    Unsupported,
     ValidatedKernel,
     Vulnerability,
 )
@@ -47,6 +52,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
     CudaVersion,
     DriverVersion,
+    FirmwareVersion,
     KernelVersion,
     Line,
     OfedVersion,
@@ -92,6 +98,7 @@ class Facts:
     min_kernels: Mapping[int, MinKernel] = field(default_factory=dict)
     kernels_seen: tuple[KernelSeen, ...] = ()
     precompiled: tuple[Precompiled, ...] = ()
+    container_kernels: tuple[ContainerKernels, ...] = ()
     auto_modules: DriverNeed | None = None
     """The first driver whose container understands kernelModuleType: auto."""
     toolkits: Mapping[CudaVersion, Toolkit] = field(default_factory=dict)
@@ -107,6 +114,9 @@ class Facts:
     products: tuple[Product, ...] = ()
     firmware_pairs: tuple[FirmwarePair, ...] = ()
     firmware_trains: Mapping[int, Said] = field(default_factory=dict)
+    firmware_windows: Mapping[FirmwareVersion, tuple[FirmwareVersion, ...]] = field(default_factory=dict)
+    """The releases that were tested moving from and to, by the release whose page lists them."""
+    unsupported_nics: tuple[Unsupported, ...] = ()
     rhel_support: tuple[RhelSupport, ...] = ()
     validated_kernels: tuple[ValidatedKernel, ...] = ()
     stale_inventory: Mapping[str, Cite] = field(default_factory=dict)
@@ -115,6 +125,11 @@ class Facts:
     dcgm_branch_min: int | None = None
     tags: Mapping[Component, Mapping[Version, Cite]] = field(default_factory=dict)
     runtimes: tuple[RuntimeRange, ...] = ()
+    runtime_systems: tuple[RuntimeSystems, ...] = ()
+    systems: tuple[SystemList, ...] = ()
+    gds_open: OldestPart | None = None
+    """The first GPUDirect Storage driver that needs the open kernel modules."""
+    oldest_vgpu: OldestPart | None = None
     managed_dra: ManagedDra | None = None
     issues: tuple[Issue, ...] = ()
     vulnerabilities: tuple[Vulnerability, ...] = ()

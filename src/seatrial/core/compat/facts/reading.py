@@ -102,15 +102,27 @@ def _bound(component: Component, spot: Spot) -> Bound:
 
 
 VULNERABILITY_ROW: Final = frozenset(
-    {"id", "published", "component", "since", "fixed_in", "only_in", "effect", "source", "confidence"}
-)
+    {
+        "id", "published", "component", "branch", "since", "fixed_in", "only_in", "breaks_out", "effect", "source",
+        "confidence",
+    }
+)  # fmt: skip
 
 
 @reads("vulnerabilities")
 def _vulnerabilities(whole: Spot, facts: Facts) -> Facts:
     """Ranges of versions that are known to be vulnerable."""
-    rows = tuple(_vulnerability(spot.only(VULNERABILITY_ROW)) for spot in whole.each("vulnerabilities"))
-    return replace(facts, vulnerabilities=rows) if rows else facts
+    rows = [_vulnerability(spot.only(VULNERABILITY_ROW)) for spot in whole.each("vulnerabilities")]
+    branches: dict[tuple[str, Component, str], set[str]] = {}
+    for row in rows:
+        branches.setdefault(_ranges_of(row), set()).add(row.branch)
+    apart = [row if row.branch else replace(row, elsewhere=frozenset(branches[_ranges_of(row)])) for row in rows]
+    return replace(facts, vulnerabilities=tuple(replace(row, elsewhere=row.elsewhere - {""}) for row in apart))
+
+
+def _ranges_of(row: Vulnerability) -> tuple[str, Component, str]:
+    """What the ranges of one vulnerability have in common."""
+    return row.id, row.component, row.fixed_in.lineage
 
 
 def _vulnerability(spot: Spot) -> Vulnerability:
@@ -125,7 +137,9 @@ def _vulnerability(spot: Spot) -> Vulnerability:
         component=component,
         since=since.version(kind_of(component)) if since else None,
         fixed_in=spot.at("fixed_in").version(kind_of(component)),
+        branch=text_at(spot, "branch"),
         only_in=text_at(spot, "only_in"),
+        breaks_out=spot.at("breaks_out").flag() if "breaks_out" in spot else False,
         effect=spot.at("effect").text(),
         cite=spot.cite(),
     )

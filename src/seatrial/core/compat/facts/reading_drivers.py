@@ -13,16 +13,19 @@ from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.rows import (
     Architecture,
     Cite,
+    ContainerKernels,
     DriverBranch,
     DriverNeed,
     FirmwarePair,
     GpuProduct,
     KernelSeen,
     MinKernel,
+    OldestPart,
     Precompiled,
     Product,
     Said,
     Toolkit,
+    Unsupported,
 )
 from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import Spot, entries_of, evidence_of, parsed, rows_of, text_at
@@ -35,6 +38,8 @@ from seatrial.core.compat.versions import (
     NcclVersion,
     OfedVersion,
     OperandVersion,
+    PartVersion,
+    SystemVersion,
     Version,
 )
 from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
@@ -47,6 +52,7 @@ from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
     "driver.min_kernel_by_branch",
     "driver.seen_on_kernel",
     "driver.precompiled",
+    "driver.container_kernels",
     "driver.module_type_auto",
     "driver.cuda_reported_by_branch",
     "driver.documented_product_minimums",
@@ -73,6 +79,7 @@ def drivers(whole: Spot, facts: Facts) -> Facts:
             for spot in section.each("seen_on_kernel")
         ),
         precompiled=tuple(_precompiled(spot) for spot in section.each("precompiled")),
+        container_kernels=tuple(_container_kernels(spot) for spot in section.each("container_kernels")),
         auto_modules=_need(auto.at("min_driver"), auto.cite()) if auto else None,
         cuda_reported={
             spot.key_number(): Said(text=spot.version(CudaVersion).text, cite=cite)
@@ -89,6 +96,15 @@ def _precompiled(spot: Spot) -> Precompiled:
         kernel=spot.at("kernel").version(Line),
         flavours=frozenset(each.text() for each in spot.each("flavours")),
         branches=frozenset(each.number() for each in spot.each("branches")),
+        cite=spot.cite(),
+    )
+
+
+def _container_kernels(spot: Spot) -> ContainerKernels:
+    return ContainerKernels(
+        operator_line=spot.at("gpu_operator").version(Line).line,
+        system=spot.at("os").version(SystemVersion),
+        kernels=tuple(each.version(Line) for each in spot.each("kernels")),
         cite=spot.cite(),
     )
 
@@ -225,7 +241,13 @@ def gpu_products(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, gpu_products={row.name: row for row in rows})
 
 
-@reads("nic_firmware.bundled", "nic_firmware.tested_pairs", "nic_firmware.release_train")
+@reads(
+    "nic_firmware.bundled",
+    "nic_firmware.tested_pairs",
+    "nic_firmware.release_train",
+    "nic_firmware.window",
+    "nic_firmware.not_supported",
+)
 def firmware(whole: Spot, facts: Facts) -> Facts:
     """Which network firmware goes with which driver."""
     section = whole.maybe("nic_firmware")
@@ -247,6 +269,23 @@ def firmware(whole: Spot, facts: Facts) -> Facts:
         firmware_trains={
             spot.key_number(): Said(text=spot.text(), cite=cite) for spot, cite in rows_of(section, "release_train")
         },
+        firmware_windows={
+            parsed(FirmwareVersion, str(spot.path[-1]), spot.path): tuple(
+                each.version(FirmwareVersion) for each in spot.each()
+            )
+            for spot, _ in rows_of(section, "window")
+        },
+        unsupported_nics=tuple(_unsupported(spot) for spot in section.each("not_supported")),
+    )
+
+
+def _unsupported(spot: Spot) -> Unsupported:
+    return Unsupported(
+        family=spot.at("family").text(),
+        train=spot.at("ofed_train").text(),
+        only_in=text_at(spot, "only_in"),
+        said=spot.at("fact").text(),
+        cite=spot.cite(),
     )
 
 
@@ -267,7 +306,7 @@ def tags(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, tags=found) if found else facts
 
 
-@reads("gpudirect_rdma.dma_buf", "dcgm.driver_floor")
+@reads("gpudirect_rdma.dma_buf", "gpudirect_rdma.gds_needs_open", "dcgm.driver_floor")
 def rdma_and_dcgm(whole: Spot, facts: Facts) -> Facts:
     """What GPUDirect RDMA and DCGM ask of a driver."""
     rdma, dcgm = whole.maybe("gpudirect_rdma"), whole.maybe("dcgm")
@@ -279,7 +318,13 @@ def rdma_and_dcgm(whole: Spot, facts: Facts) -> Facts:
             "cuda": Said(text=dmabuf.at("min_cuda").version(CudaVersion).text, cite=dmabuf.cite()),
             "arch": Said(text=dmabuf.at("min_arch").text(), cite=dmabuf.cite()),
         }
-    return replace(facts, dmabuf=needs, dcgm_branch_min=floor.at("min_driver_branch").number() if floor else None)
+    gds = rdma.maybe("gds_needs_open") if rdma else None
+    return replace(
+        facts,
+        dmabuf=needs,
+        gds_open=OldestPart(version=gds.at("min_gds").version(PartVersion), cite=gds.cite()) if gds else None,
+        dcgm_branch_min=floor.at("min_driver_branch").number() if floor else None,
+    )
 
 
 FIRST: Final = (tags, drivers)

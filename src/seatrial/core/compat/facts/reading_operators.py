@@ -17,8 +17,11 @@ from seatrial.core.compat.facts.rows import (
     Lines,
     ManagedDra,
     NetworkOperatorRelease,
+    OldestPart,
     RuntimeRange,
+    RuntimeSystems,
     Support,
+    SystemList,
 )
 from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed, text_at
@@ -29,7 +32,9 @@ from seatrial.core.compat.versions import (
     Line,
     OfedVersion,
     OperatorVersion,
+    PartVersion,
     RangeInvalid,
+    SystemVersion,
     Version,
     VersionRange,
 )
@@ -225,6 +230,55 @@ def runtimes(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, runtimes=tuple(rows)) if rows else facts
 
 
+@reads("container_runtimes.systems")
+def runtime_systems(whole: Spot, facts: Facts) -> Facts:
+    """The systems on which operators were validated with each container runtime."""
+    section = whole.maybe("container_runtimes")
+    rows = [_runtime_systems(spot) for spot in (section.each("systems") if section else ())]
+    return replace(facts, runtime_systems=tuple(rows)) if rows else facts
+
+
+def _runtime_systems(spot: Spot) -> RuntimeSystems:
+    operator = Component.GPU_OPERATOR if "gpu_operator" in spot else Component.NETWORK_OPERATOR
+    return RuntimeSystems(
+        operator=operator,
+        line=spot.at(operator.value).version(Line).line,
+        systems={part: _systems(spot, part.value) for part in (Component.CONTAINERD, Component.CRI_O)},
+        cite=spot.cite(),
+    )
+
+
+@reads("operating_systems.gpu_operator")
+def systems(whole: Spot, facts: Facts) -> Facts:
+    """The operating systems that the GPU Operator's documents list, line by line."""
+    section = whole.maybe("operating_systems")
+    rows = [
+        SystemList(
+            line=spot.at("line").version(Line).line,
+            listed=_systems(spot, "listed"),
+            by_partner=_systems(spot, "by_partner"),
+            google_installs=frozenset(each.text() for each in spot.each("google_installs")),
+            cite=spot.cite(),
+        )
+        for spot in (section.each("gpu_operator") if section else ())
+    ]
+    return replace(facts, systems=tuple(rows)) if rows else facts
+
+
+def _systems(spot: Spot, key: str) -> tuple[SystemVersion, ...]:
+    return tuple(each.version(SystemVersion) for each in spot.each(key))
+
+
+@reads("vgpu.gpu_operator_min")
+def vgpu(whole: Spot, facts: Facts) -> Facts:
+    """The oldest vGPU that the GPU Operator works with."""
+    section = whole.maybe("vgpu")
+    spot = section.maybe("gpu_operator_min") if section else None
+    if spot is None:
+        return facts
+    return replace(facts, oldest_vgpu=OldestPart(version=spot.at("min").version(PartVersion), cite=spot.cite()))
+
+
 @reads("dra_driver.managed")
 def managed_dra(whole: Spot, facts: Facts) -> Facts:
     """What a DRA driver needs that the GPU Operator manages."""
@@ -241,4 +295,4 @@ def managed_dra(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, managed_dra=row)
 
 
-READERS: Final = (gpu_operators, network_operators, runtimes, managed_dra)
+READERS: Final = (gpu_operators, network_operators, runtimes, runtime_systems, systems, vgpu, managed_dra)

@@ -25,6 +25,8 @@ from seatrial.core.compat.versions import (
     OfedVersion,
     OpenShiftVersion,
     OperatorVersion,
+    PartVersion,
+    SystemVersion,
     Version,
     VersionRange,
 )
@@ -59,10 +61,14 @@ class Lines:
         """Whether the version's line is among them."""
         return Line.of(version) in self.listed if self.range is None else self.range.contains(version)
 
+    @property
+    def newest(self) -> Version | None:
+        """The last of them; None where they have no end."""
+        return self.range.max if self.range is not None else max(self.listed)
+
     def is_below(self, version: LinedVersion) -> bool:
         """Whether the version's line is newer than all of them."""
-        newest = self.range.max if self.range is not None else max(self.listed)
-        return newest is not None and Line.of(version) > newest
+        return self.newest is not None and Line.of(version) > self.newest
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.listed)) if self.range is None else str(self.range)
@@ -307,6 +313,60 @@ class RuntimeRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSystems:
+    """The systems on which a line of an operator was validated with each container runtime."""
+
+    operator: Component
+    line: str
+    systems: Mapping[Component, tuple[SystemVersion, ...]]
+    """By runtime; a system with a major alone stands for all its minors."""
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemList:
+    """The operating systems that the documents of a line of the GPU Operator list."""
+
+    line: str
+    listed: tuple[SystemVersion, ...]
+    by_partner: tuple[SystemVersion, ...]
+    """Validated and supported by a partner, with driver images of his own."""
+    google_installs: frozenset[str]
+    """Systems on which Google's installer brings the driver, on GKE."""
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerKernels:
+    """The kernels of one system that the driver containers of a line of the GPU Operator support."""
+
+    operator_line: str
+    system: SystemVersion
+    kernels: tuple[Line, ...]
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldestPart:
+    """The oldest version of a part that something needs or works with."""
+
+    version: PartVersion
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsupported:
+    """A NIC family that the network driver of one release train does not support."""
+
+    family: str
+    train: str
+    only_in: str
+    """The packaging of the driver that is meant, where another of the same number does support it."""
+    said: str
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedDra:
     """What the DRA driver needs where the GPU Operator manages it."""
 
@@ -348,13 +408,36 @@ class Vulnerability:
     component: Component
     since: Version | None
     fixed_in: Version
+    branch: str
+    """The branch that `fixed_in` is the fix of; empty for all that have no row of their own."""
+    elsewhere: frozenset[str] = frozenset()
+    """Branches that have rows of their own, where this one is for the rest."""
     only_in: str
+    breaks_out: bool
+    """Whether a workload gets out of its container: onto the node, or onto the adapter it shares with others."""
     effect: str
     cite: Cite
 
     def concerns(self, version: Version) -> bool:
         """Whether this version is among them."""
-        return version < self.fixed_in and (self.since is None or version >= self.since)
+        if version.lineage != self.fixed_in.lineage:
+            return False
+        branch = branch_of(version)
+        is_ours = branch == self.branch if self.branch else branch not in self.elsewhere
+        return is_ours and version < self.fixed_in and (self.since is None or version >= self.since)
+
+
+def branch_of(version: Version) -> str:
+    """The branch that gets fixes of its own: a driver's branch, the release train of firmware and network driver."""
+    match version:
+        case DriverVersion():
+            return str(version.branch)
+        case FirmwareVersion():
+            return str(version.train)
+        case OfedVersion():
+            return version.train
+        case _:
+            return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,6 @@ FOR_PEOPLE: Final = (
     "known_good_combinations",
     "mofed_kernel.precompiled",
     "mofed_kernel.min_ofed",
-    "gpudirect_rdma.gds_needs_open",
     "dcgm.exporter_tag",
     "dcgm.exporter_prefix_equals_dcgm",
     "nccl.release_dates",

@@ -111,6 +111,11 @@ class Spot:
             raise FactInvalid(self.path, f"expected a whole number, e.g. 580, found {self.value!r}.")
         return self.value
 
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise FactInvalid(self.path, f"expected true or false, found {self.value!r}.")
+        return self.value
+
     def key_number(self) -> int:
         key = self.path[-1]
         if not str(key).isdigit():

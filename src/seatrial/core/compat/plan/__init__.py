@@ -47,7 +47,7 @@ from seatrial.core.compat.plan.values import (
     WayBack,
     Why,
 )
-from seatrial.core.compat.rules import KNOWN_BAD
+from seatrial.core.compat.rules import KNOWN_BAD, exposures
 from seatrial.core.compat.rules.cases import Case
 from seatrial.core.errors import CoreBug
 
@@ -92,8 +92,10 @@ def make_plan(
         accepted={each.rule for each in accept if each.until is None or on <= each.until},
     )
     judge = Judge(book=book, space=candidates.make_space(running, target.stack, facts, on, book))
-    notes = (*_about_hardware(running, wanted), *target.notes)
-    refusal = refusals.target_fails(judge, notes, _newly_vulnerable(judge, facts, on))
+    vulnerable, is_new = _vulnerable(judge, facts, on)
+    stays = (f"What is wanted is as vulnerable as what runs: {each.message} {each.next_step}" for each in vulnerable)
+    notes = (*_about_hardware(running, wanted), *target.notes, *(() if is_new else stays))
+    refusal = refusals.target_fails(judge, notes, vulnerable if is_new else ())
     if refusal is not None:
         return refusal
     way = _find_way(judge)
@@ -111,13 +113,19 @@ def make_plan(
     return plan
 
 
-def _newly_vulnerable(judge: Judge, facts: Facts, on: date) -> tuple[Finding, ...]:
-    """What the goal is vulnerable by, where what runs is not vulnerable in the very same way."""
+def _vulnerable(judge: Judge, facts: Facts, on: date) -> tuple[tuple[Finding, ...], bool]:
+    """What the goal is vulnerable by, and whether what runs is not vulnerable in that way."""
     ends = [judge.space.stack_of(state) for state in (judge.space.start, judge.space.goal)]
-    here, there = (KNOWN_BAD.on_stack(Case(stack=stack, facts=facts, on=on)) for stack in ends)
-    if there is None or there.verdict is not Verdict.FAIL or (here is not None and here.message == there.message):
-        return ()
-    return (there,)
+    here, there = (Case(stack=stack, facts=facts, on=on) for stack in ends)
+    found = KNOWN_BAD.on_stack(there)
+    is_bad = found is not None and found.verdict is Verdict.FAIL
+    return (found,) if found is not None and is_bad else (), not _exposed(there) <= _exposed(here)
+
+
+def _exposed(case: Case) -> frozenset[tuple[str, str]]:
+    """The ways out of a container that a stack leaves open."""
+    found = [each for each in exposures(case) if each.is_open]
+    return frozenset((row.id, row.only_in) for each in found for row in each.rows if row.breaks_out)
 
 
 def _find_way(judge: Judge) -> search.Way:

@@ -4,7 +4,10 @@
     existence.py      exists, known-bad, lifecycle
     operators.py      gpuop-driver, gpuop-openshift, gpuop-kubernetes, gpuop-operands, netop-…
     platform.py       driver-kernel, openshift-kernel, openshift-kubernetes, mofed-kernel, sriov-openshift
-    parts.py          gpuop-runtime, dra-driver, fabric-manager
+    systems.py        gpuop-os, os-kernel
+    runtimes.py       gpuop-runtime, netop-runtime
+    parts.py          dra-driver, fabric-manager, gds-modules, gpuop-vgpu
+    security.py       what known-bad says about vulnerable versions
     firmware.py       firmware-family, firmware-mofed
     architectures.py  arch-driver, arch-cuda
     gpus.py           driver-cuda, rdma, dcgm-driver, nccl
@@ -31,6 +34,7 @@ from seatrial.core.compat.rules.rulebook import (
     check_stack,
     explain,
 )
+from seatrial.core.compat.rules.security import exposures
 
 __all__ = [
     "CHANGE_RULES",
@@ -44,5 +48,6 @@ __all__ = [
     "check_matrix",
     "check_stack",
     "explain",
+    "exposures",
     "judge_entries",
 ]

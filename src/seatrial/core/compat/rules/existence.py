@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from seatrial.core.compat.facts import Existence, Issue, Release, Vulnerability
+from seatrial.core.compat.facts import Existence, Issue, Release
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.rules.security import CONCERNED, judge_vulnerable
 from seatrial.core.compat.versions import (
     CudaVersion,
     DriverVersion,
     KubernetesVersion,
     Line,
     OperatorVersion,
-    Version,
 )
-from seatrial.core.compat.versions.values import Rank
 
 OPERATORS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 TAGGED: Final = (Component.DCGM, Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT)
@@ -184,47 +183,10 @@ def judge_known_bad(case: Case) -> Iterator[Answer]:
     for issue in case.facts.issues:
         if _meets(case, issue):
             yield _known(case, issue)
-    yield from _vulnerable(case)
+    yield from judge_vulnerable(case)
     told = [f"{part.value} {value.text}" for part in KNOWN_BAD.inputs if (value := case.stack[part]) is not None]
     if told:
         yield ok(f"No issue is known for exactly these versions: {', '.join(told)}.")
-
-
-def _vulnerable(case: Case) -> Iterator[Answer]:
-    """Components of a version that is known to be vulnerable: as written, else as the operator ships them."""
-    for component in dict.fromkeys(row.component for row in case.facts.vulnerabilities):
-        value, release = case.stack[component], case.gpu_release
-        version = value.version if value is not None else release.operands.get(component) if release else None
-        if version is None:
-            continue
-        rows = [
-            row
-            for row in case.facts.vulnerabilities
-            if row.component is component and row.published <= case.on and row.concerns(version)
-        ]
-        if rows:
-            yield _exposed(case, component, version, rows)
-
-
-def _exposed(case: Case, component: Component, version: Version, rows: list[Vulnerability]) -> Answer:
-    shipped = f", which GPU Operator {case.gpu_operator} ships," if case.stack[component] is None else ""
-    told = "; ".join(f"{row.id}{f' in {row.only_in}' if row.only_in else ''}: {row.effect}" for row in rows)
-    fixed = max((row.fixed_in for row in case.facts.vulnerabilities if row.component is component), key=_rank)
-    cites, spans = [row.cite for row in rows], case.spans(component, Component.GPU_OPERATOR)
-    message = f"{component.value} {version}{shipped} is vulnerable ({told})."
-    next_step = f"Take {component.value} {fixed} or newer, with the GPU Operator that ships it."
-    if len({row.only_in for row in rows}) > 1 or any(not row.only_in for row in rows):
-        return fail(message, next_step, *cites, spans=spans)
-    return warn(
-        f"{message} In other modes it is not.",
-        f"{next_step} Or accept the rule where {rows[0].only_in} is off.",
-        *cites,
-        spans=spans,
-    )
-
-
-def _rank(version: Version) -> Rank:
-    return version.rank
 
 
 def _meets(case: Case, issue: Issue) -> bool:
@@ -252,10 +214,11 @@ KNOWN_BAD: Final = Rule(
     meaning="""\
 Compares exact versions with reports of what breaks: OpenShift z-streams whose Driver Toolkit image does not match
 their kernel, drivers with a known defect, pairs that need an extra setting. A z-stream that breaks the GPU Operator
-fails; the other issues warn, because they concern only some clusters. Ranges of versions that are vulnerable fail, with
-what the vendor's record says about them; where only one mode of the component is, it warns. A component that is not
-written is the operator's own. It is never unknown: no report is no news.""",
-    inputs=(Component.OPENSHIFT, Component.GPU_OPERATOR, Component.GPU_DRIVER, Component.CONTAINER_TOOLKIT),
+fails; the other issues warn, because they concern only some clusters. Versions that the vendor's bulletins call
+vulnerable fail where a workload gets out of its container in every mode, and warn otherwise: one mode alone, a local
+user, a denial of service. A part that is not written is the operator's own. It is never unknown: no report is no
+news.""",
+    inputs=(Component.OPENSHIFT, *CONCERNED),
     sources=("openshift.known_bad_z_streams", "known_issues", "vulnerabilities"),
     judge=judge_known_bad,
 )

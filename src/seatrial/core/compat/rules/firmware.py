@@ -29,7 +29,8 @@ FAMILIES: Final[Mapping[Component, frozenset[int]]] = {
 """The leading numbers that fit a key; ConnectX-6 is three devices."""
 
 WINDOW_TRAINS: Final = 2
-"""NVIDIA tests moving from the two trains before a release."""
+"""NVIDIA lists, per release, three releases between which it tested moving; where no list was read, two trains before
+stand in for it."""
 
 
 def _firmware(case: Case) -> Iterator[tuple[Component, FirmwareVersion]]:
@@ -85,25 +86,54 @@ def judge_firmware_mofed(case: Case) -> Iterator[Answer]:
 
 
 def _pair(case: Case, component: Component, firmware: FirmwareVersion, ofed: OfedVersion) -> Answer:
+    without = _unsupported(case, component, firmware, ofed)
+    if without is not None:
+        return without
     row = case.facts.firmware_pair(ofed, firmware.family_name)
     if row is None:
         return _by_train(case, component, firmware, ofed)
     partner, name = row.firmware[firmware.family_name], f"{firmware.family_name} firmware {firmware}"
     if firmware == partner:
         return ok(f"{name} is the partner of MOFED {_named(case, ofed)}.", row.cite)
-    is_tested = firmware < partner and partner.train - firmware.train <= WINDOW_TRAINS
-    how = (
-        f"older by {_trains(partner.train - firmware.train)}, still inside the window NVIDIA tests"
-        if is_tested
-        else ("older than the window NVIDIA tests" if firmware < partner else "newer than what was tested with it")
-    )
     return warn(
-        f"The partner of MOFED {_named(case, ofed)} is {firmware.family_name} firmware {partner}; {firmware} is {how}.",
+        f"The partner of MOFED {_named(case, ofed)} is {firmware.family_name} firmware {partner}; {firmware} is "
+        f"{_distance(case, firmware, partner)}.",
         f"Take {partner}, or accept the rule; OEM cards have numbers of their own.",
         row.cite,
         case.facts.cite("nic_firmware.window"),
         spans=case.spans(component, Component.MOFED),
     )
+
+
+def _distance(case: Case, firmware: FirmwareVersion, partner: FirmwareVersion) -> str:
+    """How far off, by the list of releases that were tested with the partner, else by trains."""
+    if firmware > partner:
+        return "newer than what was tested with it"
+    listed, trains = case.facts.firmware_windows.get(partner), partner.train - firmware.train
+    if listed is not None:
+        told = ", ".join(map(str, listed))
+        return f"{'older, but among' if firmware in listed else 'older, and none of'} those NVIDIA tested ({told})"
+    instead = f"the window of {WINDOW_TRAINS} trains (NVIDIA lists three releases, and that list was not read)"
+    return f"older by {_trains(trains)}, inside {instead}" if trains <= WINDOW_TRAINS else f"older than {instead}"
+
+
+def _unsupported(case: Case, component: Component, firmware: FirmwareVersion, ofed: OfedVersion) -> Answer | None:
+    """What is said of a family that the driver of this train does not support."""
+    row = next(
+        (
+            each
+            for each in case.facts.unsupported_nics
+            if (each.family, each.train) == (firmware.family_name, ofed.train)
+        ),
+        None,
+    )
+    spans = case.spans(component, Component.MOFED)
+    if row is None or (row.only_in and case.has(Component.NETWORK_OPERATOR)):
+        return None  # the Network Operator's driver container is DOCA's
+    message = f"MOFED {_named(case, ofed)} with {firmware.family_name} ({component.value} {firmware}): {row.said}."
+    if row.only_in:
+        return warn(message, f"Accept the rule where the driver is not {row.only_in}.", row.cite, spans=spans)
+    return fail(message, f"Take a MOFED of a later train than {row.train}.", row.cite, spans=spans)
 
 
 def _by_train(case: Case, component: Component, firmware: FirmwareVersion, ofed: OfedVersion) -> Answer:
@@ -136,14 +166,21 @@ FIRMWARE_MOFED: Final = Rule(
     id="firmware-mofed",
     title="The firmware goes with MOFED",
     meaning="""\
-Each MOFED was bundled or tested with one firmware per NIC family: that one is ok. Up to two release trains older is
-still inside the window NVIDIA tests and warns, as does everything further away; a MOFED in no table warns when the
-firmware is of its release train and is unknown otherwise. It never fails: no document states a hard stop, and OEM
-cards have their own numbers. Without a mofed key, the Network Operator's own MOFED is meant.""",
+Each MOFED was bundled or tested with one firmware per NIC family: that one is ok. Any other warns: NVIDIA lists three
+releases between which it tested moving, and the answer says whether this is one of them, or how many trains older it is
+where no list was read. A MOFED in no table warns when the firmware is of its release train and is unknown otherwise. A
+family that the driver does not support (ConnectX-8 on 24.10) fails; nothing else does, since OEM cards have numbers of
+their own. Without a mofed key, the Network Operator's own MOFED is meant.""",
     inputs=(*FIRMWARE, Component.MOFED, Component.NETWORK_OPERATOR),
     applies=lambda case: (
         any(case.has(part) for part in FIRMWARE) and (case.has(Component.MOFED) or case.ofed is not None)
     ),
-    sources=("nic_firmware.bundled", "nic_firmware.tested_pairs", "nic_firmware.release_train", "nic_firmware.window"),
+    sources=(
+        "nic_firmware.bundled",
+        "nic_firmware.tested_pairs",
+        "nic_firmware.release_train",
+        "nic_firmware.window",
+        "nic_firmware.not_supported",
+    ),
     judge=judge_firmware_mofed,
 )

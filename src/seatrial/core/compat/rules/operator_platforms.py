@@ -89,7 +89,7 @@ def _on_openshift(
         return ok(f"{name} runs on {where} ({scope}).", *cites)
     if isinstance(release, NetworkOperatorRelease) and said is not None and holds[0]:
         # Its catalogue's annotation is carried over from release to release; the documents are what is supported.
-        return ok(f"{name} runs on {where}: so its documents say, although the annotation lags ({scope}).", *cites)
+        return ok(f"{name} runs on {where}: so its documents say, although {_annotation(offered)} ({scope}).", *cites)
     if any(holds):
         if tested:
             return ok(
@@ -131,6 +131,11 @@ def _openshift_of(support: Support | None) -> Support | None:
 def _scope(said: Support | None, offered: Support | None) -> str:
     parts = [f"documented {said.openshift}" if said else "", f"catalogue {offered.openshift}" if offered else ""]
     return "; ".join(part for part in parts if part)
+
+
+def _annotation(offered: Support | None) -> str:
+    newest = offered.openshift.newest if offered is not None and offered.openshift is not None else None
+    return f"its catalogue's annotation ends at {newest}" if newest is not None else "its catalogue does not"
 
 
 def _operator_and_platform(release: GpuOperatorRelease | NetworkOperatorRelease) -> tuple[Component, Component]:

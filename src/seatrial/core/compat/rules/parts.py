@@ -1,4 +1,4 @@
-"""Parts beside the operators: container runtime, DRA driver, Fabric Manager.
+"""Parts beside the operators: DRA driver, Fabric Manager, GPUDirect Storage, vGPU.
 
 Tests: tests/core/test_rules_parts.py, and test_rules_verdicts.py
 """
@@ -9,63 +9,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
-from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operator_platforms import no_gpu_release
-
-RUNTIMES: Final = (Component.CONTAINERD, Component.CRI_O)
-
-
-# ── gpuop-runtime ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def judge_gpuop_runtime(case: Case) -> Iterator[Answer]:
-    """Was this release validated with the container runtime?"""
-    yield from case.unreadable(*RUNTIMES)
-    release, cri_o = case.gpu_release, case.stack[Component.CRI_O]
-    if release is None:
-        yield no_gpu_release(case)
-        return
-    if case.containerd is not None:
-        yield _containerd(case, release.line)
-    if cri_o is not None and cri_o.version is not None:
-        yield unknown(
-            f"GPU Operator {release.version} is documented with CRI-O, and no page says with which releases of it.",
-            "Take the CRI-O of the cluster's own Kubernetes minor, then accept the rule with what was seen.",
-            release.documented.cite if release.documented else release.cite,
-            spans=case.spans(Component.CRI_O),
-        )
-
-
-def _containerd(case: Case, line: str) -> Answer:
-    containerd, spans = case.containerd, case.spans(Component.CONTAINERD, Component.GPU_OPERATOR)
-    row = next((each for each in case.facts.runtimes if each.operator_line == line), None)
-    if row is None or containerd is None:
-        newest = "".join(each.operator_line for each in case.facts.runtimes[-1:])
-        return nothing_known(f"the containerd of GPU Operator {line}", newest, case.facts, spans)
-    if row.lines.contains(containerd):
-        return ok(f"GPU Operator {line} was validated with containerd {row.lines}; {containerd} is.", row.cite)
-    note = f" ({row.note})" if row.note else ""
-    return warn(
-        f"GPU Operator {line} was validated with containerd {row.lines}{note}, found {containerd}.",
-        "Take a release inside the range, or accept the rule with a reason.",
-        row.cite,
-        spans=spans,
-    )
-
-
-GPUOP_RUNTIME: Final = Rule(
-    id="gpuop-runtime",
-    title="The GPU Operator was validated with the container runtime",
-    meaning="""\
-NVIDIA's page gives a range of containerd for each line of the GPU Operator: inside is ok, outside warns. Of CRI-O it
-says only that it works, so that is unknown. It never fails: a runtime that was not validated may well work.""",
-    inputs=(Component.GPU_OPERATOR, *RUNTIMES),
-    needs=(Component.GPU_OPERATOR,),
-    applies=lambda case: any(case.has(part) for part in RUNTIMES),
-    sources=("container_runtimes.containerd",),
-    judge=judge_gpuop_runtime,
-)
-
+from seatrial.core.compat.rules.architectures import UNSUPPORTED, architecture_of
+from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown
+from seatrial.core.compat.versions import PartVersion
 
 # ── dra-driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -156,10 +102,100 @@ FABRIC_MANAGER: Final = Rule(
     id="fabric-manager",
     title="Fabric Manager is of the driver's version",
     meaning="""\
-On NVSwitch systems Fabric Manager and the driver are of one version. That is a second-hand fact, so a difference warns
-and never fails; it is never unknown.""",
+On NVSwitch systems Fabric Manager and the driver are of one version, by NVIDIA's own packages; the same branch is not
+enough, so a difference fails. It is never unknown.""",
     inputs=(Component.FABRIC_MANAGER, Component.GPU_DRIVER),
     needs=(Component.FABRIC_MANAGER, Component.GPU_DRIVER),
     sources=("fabric_manager.equals_driver",),
     judge=judge_fabric_manager,
+)
+
+
+# ── gds-modules ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_gds_modules(case: Case) -> Iterator[Answer]:
+    """Does GPUDirect Storage find the kernel modules it needs?"""
+    value, need, module = case.stack[Component.GDS], case.facts.gds_open, case.module
+    if value is None or need is None or not isinstance(value.version, PartVersion):
+        return
+    spans, name = case.spans(Component.GDS), f"GPUDirect Storage {value.text}"
+    auto, arch = case.facts.auto_modules, architecture_of(case)
+    if value.version < need.version:
+        yield ok(f"{name} takes either kernel modules; from {need.version} on it needs the open ones.", need.cite)
+    elif module == "open" and not (arch is not None and arch.open_modules == UNSUPPORTED):
+        yield ok(f"{name} needs the open kernel modules, and they are.", need.cite)
+    elif module == "proprietary" or (arch is not None and arch.open_modules == UNSUPPORTED):
+        whose = (
+            "they are proprietary" if module == "proprietary" or arch is None else f"{arch.name} GPUs cannot use them"
+        )
+        yield fail(
+            f"{name} needs the open kernel modules, and {whose}.",
+            "Take the open modules (driver.kernelModuleType), where the GPUs can: not before Turing.",
+            need.cite,
+            spans=spans,
+        )
+    elif module == "auto" and case.driver is not None and auto is not None and case.driver >= auto.driver:
+        yield ok(
+            f"{name} needs the open kernel modules, and driver {case.driver} takes them by itself (auto) on every GPU "
+            "that can.",
+            need.cite,
+            auto.cite,
+        )
+    else:
+        yield unknown(
+            f"{name} needs the open kernel modules, and the matrix does not say which there are.",
+            "Write hardware.kernel_module.",
+            need.cite,
+            spans=spans,
+        )
+
+
+GDS_MODULES: Final = Rule(
+    id="gds-modules",
+    title="GPUDirect Storage has the open kernel modules",
+    meaning="""\
+From 2.17.5 on, the driver of GPUDirect Storage (nvidia-fs) needs the open kernel modules of the GPU driver: with
+proprietary ones it fails. Where nobody says which they are, the operator's default counts, and without one it is
+unknown.""",
+    inputs=(Component.GDS, Component.GPU_DRIVER, Component.GPU_OPERATOR),
+    needs=(Component.GDS,),
+    is_by_pool=True,
+    sources=("gpudirect_rdma.gds_needs_open", "driver.module_type_auto"),
+    judge=judge_gds_modules,
+)
+
+
+# ── gpuop-vgpu ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge_gpuop_vgpu(case: Case) -> Iterator[Answer]:
+    """Is vGPU new enough for the GPU Operator?"""
+    value, need = case.stack[Component.VGPU], case.facts.oldest_vgpu
+    if value is None or need is None or not isinstance(value.version, PartVersion):
+        return
+    if value.version >= need.version:
+        yield ok(
+            f"GPU Operator {case.gpu_operator} is supported with vGPU {need.version} or newer, and {value.text} is.",
+            need.cite,
+        )
+    else:
+        yield fail(
+            f"The GPU Operator is supported with vGPU {need.version} or newer, found {value.text}.",
+            f"Take vGPU {need.version} or newer.",
+            need.cite,
+            spans=case.spans(Component.VGPU, Component.GPU_OPERATOR),
+        )
+
+
+GPUOP_VGPU: Final = Rule(
+    id="gpuop-vgpu",
+    title="vGPU is new enough for the GPU Operator",
+    meaning="""\
+NVIDIA supports the GPU Operator with vGPU 12.0 and newer: older fails. Which releases of vGPU there are, and which
+guest driver goes with which host, nobody says here: see `exists`. It is never unknown.""",
+    inputs=(Component.VGPU, Component.GPU_OPERATOR),
+    needs=(Component.VGPU, Component.GPU_OPERATOR),
+    sources=("vgpu.gpu_operator_min",),
+    judge=judge_gpuop_vgpu,
 )

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import NetworkOperatorRelease, OpenShiftRelease, Precompiled
+from seatrial.core.compat.facts import ContainerKernels, NetworkOperatorRelease, OpenShiftRelease, Precompiled
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, no_release, nothing_known, ok, unknown, warn
 from seatrial.core.compat.versions import DriverVersion, KernelVersion, Line
@@ -57,8 +57,15 @@ def judge_driver_kernel(case: Case) -> Iterator[Answer]:
 
 def _seen(case: Case, driver: DriverVersion, kernel: KernelVersion) -> Iterator[Answer]:
     cite, platform = case.facts.kernel_seen(driver.branch, kernel), case.openshift_release
+    container = _container_kernels(case, kernel)
     if cite is not None:
         yield ok(f"Driver branch {driver.branch} is documented on kernel stream {_stream(kernel)}.", cite)
+    elif container is not None:
+        yield ok(
+            f"The driver containers of GPU Operator {container.operator_line} support kernel {kernel} on "
+            f"{container.system}: {', '.join(map(str, container.kernels))}.",
+            container.cite,
+        )
     elif platform is None or _is_of(kernel, platform):
         yield unknown(
             f"No table read names kernel {_stream(kernel)}{_system(kernel)} with driver branch {driver.branch}: "
@@ -67,6 +74,21 @@ def _seen(case: Case, driver: DriverVersion, kernel: KernelVersion) -> Iterator[
             "then accept the rule with what was seen, or add it with `seatrial facts add` (driver.seen_on_kernel).",
             spans=case.spans(Component.KERNEL, Component.GPU_DRIVER),
         )
+
+
+def _container_kernels(case: Case, kernel: KernelVersion) -> ContainerKernels | None:
+    """The row that has this kernel for the operator's line and the system; it speaks of generic kernels."""
+    release, system = case.gpu_release, case.system
+    if release is None or system is None or kernel.flavour != "generic":
+        return None
+    return next(
+        (
+            row
+            for row in case.facts.container_kernels
+            if (row.operator_line, row.system) == (release.line, system) and Line.of(kernel) in row.kernels
+        ),
+        None,
+    )
 
 
 def _system(kernel: KernelVersion) -> str:
@@ -94,15 +116,17 @@ DRIVER_KERNEL: Final = Rule(
     meaning="""\
 Every driver branch has an oldest kernel (3.10 up to R550, 4.15 from R555); below it fails. No document gives a newest
 one. NVIDIA lists kernels with precompiled drivers (Ubuntu, by kernel, flavour and branch), and the documented
-OpenShift releases name their kernels: those are ok. Any other kernel stream, those of Container-Optimized OS, SLES,
+OpenShift releases name their kernels: those are ok, as are the kernels of Ubuntu 22.04 that the operator's driver
+containers support, where `os` says that it is one. Any other kernel stream, those of Container-Optimized OS, SLES,
 Talos, Flatcar, Azure Linux or Amazon Linux among them, is unknown and has to be tried on the canary; a real-time or
 64k kernel is a build of its own. On OpenShift the driver is compiled against the Driver Toolkit image of the node's
 build: that one exists is seen on the node, by a label its operator sets, not in a table.""",
-    inputs=(Component.GPU_DRIVER, Component.KERNEL, Component.OPENSHIFT),
+    inputs=(Component.GPU_DRIVER, Component.KERNEL, Component.OPENSHIFT, Component.OS, Component.GPU_OPERATOR),
     needs=(Component.GPU_DRIVER, Component.KERNEL),
     sources=(
         "driver.min_kernel_by_branch",
         "driver.precompiled",
+        "driver.container_kernels",
         "gpu_operator.releases.*.documented with openshift.releases.*.kernel_stream",
         "driver.seen_on_kernel (yours)",
     ),
