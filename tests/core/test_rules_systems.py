@@ -19,7 +19,7 @@ NEW = {"gpu_operator": "v26.7.0"}
         ({"gpu_operator": "v25.10.1", "os": "ubuntu20.04"}, "ok", "Ubuntu 20.04"),
         ({"gpu_operator": "v25.10.1", "os": "rhel10.0"}, "warn", "does not list RHEL 10.0"),
         ({**NEW, "os": "debian12"}, "warn", "does not list debian 12"),
-        ({**NEW, "os": "talos"}, "warn", "No driver image"),
+        ({**NEW, "os": "talos"}, "warn", "That there is a driver image"),
         ({**NEW, "os": "sles15.6"}, "warn", "a partner's configuration"),
         ({**NEW, "os": "cos", "kubernetes": "v1.34.4-gke.1000"}, "ok", "Google's installer"),
         ({**NEW, "os": "cos", "kubernetes": "v1.34.4"}, "unknown", "does not say that this is GKE"),
@@ -33,6 +33,23 @@ NEW = {"gpu_operator": "v26.7.0"}
 )
 def test_which_systems_the_gpu_operator_lists(texts: dict[str, str], verdict: str, told: str) -> None:
     found = judged("gpuop-os", texts)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert told in found.message
+
+
+@pytest.mark.parametrize(
+    ("texts", "verdict", "told"),
+    [
+        ({"network_operator": "v26.4.1", "os": "rhel9.7"}, "warn", "does not list RHEL 9.7"),
+        ({"network_operator": "v26.4.1", "os": "sles15.7"}, "ok", "SUSE Linux Enterprise Server 15.7"),
+        ({"network_operator": "v25.10.0", "os": "rhel10.0"}, "ok", "RHEL 10.0"),
+        ({"network_operator": "v25.7.0", "os": "rhel10.0"}, "warn", "does not list RHEL 10.0"),
+        ({"network_operator": "v26.4.1", "os": "rhcos", "openshift": "4.20.30"}, "ok", "Red Hat CoreOS"),
+    ],
+)
+def test_which_systems_the_network_operator_lists(texts: dict[str, str], verdict: str, told: str) -> None:
+    found = judged("netop-os", texts)
     assert found is not None
     assert found.verdict.value == verdict, found.message
     assert told in found.message
@@ -80,7 +97,7 @@ def test_a_name_that_tells_nothing_is_not_judged() -> None:
         ("gpuop-runtime", {**NEW, "os": "rhel9.6", "containerd": "2.2.7"}, "ok", "on RHEL 9.6"),
         ("netop-runtime", {"network_operator": "v26.4.1", "os": "ubuntu24.04", "cri_o": "1.33.2"}, "warn", "CRI-O"),
         ("netop-runtime", {"network_operator": "v26.4.1", "os": "rhel9.6", "cri_o": "1.33.2"}, "ok", "RHEL 9.6"),
-        ("netop-runtime", {"network_operator": "v25.7.0", "os": "rhel9.6", "cri_o": "1.33.2"}, "unknown", "25.7"),
+        ("netop-runtime", {"network_operator": "v24.7.0", "os": "rhel9.4", "cri_o": "1.33.2"}, "unknown", "24.7"),
     ],
 )
 def test_which_runtime_a_system_has(rule: str, texts: dict[str, str], verdict: str, told: str) -> None:
@@ -98,6 +115,6 @@ def test_the_driver_containers_name_the_kernels_of_ubuntu_22_04(kernel: str, ver
 
 
 def test_every_line_that_lists_systems_says_which_runtimes_they_have() -> None:
-    lines = {row.line for row in facts().systems}
-    assert lines == {row.line for row in facts().runtime_systems if row.operator.value == "gpu_operator"}
-    assert lines >= {"26.3", "26.7"}
+    lines = {(row.operator.value, row.line) for row in facts().systems}
+    assert lines == {(row.operator.value, row.line) for row in facts().runtime_systems}
+    assert lines >= {("gpu_operator", "26.3"), ("gpu_operator", "26.7"), ("network_operator", "26.4")}

@@ -48,6 +48,11 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         WARN: ({"gpu_operator": "v26.7.0", "os": "rhel9.5"}, {}),
         UNKNOWN: ({"gpu_operator": "v27.1.0", "os": "ubuntu24.04"}, {}),
     },
+    "netop-os": {
+        OK: ({"network_operator": "v26.4.1", "os": "rhel9.6"}, {}),
+        WARN: ({"network_operator": "v26.4.1", "os": "ubuntu26.04"}, {}),
+        UNKNOWN: ({"network_operator": "v24.7.0", "os": "ubuntu22.04"}, {}),
+    },
     "gpuop-runtime": {
         OK: ({"gpu_operator": "v26.7.0", "containerd": "2.1.4"}, {}),
         WARN: ({"gpu_operator": "v26.7.0", "containerd": "1.7.27"}, {}),
@@ -268,6 +273,7 @@ CANNOT: dict[tuple[str, str], str] = {
     ("gpuop-operands", FAIL): "an operand can be overridden, so no document says that another one cannot work",
     ("netop-mofed", FAIL): "another driver can be configured, so no document says that it cannot work",
     ("gpuop-os", FAIL): "a driver that is on the node already works with the operator on systems nobody lists",
+    ("netop-os", FAIL): "what is not listed may have a driver of the node's own",
     ("gpuop-vgpu", UNKNOWN): "a version that can be read is below the oldest one or it is not",
     ("os-kernel", UNKNOWN): "a kernel whose name tells nothing is not judged",
     ("fabric-manager", UNKNOWN): "two versions that can be read are the same or they are not",
@@ -327,6 +333,6 @@ def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object
     assert found.verdict is Verdict.FAIL
 
 
-def test_there_are_32_rules_on_stacks_and_5_on_changes() -> None:
-    assert (len(STACK_RULES), len(CHANGE_RULES)) == (32, 5)
-    assert len({rule.id for rule in RULES}) == 37
+def test_there_are_33_rules_on_stacks_and_5_on_changes() -> None:
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (33, 5)
+    assert len({rule.id for rule in RULES}) == 38

@@ -248,19 +248,21 @@ def _runtime_systems(spot: Spot) -> RuntimeSystems:
     )
 
 
-@reads("operating_systems.gpu_operator")
+@reads("operating_systems.gpu_operator", "operating_systems.network_operator")
 def systems(whole: Spot, facts: Facts) -> Facts:
-    """The operating systems that the GPU Operator's documents list, line by line."""
+    """The operating systems that the documents of the operators list, line by line."""
     section = whole.maybe("operating_systems")
     rows = [
         SystemList(
+            operator=operator,
             line=spot.at("line").version(Line).line,
             listed=_systems(spot, "listed"),
             by_partner=_systems(spot, "by_partner"),
             google_installs=frozenset(each.text() for each in spot.each("google_installs")),
             cite=spot.cite(),
         )
-        for spot in (section.each("gpu_operator") if section else ())
+        for operator in (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
+        for spot in (section.each(operator.value) if section else ())
     ]
     return replace(facts, systems=tuple(rows)) if rows else facts
 

@@ -325,8 +325,9 @@ class RuntimeSystems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemList:
-    """The operating systems that the documents of a line of the GPU Operator list."""
+    """The operating systems that the documents of a line of an operator list."""
 
+    operator: Component
     line: str
     listed: tuple[SystemVersion, ...]
     by_partner: tuple[SystemVersion, ...]

@@ -4,7 +4,7 @@
     existence.py      exists, known-bad, lifecycle
     operators.py      gpuop-driver, gpuop-openshift, gpuop-kubernetes, gpuop-operands, netop-…
     platform.py       driver-kernel, openshift-kernel, openshift-kubernetes, mofed-kernel, sriov-openshift
-    systems.py        gpuop-os, os-kernel
+    systems.py        gpuop-os, netop-os, os-kernel
     runtimes.py       gpuop-runtime, netop-runtime
     parts.py          dra-driver, fabric-manager, gds-modules, gpuop-vgpu
     security.py       what known-bad says about vulnerable versions

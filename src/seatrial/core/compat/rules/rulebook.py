@@ -46,6 +46,7 @@ STACK_RULES: Final[tuple[Rule, ...]] = (
     platform.MOFED_KERNEL,
     operator_platforms.NETOP_OPENSHIFT,
     operator_platforms.NETOP_KUBERNETES,
+    systems.NETOP_OS,
     runtimes.NETOP_RUNTIME,
     operators.NETOP_MOFED,
     operators.NETOP_GPUOP,

@@ -1,4 +1,4 @@
-"""The operating system of the nodes: is it one that the GPU Operator lists, and is the kernel of it?
+"""The operating system of the nodes: is it one that the operators list, and is the kernel of it?
 
 A system is known by `os`, and on OpenShift without it. A kernel alone tells the minor of RHEL (`el9_6`), but not
 whether it is RHEL or a rebuild of it.
@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import SystemList
+from seatrial.core.compat.facts import GpuOperatorRelease, NetworkOperatorRelease, SystemList
 from seatrial.core.compat.matrix import Component, Span
+from seatrial.core.compat.rules.cases import NAMES as OPERATORS
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operator_platforms import no_gpu_release
+from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import KernelVersion, SystemVersion
 from seatrial.core.text.names import a_few
 
@@ -66,29 +67,46 @@ def named(system: SystemVersion) -> str:
     return " ".join([name, ".".join(map(str, system.numbers))]).strip()
 
 
-# ── gpuop-os ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── gpuop-os, netop-os ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def judge_gpuop_os(case: Case) -> Iterator[Answer]:
-    """Do the documents of this line list the system?"""
+    """Do the documents of this line of the GPU Operator list the system?"""
     yield from case.unreadable(Component.OS)
-    release, spans = case.gpu_release, case.spans(Component.OS, Component.GPU_OPERATOR)
     if not case.has(Component.OS):
         yield from _by_kernel(case)
-        return
-    if release is None:
+    elif case.gpu_release is None:
         yield no_gpu_release(case)
-        return
-    table = next((row for row in case.facts.systems if row.line == release.line), None)
+    else:
+        yield from _on_system(case, Component.GPU_OPERATOR, case.gpu_release)
+
+
+def judge_netop_os(case: Case) -> Iterator[Answer]:
+    """Do the documents of this line of the Network Operator list the system?"""
+    if case.network_release is None:
+        yield no_network_release(case)
+    else:
+        yield from _on_system(case, Component.NETWORK_OPERATOR, case.network_release)
+
+
+def _table(case: Case, operator: Component, line: str) -> SystemList | None:
+    return next((row for row in case.facts.systems if (row.operator, row.line) == (operator, line)), None)
+
+
+def _on_system(
+    case: Case, operator: Component, release: GpuOperatorRelease | NetworkOperatorRelease
+) -> Iterator[Answer]:
+    table = _table(case, operator, release.line)
     if table is None:
-        newest = "".join(row.line for row in case.facts.systems[-1:])
-        yield nothing_known(f"the systems of GPU Operator {release.line}", newest, case.facts, spans)
+        newest = "".join([row.line for row in case.facts.systems if row.operator is operator][-1:])
+        what = f"the systems of {OPERATORS[operator]} {release.line}"
+        yield nothing_known(what, newest, case.facts, case.spans(Component.OS, operator))
     elif case.system is not None:
         yield _listed(case, table, case.system)
 
 
 def _listed(case: Case, table: SystemList, system: SystemVersion) -> Answer:
-    who, spans = f"GPU Operator {table.line}", case.spans(Component.OS, Component.GPU_OPERATOR)
+    who, spans = f"{OPERATORS[table.operator]} {table.line}", case.spans(Component.OS, table.operator)
     is_openshift = case.has(Component.OPENSHIFT)
     if is_openshift and system.name != "rhcos":
         return warn(
@@ -112,8 +130,8 @@ def _listed(case: Case, table: SystemList, system: SystemVersion) -> Answer:
     beside = [named(row) for row in table.listed if row.name == system.name]
     listed = beside or list(dict.fromkeys(NAMES.get(row.name, row.name) for row in table.listed))
     return warn(
-        f"{who} does not list {named(system)} (os {system}): it lists {a_few(listed, 8)}. No driver image is published "
-        "for what is not listed, so that the driver has to come from the node.",
+        f"{who} does not list {named(system)} (os {system}): it lists {a_few(listed, 8)}. That there is a driver image "
+        "for another, nobody says.",
         "Take a listed system, or install the driver on the node and accept the rule with what was seen.",
         table.cite,
         spans=spans,
@@ -140,7 +158,7 @@ def _on_google(case: Case, table: SystemList, system: SystemVersion) -> Answer:
 def _by_kernel(case: Case) -> Iterator[Answer]:
     """What a kernel says without `os`; nothing where a listed system may have it."""
     release, kernel, spans = case.gpu_release, case.kernel, case.spans(Component.KERNEL, Component.GPU_OPERATOR)
-    table = next((row for row in case.facts.systems if release is not None and row.line == release.line), None)
+    table = _table(case, Component.GPU_OPERATOR, release.line) if release is not None else None
     if table is None or kernel is None:
         return
     match = _DIST.fullmatch(kernel.dist or "")
@@ -175,14 +193,28 @@ GPUOP_OS: Final = Rule(
     title="The GPU Operator lists the operating system",
     meaning="""\
 NVIDIA lists the systems of each line of the GPU Operator, RHEL and Rocky Linux by their minors: listed is ok. Anything
-else warns, since no driver image is published for it; SUSE's is a partner's configuration. Container-Optimized OS is
-listed on GKE alone, with Google's driver installer. Without `os`, a kernel that tells its system is enough to warn, and
-never to say ok. It never fails: a driver that is on the node already works with the operator.""",
+else warns, since nobody says that there is a driver image for it; SUSE's is a partner's configuration.
+Container-Optimized OS is listed on GKE alone, with Google's driver installer. Without `os`, a kernel that tells its
+system is enough to warn, and never to say ok. It never fails: a driver that is on the node already works with the
+operator.""",
     inputs=(Component.GPU_OPERATOR, Component.OS, Component.KERNEL, Component.OPENSHIFT, Component.KUBERNETES),
     needs=(Component.GPU_OPERATOR,),
     applies=_tells_a_system,
     sources=("operating_systems.gpu_operator",),
     judge=judge_gpuop_os,
+)
+
+
+NETOP_OS: Final = Rule(
+    id="netop-os",
+    title="The Network Operator lists the operating system",
+    meaning="""\
+As gpuop-os, by the Network Operator's own list, which has other minors of RHEL, SLES, and no Rocky Linux: listed is ok,
+anything else warns. Without `os` it says nothing: what a kernel tells is for mofed-kernel. It never fails.""",
+    inputs=(Component.NETWORK_OPERATOR, Component.OS, Component.OPENSHIFT),
+    needs=(Component.NETWORK_OPERATOR, Component.OS),
+    sources=("operating_systems.network_operator",),
+    judge=judge_netop_os,
 )
 
 
