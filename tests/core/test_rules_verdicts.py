@@ -187,7 +187,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         UNKNOWN: ({"nccl": "2.99.1"}, {}),
     },
     "known-bad": {
-        OK: ({"openshift": "4.16.23", "gpu_driver": "560.35.03"}, {}),
+        OK: ({"openshift": "4.16.23", "gpu_driver": "580.173.02"}, {}),
         WARN: ({"gpu_driver": "570.148.08"}, {}),
         FAIL: ({"openshift": "4.18.22"}, {}),
     },

@@ -65,7 +65,7 @@ def _others(case: Case, operator: Component, line: str) -> list[str]:
 def judge_gpuop_runtime(case: Case) -> Iterator[Answer]:
     """Was this release validated with the container runtime, on this system?"""
     yield from case.unreadable(*RUNTIMES)
-    release, cri_o = case.gpu_release, case.stack[Component.CRI_O]
+    release, cri_o, system = case.gpu_release, case.stack[Component.CRI_O], system_of(case)
     if release is None:
         yield no_gpu_release(case)
         return
@@ -75,8 +75,8 @@ def judge_gpuop_runtime(case: Case) -> Iterator[Answer]:
         yield _containerd(case, release.line)
     if cri_o is not None and cri_o.version is not None:
         yield _on_system(case, Component.GPU_OPERATOR, release.line, Component.CRI_O) or unknown(
-            f"GPU Operator {release.version} is documented with CRI-O on some systems, and the matrix does not say on "
-            "which this is.",
+            f"GPU Operator {release.version} is documented with CRI-O on systems that its page names, and "
+            f"{f'{named(system)} is none of them' if system is not None else 'the matrix does not say which this is'}.",
             "Write os; or take the CRI-O of the cluster's own Kubernetes minor, and accept the rule with a reason.",
             release.documented.cite if release.documented else release.cite,
             spans=case.spans(Component.CRI_O),

@@ -54,12 +54,12 @@ class Exposure:
         return "" in modes or modes >= BOTH_MODES
 
     @property
-    def fixed_in(self) -> Version:
-        """The first version without any of them."""
-        fixed = self.rows[0].fixed_in
+    def last(self) -> Vulnerability:
+        """The one whose fix is the newest: from there on there is none of them."""
+        last = self.rows[0]
         for row in self.rows:
-            fixed = row.fixed_in if row.fixed_in > fixed else fixed
-        return fixed
+            last = row if row.fixed_in > last.fixed_in else last
+        return last
 
 
 def exposures(case: Case) -> Iterator[Exposure]:
@@ -110,9 +110,9 @@ def _told(case: Case, each: Exposure, *, is_replaced: bool) -> Answer:
     told = "; ".join(f"{row.id}{f' in {row.only_in}' if row.only_in else ''}: {row.effect}" for row in rows[:TOLD])
     older = f"; and {len(rows) - TOLD} older" if len(rows) > TOLD else ""
     message = f"{component.value} {each.version}{shipped} is vulnerable ({told}{older})."
-    branch = next((f" of branch {row.branch}" for row in rows if row.branch), "")
+    branch = f" of branch {each.last.branch}" if each.last.branch else ""
     with_operator = ", with the GPU Operator that ships it" if component in PARTS else ""
-    next_step = f"Take {component.value} {each.fixed_in} or newer{branch}{with_operator}."
+    next_step = f"Take {component.value} {each.last.fixed_in} or newer{branch}{with_operator}."
     cites, spans = [row.cite for row in rows], case.spans(component, Component.GPU_OPERATOR)
     if each.is_open and not is_replaced:
         return fail(message, next_step, *cites, spans=spans)

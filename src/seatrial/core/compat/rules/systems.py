@@ -67,7 +67,7 @@ def named(system: SystemVersion) -> str:
     return " ".join([name, ".".join(map(str, system.numbers))]).strip()
 
 
-# ── gpuop-os, netop-os ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── gpuop-os, netop-os ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def judge_gpuop_os(case: Case) -> Iterator[Answer]:
