@@ -136,6 +136,16 @@ def test_bridges_hold_on_both_sides_of_every_platform_step() -> None:
         assert told["bridge"] in (Verdict.OK, Verdict.WARN)
 
 
+def test_a_change_is_judged_in_short_as_it_is_in_full() -> None:
+    plan = made(example("ok-2"), example("ok-5"))
+    book = a_judge(plan.running, plan.wanted).book
+    for before, after in pairwise([plan.running, *(step.stack for step in plan.steps)]):
+        full = [each.verdict for each in book.change_findings(before.values, after.values)]
+        short = book.on_change(before.values, after.values)
+        counts = full.count(Verdict.UNKNOWN), full.count(Verdict.WARN)
+        assert (short.failing, counts) == (frozenset(), (short.doubts.unknown_count, short.doubts.warn_count))
+
+
 def test_a_step_that_a_later_platform_step_needs_is_called_a_bridge() -> None:
     plan = made(example("ok-2"), example("ok-5"))
 

@@ -65,6 +65,7 @@ class Reasons:
     def __init__(self, states: Sequence[State], judge: Judge) -> None:
         self._states = states
         self._judge = judge
+        self._needs: dict[int, Why | None] = {}
         self._moves = [self._move(number, *pair) for number, pair in enumerate(pairwise(states), start=1)]
 
     def _move(self, number: int, before: State, after: State) -> Moved:
@@ -85,7 +86,9 @@ class Reasons:
             yield self._detour(move)
         if len(move.parts) > 1:
             yield self._at_once(move)
-        yield from self._needed_by(move)
+        needed = self._needed_by(move)
+        if needed is not None:
+            yield needed
 
     def _detour(self, move: Moved) -> Why:
         """Why not at once to what is wanted: a rule about the change forbids it, or the stack it would make."""
@@ -132,11 +135,16 @@ class Reasons:
             sentence=f"they move in one step, because neither can go first: {'; '.join(told)}",
         )
 
-    def _needed_by(self, move: Moved) -> Iterator[Why]:
-        """The first later step that would fail without this one."""
+    def _needed_by(self, move: Moved) -> Why | None:
+        """What the first later step says that would fail without this one."""
+        if move.number not in self._needs:
+            self._needs[move.number] = self._asked_by(move)
+        return self._needs[move.number]
+
+    def _asked_by(self, move: Moved) -> Why | None:
         for later in self._moves[move.number :]:
             if later.place == move.place and set(later.parts) & set(move.parts):
-                return  # the next step of the same part answers for the rest
+                return None  # the next step of the same part answers for the rest
             if Part.SRIOV in later.parts:
                 continue  # it follows the platform and never leads
             here, there = (
@@ -145,14 +153,14 @@ class Reasons:
             failing = self._judge.on_move(here, there, later.place).failing or self._judge.on_stack(there).failing
             if failing:
                 is_platform = Part.PLATFORM in later.parts
-                yield Why(
+                return Why(
                     reason=Reason.BRIDGE if is_platform else Reason.FORCED,
                     rule=min(failing),
                     step=later.number,
                     sentence=f"{later.name} (step {later.number}) needs it: with {move.old_name} {_rules(failing)} "
                     "would fail",
                 )
-                return
+        return None
 
     # ── order ──
 
@@ -163,8 +171,8 @@ class Reasons:
         later = [each for each in self._moves[number:] if each.parts[0] is not part]
         earlier = [each for each in self._moves[: number - 1] if each.parts[0] is not part]
         overtaken = next((each for each in later if self._rank(each.parts[0]) < self._rank(part)), None)
-        is_told = any(why.step == overtaken.number for why in self._needed_by(move)) if overtaken else True
-        if overtaken is not None and not is_told:
+        needed = self._needed_by(move)
+        if overtaken is not None and (needed is None or needed.step != overtaken.number):
             return self._overtaking(move, overtaken)
         once = self._reloading(move)
         if once and not later:

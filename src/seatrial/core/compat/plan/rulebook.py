@@ -15,10 +15,11 @@ from typing import Final
 
 from seatrial.core.compat import rules
 from seatrial.core.compat.facts import Facts
-from seatrial.core.compat.findings import Finding, Verdict
-from seatrial.core.compat.matrix import COMPONENTS, Component, Hardware, Stack
+from seatrial.core.compat.findings import Finding, Verdict, worst
+from seatrial.core.compat.matrix import COMPONENTS, GROUPS, Component, Group, Hardware, Stack, Value
 from seatrial.core.compat.plan.memory import AnswerCache, Rule, Values
 from seatrial.core.compat.plan.search import NO_DOUBTS, Doubts
+from seatrial.core.compat.rules import change
 from seatrial.core.compat.rules.cases import Case, Step
 
 _DOUBTFUL: Final = (Verdict.WARN, Verdict.UNKNOWN)
@@ -70,6 +71,29 @@ class _Side(Stack):
         return self.moved if is_pair else Stack.differing(self, other)
 
 
+class _BridgeInShort:
+    """The rule about crossings, without its words: asked of each platform step, and made of rules that remember."""
+
+    def __init__(self, facts: Facts, on: date, hardware: Hardware) -> None:
+        self._rules = [AnswerCache(partial(_on_stack, rule, facts, on), hardware) for rule in change.BRIDGES]
+
+    def __call__(self, before: Stack, after: Stack) -> tuple[Finding, ...]:
+        if not any(_moves(before[part], after[part]) for part in change.PLATFORM):
+            return ()
+        found = [finding for side in (before, after) for rule in self._rules for finding in rule.ask(_on(side, after))]
+        return (Finding(rule=change.BRIDGE.id, verdict=worst(found), message=""),)
+
+
+def _moves(here: Value | None, there: Value | None) -> bool:
+    return here is not None and there is not None and here is not there
+
+
+def _on(side: Stack, after: Stack) -> Values:
+    """The platform of one side under the operators of the stack after."""
+    sides = ((part, (side if GROUPS[part] is Group.PLATFORM else after)[part]) for part in change.CROSSED)
+    return {part: value for part, value in sides if value is not None}
+
+
 class Rulebook:
     """All rules, for one hardware."""
 
@@ -84,6 +108,7 @@ class Rulebook:
         self.hardware = hardware
         self.stack_rules = [AnswerCache(rule, hardware) for rule in stack_rules]
         self._change_rules = (*limits, *change_rules)  # without a memory: they compare whole stacks
+        self._short_rules = tuple(map(self._in_short, self._change_rules))
         self._limits = tuple(limits)
         self._accepted = frozenset(accepted)
         self._opinions: dict[int, Opinion] = {}
@@ -102,7 +127,13 @@ class Rulebook:
 
     def on_change(self, before: Values, after: Values) -> Opinion:
         """What the rules say about a change, in short."""
-        return self._summed(self._asked(self._change_rules, before, after))
+        return self._summed(self._asked(self._short_rules, before, after))
+
+    def _in_short(self, rule: Rule) -> Rule:
+        if isinstance(rule, partial) and rule.func is _on_change and rule.args[0] is change.BRIDGE:
+            _, facts, on = rule.args
+            return _BridgeInShort(facts, on, self.hardware)
+        return rule
 
     def on_limits(self, before: Values, after: Values) -> Opinion:
         """What the limits alone say about a change: they are quick, and forbid most of what is forbidden."""
