@@ -6,7 +6,9 @@ from datetime import date
 
 import pytest
 
+from seatrial.core.compat.findings import Verdict
 from seatrial.core.compat.plan import Plan, Refusal, make_plan
+from seatrial.core.compat.rules import kept_holes
 from tests.core.knowledge import ON, facts, judged, stack
 
 
@@ -125,3 +127,38 @@ def test_what_is_vulnerable_and_stays_does_not_stop_a_plan_for_something_else() 
     running = {"gpu_operator": "v24.9.0", "network_operator": "v25.1.0"}
     answer = make_plan(stack(running), stack({**running, "network_operator": "v24.10.1"}), facts(), ON)
     assert not isinstance(answer, Refusal) or "known-bad" not in answer.conflict
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted", "told"),
+    [
+        ({"gpu_operator": "v25.3.2"}, {"gpu_operator": "v25.3.4"}, "gpu_operator v25.3.4 (CVE-2026-24260)"),
+        (
+            {"gpu_operator": "v25.3.2", "gpu_driver": "570.172.08"},
+            {"gpu_operator": "v25.3.2", "gpu_driver": "580.159.03"},
+            "gpu_operator v25.3.2 (CVE-2026-24260)",
+        ),
+    ],
+)
+def test_a_hole_that_runs_already_warns_whoever_plans(
+    running: dict[str, str], wanted: dict[str, str], told: str
+) -> None:
+    found = kept_holes(stack(running), stack(wanted), facts(), date(2026, 11, 1))
+    assert found is not None
+    assert (found.verdict, found.rule) == (Verdict.WARN, "known-bad")
+    assert told in found.message
+    assert "v26.3.2 or newer next" in found.next_step
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted"),
+    [
+        ({"gpu_operator": "v26.3.3"}, {"gpu_operator": "v25.3.4"}),
+        ({"gpu_operator": "v25.3.4"}, {"gpu_operator": "v26.3.3"}),
+        ({"gpu_operator": "v25.3.4"}, {"gpu_operator": "v25.3.0"}),
+        ({"gpu_operator": "v26.3.3"}, {"gpu_operator": "v26.3.3", "container_toolkit": "v1.17.6"}),
+    ],
+    ids=["opened", "closed", "one more", "by its toolkit"],
+)
+def test_a_hole_that_opens_is_not_taken_for_one_that_stays(running: dict[str, str], wanted: dict[str, str]) -> None:
+    assert kept_holes(stack(running), stack(wanted), facts(), date(2026, 11, 1)) is None

@@ -139,3 +139,15 @@ def test_a_file_that_pins_a_commit_is_read_there(tmp_path: Path) -> None:
     person.write(FILE, a_matrix())
     spec = {"matrix": {"git": {"url": str(remote.path), "commit": first}, "entry": "canary"}}
     assert read(spec).driver == "580.95.05"
+
+
+@pytest.mark.parametrize(("running", "is_refused"), [("v25.3.2", False), ("v26.3.3", True)])
+def test_a_hole_that_runs_already_keeps_nobody_from_starting_and_one_that_opens_does(
+    tmp_path: Path, running: str, is_refused: bool
+) -> None:
+    matrix = a_matrix("580.159.03", more='    gpu_operator: "v25.3.2"\n')
+    text = matrix.replace('gpu_driver: "580.95.05"', f'gpu_driver: "580.95.05"\n    gpu_operator: "{running}"')
+    (tmp_path / FILE).write_text(text)
+    found = targeting.read(Goal(matrix=str(tmp_path / FILE)), None, "spring", date(2026, 11, 1))
+    assert found.report.is_failing is is_refused
+    assert any("CVE-2026-24260" in each.finding.message for each in found.report.found)

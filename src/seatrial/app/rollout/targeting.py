@@ -1,12 +1,14 @@
 """What a rollout upgrades to: an entry of a matrix (a file, or a Git repository at its head), or a plain version.
 
 Law of this file: nobody starts what was not judged. The same rules as `seatrial check` look at the entry; what fails is
-refused, what nobody knows is refused until a person accepts it. Tests: tests/app/rollout/test_targeting.py
+refused, what nobody knows is refused until a person accepts it. A hole that runs already is told, and stops nobody.
+
+Tests: tests/app/rollout/test_targeting.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -19,8 +21,9 @@ from seatrial.core.errors import SeatrialError
 if TYPE_CHECKING:
     from datetime import date
 
-    from seatrial.app.matrix.judging import CheckReport
+    from seatrial.app.matrix.judging import CheckReport, Found
     from seatrial.app.rollout.options import Goal
+    from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.matrix import Entry, Matrix
     from seatrial.core.compat.rules.checking import MoreRules
@@ -123,11 +126,12 @@ def _plain(driver: str, on: date, more_facts: Sequence[str]) -> RolloutTarget:
 def _of_file(file: str | None, entry: str, on: date, facts: Sequence[str]) -> RolloutTarget:
     """An entry of a file here: judged with the rules and facts beside it, as `seatrial check` does."""
     from seatrial.adapters.files.matrix_file import find_matrix, load_matrix
-    from seatrial.app.matrix import judging
+    from seatrial.app.matrix import judging, knowing
 
     path = find_matrix(file, Path())
     report = judging.judge(judging.CheckOptions(file=str(path), on=on, facts=tuple(facts)))
-    return _of_entry(load_matrix(path).reading.matrix, entry, report)
+    known, _ = knowing.known(facts, path.parent)
+    return _of_entry(load_matrix(path).reading.matrix, entry, report, known)
 
 
 def _of_git(
@@ -164,7 +168,7 @@ def _of_git(
     reading = read_matrix(text, where)
     known, unread = knowing.known(facts)
     report = judging.report_of(reading, where, known, on, more=more, besides=(*unread, *broken))
-    target = _of_entry(reading.matrix, entry, report)
+    target = _of_entry(reading.matrix, entry, report, known)
     git = {"url": url, "branch": branch, "path": path, "commit": pinned}
     return replace(target, matrix={"git": git, "entry": target.role})
 
@@ -199,7 +203,7 @@ def _of_spec(spec: dict[str, Any], name: str, on: date, facts: Sequence[str]) ->
     return target
 
 
-def _of_entry(matrix: Matrix | None, named: str, report: CheckReport) -> RolloutTarget:
+def _of_entry(matrix: Matrix | None, named: str, report: CheckReport, facts: Facts) -> RolloutTarget:
     from seatrial.core.compat.matrix import Component, Role
 
     if matrix is None:
@@ -213,13 +217,26 @@ def _of_entry(matrix: Matrix | None, named: str, report: CheckReport) -> Rollout
     now = production.stack[Component.GPU_DRIVER] if production is not None else None
     return RolloutTarget(
         driver=value.text,
-        report=replace(report, found=tuple(each for each in report.found if each.entry in ("", key))),
+        report=replace(report, found=tuple(_weighed(report, entry, production, facts))),
         entry=key,
         role=entry.role.value,
         canary_node=entry.canary_node,
         bad=entry.bad,
         production=now.text if now is not None else "",
     )
+
+
+def _weighed(report: CheckReport, entry: Entry, production: Entry | None, facts: Facts) -> Iterator[Found]:
+    """What was found about an entry; a hole that runs already warns, since the rollout does not open it."""
+    from seatrial.core.compat.rules import KNOWN_BAD, kept_holes
+
+    key = entry.key or entry.role.value
+    kept = kept_holes(production.stack, entry.stack, facts, report.on) if production is not None else None
+    for each in report.found:
+        if each.entry not in ("", key):
+            continue
+        is_old = kept is not None and each.finding.rule == KNOWN_BAD.id and each.finding.verdict is Verdict.FAIL
+        yield replace(each, finding=kept) if is_old and kept is not None else each
 
 
 def _find(entries: Iterable[Entry], named: str, file: str) -> Entry:

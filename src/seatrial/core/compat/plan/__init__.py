@@ -47,7 +47,7 @@ from seatrial.core.compat.plan.values import (
     WayBack,
     Why,
 )
-from seatrial.core.compat.rules import KNOWN_BAD, exposures
+from seatrial.core.compat.rules import KNOWN_BAD, kept_holes
 from seatrial.core.compat.rules.cases import Case
 from seatrial.core.errors import CoreBug
 
@@ -92,40 +92,38 @@ def make_plan(
         accepted={each.rule for each in accept if each.until is None or on <= each.until},
     )
     judge = Judge(book=book, space=candidates.make_space(running, target.stack, facts, on, book))
-    vulnerable, is_new = _vulnerable(judge, facts, on)
-    stays = (f"What is wanted is as vulnerable as what runs: {each.message} {each.next_step}" for each in vulnerable)
-    notes = (*_about_hardware(running, wanted), *target.notes, *(() if is_new else stays))
-    refusal = refusals.target_fails(judge, notes, vulnerable if is_new else ())
+    notes = (*_about_hardware(running, wanted), *target.notes)
+    vulnerable, kept = _holes(judge, facts, on)
+    refusal = refusals.target_fails(judge, notes, vulnerable)
     if refusal is not None:
         return refusal
     way = _find_way(judge)
     if not way.is_complete:
         return refusals.no_way(way.states, judge, notes)
     parted = parting.part_gpus(way.states, judge)
+    told = steps.tell(parted.states, parted.judge, facts)
     plan = Plan(
         running=judge.space.stack_of(judge.space.start),
         wanted=judge.space.stack_of(judge.space.goal),
-        steps=steps.tell(parted.states, parted.judge, facts),
-        findings=tuple(_unknown_start(running, target.stack)),
+        steps=told,
+        findings=(
+            *_unknown_start(running, target.stack),
+            *(kept if told else ()),
+        ),  # who does nothing keeps no hole open
         notes=notes,
     )
     _prove(parted.states, parted.judge)
     return plan
 
 
-def _vulnerable(judge: Judge, facts: Facts, on: date) -> tuple[tuple[Finding, ...], bool]:
-    """What the goal is vulnerable by, and whether what runs is not vulnerable in that way."""
-    ends = [judge.space.stack_of(state) for state in (judge.space.start, judge.space.goal)]
-    here, there = (Case(stack=stack, facts=facts, on=on) for stack in ends)
-    found = KNOWN_BAD.on_stack(there)
-    is_bad = found is not None and found.verdict is Verdict.FAIL
-    return (found,) if found is not None and is_bad else (), not _exposed(there) <= _exposed(here)
-
-
-def _exposed(case: Case) -> frozenset[tuple[str, str]]:
-    """The ways out of a container that a stack leaves open."""
-    found = [each for each in exposures(case) if each.is_open]
-    return frozenset((row.id, row.only_in) for each in found for row in each.rows if row.breaks_out)
+def _holes(judge: Judge, facts: Facts, on: date) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Why the goal is refused for what it is vulnerable by, or what stays open that runs already."""
+    here, there = (judge.space.stack_of(state) for state in (judge.space.start, judge.space.goal))
+    found = KNOWN_BAD.on_stack(Case(stack=there, facts=facts, on=on))
+    if found is None or found.verdict is not Verdict.FAIL:
+        return (), ()
+    kept = kept_holes(here, there, facts, on)
+    return ((), judge.book.marked((kept,))) if kept is not None else ((found,), ())
 
 
 def _find_way(judge: Judge) -> search.Way:

@@ -115,11 +115,11 @@ class Rulebook:
 
     def stack_findings(self, values: Values) -> tuple[Finding, ...]:
         """Every finding about a stack."""
-        return self._marked(finding for rule in self.stack_rules for finding in rule.ask(values))
+        return self.marked(finding for rule in self.stack_rules for finding in rule.ask(values))
 
     def change_findings(self, before: Values, after: Values) -> tuple[Finding, ...]:
         """Every finding about a change."""
-        return self._marked(self._asked(self._change_rules, before, after))
+        return self.marked(self._asked(self._change_rules, before, after))
 
     def on_stack(self, values: Values) -> Opinion:
         """What the rules say about a stack, in short."""
@@ -159,7 +159,8 @@ class Rulebook:
             Doubts(verdicts.count(Verdict.UNKNOWN), verdicts.count(Verdict.WARN)),
         )
 
-    def _marked(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    def marked(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        """Findings with the mark of those that somebody has accepted."""
         return tuple(
             replace(each, is_accepted=True) if each.rule in self._accepted and each.verdict in _DOUBTFUL else each
             for each in findings

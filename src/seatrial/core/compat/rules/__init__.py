@@ -8,6 +8,7 @@
     runtimes.py       gpuop-runtime, netop-runtime
     parts.py          dra-driver, fabric-manager, gds-modules, gpuop-vgpu
     security.py       what known-bad says about vulnerable versions
+    holes.py          those that run already, for whoever plans or starts something
     firmware.py       firmware-family, firmware-mofed
     architectures.py  arch-driver, arch-cuda
     gpus.py           driver-cuda, rdma, dcgm-driver, nccl
@@ -25,6 +26,7 @@ from __future__ import annotations
 from seatrial.core.compat.rules.cases import Rule
 from seatrial.core.compat.rules.checking import Judged, check_matrix, judge_entries
 from seatrial.core.compat.rules.existence import KNOWN_BAD
+from seatrial.core.compat.rules.holes import kept_holes
 from seatrial.core.compat.rules.rulebook import (
     CHANGE_RULES,
     RULES,
@@ -34,7 +36,6 @@ from seatrial.core.compat.rules.rulebook import (
     check_stack,
     explain,
 )
-from seatrial.core.compat.rules.security import exposures
 
 __all__ = [
     "CHANGE_RULES",
@@ -48,6 +49,6 @@ __all__ = [
     "check_matrix",
     "check_stack",
     "explain",
-    "exposures",
     "judge_entries",
+    "kept_holes",
 ]
