@@ -28,7 +28,8 @@ from rich.terminal_theme import TerminalTheme
 
 from docs import drawing, house_page, phases_page, rules_page
 from seatrial import manifests
-from seatrial.adapters.files import facts_schema, matrix_schema
+from seatrial.adapters.files import matrix_schema
+from seatrial.adapters.files.facts import schema as facts_schema
 from seatrial.cli import main as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.run import demo

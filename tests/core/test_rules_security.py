@@ -114,7 +114,10 @@ def test_a_plan_between_two_releases_with_the_same_hole_is_made() -> None:
 
 def test_a_plan_whose_end_stays_vulnerable_says_so() -> None:
     plan = make_plan(stack({"gpu_operator": "v25.3.4"}), stack({"gpu_operator": "v25.10.1"}), facts(), ON)
-    assert any("as vulnerable as what runs: gpu_operator v25.10.1" in note for note in plan.notes)
+    assert isinstance(plan, Plan)
+    assert [each.rule for each in plan.doubts if "gpu_operator v25.10.1 (CVE-2026-24260)" in each.message] == [
+        "known-bad"
+    ]
 
 
 def test_a_plan_that_ends_on_a_vulnerable_release_is_refused() -> None:

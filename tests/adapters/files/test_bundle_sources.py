@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.files.bundle_sources import from_layout, from_path
+from seatrial.adapters.files.facts.sources import from_layout, from_path
 from seatrial.core.compat.facts.bundles import Bundle, BundleTampered, BundleUnreadable
 from tests.adapters.files.layout import blob, layout
 

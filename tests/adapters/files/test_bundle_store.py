@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.files import bundle_store, matrix_file
-from seatrial.adapters.files.bundle_store import Locked, files_of, locked_in, store
+from seatrial.adapters.files import matrix_file
+from seatrial.adapters.files.facts import store as bundle_store
+from seatrial.adapters.files.facts.store import Locked, files_of, locked_in, store
 from seatrial.core.compat.facts.bundles import Bundle, BundleTampered, BundleUnreadable
 
 FILES = {"a.yaml": b"driver: {}\n", "b.yaml": b"cuda: {}\n"}
@@ -66,7 +67,7 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypa
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("seatrial.adapters.files.bundle_store.os.fsync", full)
+    monkeypatch.setattr("seatrial.adapters.files.facts.store.os.fsync", full)
     with pytest.raises(matrix_file.MatrixFileError, match="No space left"):
         put(tmp_path)
     assert everything(tmp_path) == {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.files import facts_schema
+from seatrial.adapters.files.facts import schema as facts_schema
 from seatrial.adapters.files.knowledge import FactsFileInvalid, load_own, load_user_facts
 from seatrial.core.compat import facts
 from seatrial.core.compat.facts.reading import READERS
@@ -33,7 +33,7 @@ def test_the_shipped_facts_are_valid() -> None:
 
 
 def test_every_place_that_a_reader_reads_is_described() -> None:
-    """Describe a new one in PLACES of facts_schema.py."""
+    """Describe a new one in PLACES of adapters/files/facts/schema.py."""
     read = {place for reader in READERS for place in reader.places}
     assert read - set(facts_schema.PLACES) - set(SENTENCES) == set()
     assert set(facts_schema.PLACES) <= read

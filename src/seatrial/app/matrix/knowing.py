@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from seatrial.adapters.files.bundle_store import Locked
+    from seatrial.adapters.files.facts.store import Locked
     from seatrial.adapters.files.knowledge import Layer
     from seatrial.core.compat.facts import Facts, SourceAge
     from seatrial.core.compat.facts.bundles import BundleError
@@ -63,7 +63,7 @@ def layers(paths: Sequence[str], beside: Path | None) -> tuple[list[Layer], list
 def _bundled(facts: Path) -> tuple[list[Layer], list[Finding]]:
     if not facts.is_dir():
         return [], []
-    from seatrial.adapters.files import bundle_store
+    from seatrial.adapters.files.facts import store as bundle_store
     from seatrial.adapters.files.knowledge import Layer
     from seatrial.core.compat.facts.bundles import BundleError
 
@@ -107,7 +107,8 @@ def usable(paths: Sequence[str], beside: Path) -> list[Layer]:
 
 def status(folder: Path, more: Sequence[str] = ()) -> FactsStatus:
     """All that is known in a folder with a matrix; an error where a file or a bundle there cannot be used."""
-    from seatrial.adapters.files import bundle_store, knowledge
+    from seatrial.adapters.files import knowledge
+    from seatrial.adapters.files.facts import store as bundle_store
     from seatrial.core.compat import facts
 
     found = usable(more, folder)

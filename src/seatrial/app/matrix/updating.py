@@ -25,7 +25,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix.knowing import FACTS_BESIDE
 
 if TYPE_CHECKING:
-    from seatrial.adapters.files.bundle_store import Locked
+    from seatrial.adapters.files.facts.store import Locked
     from seatrial.core.compat.facts.bundles import Bundle
 
 OCI: Final = "oci:"
@@ -75,7 +75,7 @@ class _Found:
 
 def update(asked: UpdateOptions) -> Updated:
     """Take a bundle over; BundleError, and nothing written, where nobody vouches for it or it is another."""
-    from seatrial.adapters.files import bundle_store
+    from seatrial.adapters.files.facts import store as bundle_store
     from seatrial.core.compat.facts.bundles import is_digest
 
     if asked.digest and not is_digest(asked.digest):
@@ -111,7 +111,7 @@ def update(asked: UpdateOptions) -> Updated:
 
 def remove(folder: Path, name: str) -> None:
     """Let a bundle count no more."""
-    from seatrial.adapters.files import bundle_store
+    from seatrial.adapters.files.facts import store as bundle_store
 
     bundle_store.remove(folder / FACTS_BESIDE, name)
 
@@ -134,13 +134,13 @@ def _read(asked: UpdateOptions) -> _Found:
         )
     if asked.path:
         raise CalledWrongly("--path is for Git repositories. Name the folder itself.")
-    from seatrial.adapters.files import bundle_sources
+    from seatrial.adapters.files.facts import sources as bundle_sources
 
     return _Found(bundle=bundle_sources.from_path(path), source=asked.source, title=path.resolve().name)
 
 
 def _of_layout(source: str) -> _Found:
-    from seatrial.adapters.files import bundle_sources
+    from seatrial.adapters.files.facts import sources as bundle_sources
 
     match = _AT_DIGEST.fullmatch(source.removeprefix(OCI))
     if match is None:
@@ -167,7 +167,7 @@ def _of_git(url: str, commit: str, path: str) -> _Found:
 
 def _name(asked: str, title: str) -> str:
     """How it is called here: as somebody says, or as it calls itself, made fit for a folder."""
-    from seatrial.adapters.files.bundle_store import NAME
+    from seatrial.adapters.files.facts.store import NAME
 
     name = asked or _UNFIT.sub("-", title.removesuffix(".yaml").removesuffix(".git").lower()).strip("-.")
     if not NAME.fullmatch(name):
@@ -190,7 +190,7 @@ def _compare_pin(asked: UpdateOptions, found: _Found) -> None:
 
 
 def _signer(found: _Found, facts: Path, before: Locked | None) -> str:
-    from seatrial.adapters.files.bundle_store import ALLOWED
+    from seatrial.adapters.files.facts.store import ALLOWED
     from seatrial.core.compat.facts.bundles import BundleUnsigned
 
     bundle = found.bundle
@@ -211,7 +211,7 @@ def _signer(found: _Found, facts: Path, before: Locked | None) -> str:
 
 
 def _is_whole(facts: Path, name: str, locked: Locked) -> bool:
-    from seatrial.adapters.files import bundle_store
+    from seatrial.adapters.files.facts import store as bundle_store
     from seatrial.core.compat.facts.bundles import BundleTampered
 
     try:

@@ -28,7 +28,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
-    from seatrial.adapters.files.bundle_store import Locked
+    from seatrial.adapters.files.facts.store import Locked
     from seatrial.app.matrix.knowing import FactsStatus
 
 SHOWN_MAX = 40
@@ -280,7 +280,7 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _schema(_args: argparse.Namespace) -> int:
-    from seatrial.adapters.files import facts_schema
+    from seatrial.adapters.files.facts import schema as facts_schema
 
     print(facts_schema.facts_schema_text(), end="")
     return ExitCode.OK
