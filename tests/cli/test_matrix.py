@@ -245,6 +245,7 @@ def test_fmt_makes_a_fetched_configmap_one_that_can_be_edited(here: Path, capsys
     assert path.read_text() == FETCHED
 
     assert main(["matrix", "fmt", "fetched.json"]) == ExitCode.OK
+    assert "give it another name" in capsys.readouterr().err
     written = path.read_text()
     assert written == "kind: ConfigMap\ndata:\n  matrix.yaml: |\n    current:\n      driver: '565.77'\n"
 

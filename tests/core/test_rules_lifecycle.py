@@ -19,7 +19,7 @@ LATER = READ + timedelta(days=1)
         ({"gpu_operator": "v26.3.3"}, LATER, "unknown"),
         ({"gpu_operator": "v26.7.0"}, LATER, "ok"),
         ({"gpu_operator": "v25.10.1"}, READ, "warn"),
-        ({"network_operator": "v26.1.1"}, date(2026, 11, 15), "unknown"),
+        ({"network_operator": "v26.4.1"}, date(2026, 11, 15), "unknown"),
     ],
 )
 def test_support_is_said_up_to_the_day_the_sources_were_read(texts: dict[str, str], on: date, verdict: str) -> None:
@@ -33,3 +33,9 @@ def test_what_is_not_known_any_more_says_when_it_was() -> None:
     found = judged("lifecycle", {"gpu_operator": "v26.3.3"}, on=LATER)
     assert found is not None
     assert f"was supported on {READ}" in found.message
+
+
+def test_a_major_ends_when_the_second_one_after_it_is_out() -> None:
+    found = judged("lifecycle", {"network_operator": "v26.1.1"}, on=date(2026, 11, 15))
+    assert found is not None
+    assert (found.verdict.value, found.next_step) == ("warn", "Plan the way to 26.4 or 26.7.")

@@ -188,7 +188,8 @@ def _fmt(args: argparse.Namespace) -> int:
         print(f"{loaded.path} is to be written anew: `seatrial matrix fmt {loaded.path}`.", file=sys.stderr)
         return ExitCode.FINDINGS
     matrix_file.replace_text(loaded.path, loaded.text, text)
-    print(f"Wrote {loaded.path}: the matrix is a literal block now.", file=sys.stderr)
+    renamed = " The file is YAML now: give it another name." if loaded.path.suffix == ".json" else ""
+    print(f"Wrote {loaded.path}: the matrix is a literal block now.{renamed}", file=sys.stderr)
     return ExitCode.OK
 
 
