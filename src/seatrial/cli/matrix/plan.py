@@ -228,11 +228,11 @@ def _refusal(refusal: Refusal, names: str) -> Iterator[str]:
     from seatrial.core.compat.plan import RefusalCode
 
     heading = {
-        RefusalCode.TARGET_FAILS: "there is no plan, because the target itself fails",
-        RefusalCode.RUNNING_FAILS: "there is no plan, because what runs fails already and no single step mends it",
-        RefusalCode.NO_PATH: "there is no plan: the target is sound, but no way leads there",
+        RefusalCode.TARGET_FAILS: "the target itself fails",
+        RefusalCode.RUNNING_FAILS: "what runs fails already, and no single step mends it",
+        RefusalCode.NO_PATH: "the target is sound, but no way leads there",
     }[refusal.code]
-    yield from _wrapped(f"From {names}: {heading}.")
+    yield from _wrapped(f"From {names} there is no plan: {heading}.")
     for note in refusal.notes:
         yield from _labelled("note", f"{note}.")
     yield ""

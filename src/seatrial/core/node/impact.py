@@ -468,7 +468,7 @@ def _kubernetes() -> Iterator[Row]:
     """Kubernetes alone: the node keeps its kernel, and so its drivers."""
     yield Row(
         component="administrator",
-        action="Cordons the node, and drains it before a new minor of the kubelet",
+        action="Cordons and drains the node",
         impact="No new pods; every pod leaves, but those of DaemonSets",
         is_capacity_lost=True,
         loses=(Loss.NEW_PODS, Loss.EVERY_POD),
@@ -476,7 +476,7 @@ def _kubernetes() -> Iterator[Row]:
     yield Row(
         component="administrator",
         action="Upgrades the kubelet and restarts it",
-        impact="Containers that stayed keep running; drivers stay loaded, nothing is built and nothing rebooted",
+        impact="Pods of DaemonSets run on; drivers stay loaded: nothing is rebuilt, and nothing reboots",
         is_capacity_lost=True,
     )
     yield Row(component="administrator", action="Uncordons the node", impact="New pods come again")
