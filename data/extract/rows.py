@@ -169,7 +169,7 @@ BY_HAND: Final = tuple(
         r"^github:Mellanox/network-operator-docs@[^:]+:docs/(?!\{)",
         r"^github:NVIDIA/(aicr|open-gpu-kernel-modules)@",
         r"^github:rh-ecosystem-edge/nvidia-ci@",
-        r"^github:CVEProject/cvelistV5:",
+        r"^github:NVIDIA/(product-security|yum-packaging-fabric-manager)@",
         # lists of tags or branches, and files looked into for one sentence
         r"^github:NVIDIA/(dcgm-exporter|k8s-device-plugin|nccl|open-gpu-kernel-modules) tags",
         r"^github:openshift/os branches",

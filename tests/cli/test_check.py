@@ -82,7 +82,7 @@ def test_rules_in_words_are_shown_as_notes_and_judge_nothing(folder: Path, capsy
         "gpu-version-matrix.yaml:13:3: note\n"
         "    one major component at a time\n"
         "\n"
-        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-15, knowledge up to 2026-08-22).\n"
+        "gpu-version-matrix.yaml: 0 fail, 0 unknown, 0 warn, 7 ok (on 2025-01-10, knowledge up to 2026-08-22).\n"
     )
     _, told = as_json(capsys)
     assert [(note["name"], note["rationale"]) for note in told["notes"]] == [

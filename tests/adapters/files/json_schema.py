@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-KINDS: dict[str, Any] = {"object": dict, "string": str, "array": list, "integer": int, "null": type(None)}
+KINDS: dict[str, Any] = {
+    "object": dict,
+    "string": str,
+    "array": list,
+    "integer": int,
+    "boolean": bool,
+    "null": type(None),
+}
 SILENT = {"$schema", "title", "description", "definitions"}
 
 
@@ -23,7 +30,7 @@ def problems(schema: Any, value: Any, whole: Any, path: str = "") -> Iterator[st
 def _problems(word: str, told: Any, schema: Any, value: Any, whole: Any, path: str) -> Iterator[str]:
     match word:
         case "type":
-            if not isinstance(value, KINDS[told]) or isinstance(value, bool):
+            if not isinstance(value, KINDS[told]) or (isinstance(value, bool) and told != "boolean"):
                 yield f"{path}: type"
         case "const" | "enum":
             if value not in (told if word == "enum" else [told]):

@@ -143,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.controller.log import Log
     from seatrial.controller.main import Settings, control
 
-    log = Log()
+    log, git = Log(), git_settings(args)
     settings = Settings(
         config=cluster_options.cluster_of(args).config(),
         user_agent=f"{USER_AGENT} (controller)",
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
-        git=git_settings(args),
+        git=git,
         pages=args.metrics_bind_address,
     )
     try:

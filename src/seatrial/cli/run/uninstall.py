@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.app import uninstalling
     from seatrial.controller.leading import LeaseHeld
 
+    controller.git_settings(args)  # what is wrong with it is told before anything is stopped
     cluster = cluster_options.cluster_of(args)
     rollouts = uninstalling.kept_by_us(cluster)
     if args.dry_run:

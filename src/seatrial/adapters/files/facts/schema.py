@@ -33,6 +33,7 @@ from seatrial.core.compat.versions import (
     OperandVersion,
     OperatorVersion,
     PartVersion,
+    SystemVersion,
     Version,
 )
 from seatrial.core.compat.versions.nvidia import DcgmExporterVersion
@@ -56,6 +57,7 @@ _VERSIONS: Final[Mapping[str, type[Version]]] = {
     "nccl": NcclVersion,
     "dcgm_exporter": DcgmExporterVersion,
     "part": PartVersion,
+    "system": SystemVersion,
 }
 
 
@@ -106,6 +108,7 @@ NUMBER: Final[Schema] = {"type": "integer"}
 DAY: Final = _named("day")
 LINE, DRIVER, CUDA, OPERATOR, OFED = map(_named, ("line", "driver", "cuda", "operator", "ofed"))
 LINES: Final = _named("lines")
+SYSTEMS: Final = _all_of(_named("system"))
 MINOR: Final = _named("minor")
 """A line; documents print a patch now and then."""
 BRANCH_KEYS: Final = "^[0-9]+$"
@@ -195,9 +198,11 @@ _VULNERABILITY: Final = _row(
         "id": TEXT,
         "published": DAY,
         "component": {"enum": sorted(Component)},
+        "branch": TEXT,
         "since": TEXT,
         "fixed_in": TEXT,
         "only_in": TEXT,
+        "breaks_out": {"type": "boolean"},
         "effect": TEXT,
     },
     required=("id", "published", "component", "fixed_in", "effect"),
@@ -217,6 +222,19 @@ PLACES: Final[Mapping[str, Schema]] = {
     "container_runtimes.containerd": _all_of(
         _row({"gpu_operator": LINE, "min": MINOR, "max": MINOR, "note": TEXT}, required=("gpu_operator", "min", "max"))
     ),
+    "container_runtimes.systems": _all_of(
+        _row({"gpu_operator": LINE, "network_operator": LINE, "containerd": SYSTEMS, "cri_o": SYSTEMS})
+    ),
+    **{
+        f"operating_systems.{operator}": _all_of(
+            _row(
+                {"line": LINE, "listed": SYSTEMS, "by_partner": SYSTEMS, "google_installs": _all_of(TEXT)},
+                required=("line",),
+            )
+        )
+        for operator in ("gpu_operator", "network_operator")
+    },
+    "vgpu.gpu_operator_min": _row({"min": _named("part")}, required=("min",)),
     "dra_driver.managed": _row(
         {"gpu_operator": OPERATOR, "min_kubernetes": _named("kubernetes"), "min_driver_branch": NUMBER},
         required=("gpu_operator", "min_kubernetes", "min_driver_branch"),
@@ -244,6 +262,9 @@ PLACES: Final[Mapping[str, Schema]] = {
     "driver.min_kernel_by_branch": _table(LINE, BRANCH_KEYS),
     "driver.seen_on_kernel": _all_of(_row({"branch": NUMBER, "kernel": TEXT}, required=("branch", "kernel"))),
     "driver.precompiled": _all_of(_PRECOMPILED),
+    "driver.container_kernels": _all_of(
+        _row({"gpu_operator": LINE, "os": _named("system"), "kernels": _all_of(LINE)}, required=("gpu_operator", "os"))
+    ),
     "driver.module_type_auto": _row({"min_driver": DRIVER}, required=("min_driver",)),
     "driver.cuda_reported_by_branch": _table(CUDA, BRANCH_KEYS),
     "driver.documented_product_minimums": _all_of(
@@ -254,6 +275,9 @@ PLACES: Final[Mapping[str, Schema]] = {
     "driver.redistributed": _row({"values": _all_of(DRIVER)}),
     "cuda.toolkit": _table(DRIVER, within="linux_x86_64_min_driver"),
     "cuda.toolkit_newer": _table(DRIVER, within="linux_x86_64_min_driver"),
+    "cuda.numbered": _all_of(
+        _row({"version": CUDA, "is": TEXT, "is_first": {"type": "boolean"}}, required=("version", "is"))
+    ),
     "cuda.never_released": _all_of(_row({"version": LINE, "evidence": TEXT}, required=("version",), cited="evidence")),
     "cuda.minor_version_floor": _table(DRIVER, BRANCH_KEYS),
     "gpu_architecture": _all_of(_ARCHITECTURE),
@@ -262,10 +286,18 @@ PLACES: Final[Mapping[str, Schema]] = {
     "nic_firmware.bundled": _all_of(_row({"ofed": OFED, "firmware": _mapping(_named("firmware"))})),
     "nic_firmware.tested_pairs": _all_of(_row({"ofed": OFED, "tested_firmware": _mapping(_named("firmware"))})),
     "nic_firmware.release_train": _table(TEXT, BRANCH_KEYS),
+    "nic_firmware.window": _table(_all_of(_named("firmware"))),
+    "nic_firmware.not_supported": _all_of(
+        _row(
+            {"family": TEXT, "ofed_train": TEXT, "only_in": TEXT, "fact": TEXT},
+            required=("family", "ofed_train", "fact"),
+        )
+    ),
     **{f"existing_tags.{name}": _row({"values": _all_of(_named(kind))}) for name, kind in _TAGS.items()},
     "gpudirect_rdma.dma_buf": _row(
         {"min_kernel": LINE, "min_cuda": CUDA, "min_arch": TEXT}, required=("min_kernel", "min_cuda", "min_arch")
     ),
+    "gpudirect_rdma.gds_needs_open": _row({"min_gds": _named("part")}, required=("min_gds",)),
     "dcgm.driver_floor": _row({"min_driver_branch": NUMBER}, required=("min_driver_branch",)),
     "known_issues": _all_of(_ISSUE),
     "vulnerabilities": _all_of(_VULNERABILITY),
