@@ -29,6 +29,30 @@ def test_support_is_said_up_to_the_day_the_sources_were_read(texts: dict[str, st
     assert str(on) not in found.message or on <= READ
 
 
+@pytest.mark.parametrize(
+    ("driver", "on", "verdict"),
+    [
+        ("590.48.01", date(2026, 8, 21), "warn"),
+        ("590.48.01", date(2026, 2, 1), "ok"),
+        ("580.173.02", date(2026, 8, 21), "ok"),
+        ("595.91.07", date(2026, 8, 21), "ok"),
+        ("610.57.04", date(2026, 8, 21), "ok"),
+        ("570.211.01", date(2026, 8, 21), "warn"),
+        ("550.144.03", date(2025, 1, 10), "ok"),
+    ],
+)
+def test_a_branch_that_left_the_vendors_table_is_told(driver: str, on: date, verdict: str) -> None:
+    found = judged("lifecycle", {"gpu_driver": driver}, on=on)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+def test_a_branch_that_left_is_told_with_those_that_stayed() -> None:
+    found = judged("lifecycle", {"gpu_driver": "590.48.01"}, on=date(2026, 8, 21))
+    assert found is not None
+    assert "not among the branches that NVIDIA lists as supported (535, 580, 595, 610" in found.message
+
+
 def test_what_is_not_known_any_more_says_when_it_was() -> None:
     found = judged("lifecycle", {"gpu_operator": "v26.3.3"}, on=LATER)
     assert found is not None

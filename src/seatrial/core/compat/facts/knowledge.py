@@ -294,6 +294,12 @@ class Facts:
         """Kind and end of life of a branch."""
         return self.branches.get(branch)
 
+    @cached_property
+    def listed_branches(self) -> tuple[DriverBranch, ...]:
+        """The branches of NVIDIA's own table, oldest first; one that is older than its last and not there has left."""
+        rows = [row for row in self.branches.values() if row.is_listed]
+        return tuple(sorted(rows, key=lambda row: row.branch))
+
     def min_kernel(self, branch: int) -> MinKernel | None:
         """The oldest kernel a branch builds on; nobody publishes an upper bound."""
         return self.min_kernels.get(branch)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Final
 
 from seatrial.core.compat.facts.knowledge import Facts
@@ -28,7 +29,7 @@ from seatrial.core.compat.facts.rows import (
     Unsupported,
 )
 from seatrial.core.compat.facts.sections import reads
-from seatrial.core.compat.facts.spots import Spot, entries_of, evidence_of, parsed, rows_of, text_at
+from seatrial.core.compat.facts.spots import Spot, day_at, entries_of, evidence_of, parsed, rows_of, text_at
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
     CudaVersion,
@@ -134,15 +135,22 @@ def _known_drivers(section: Spot) -> dict[DriverVersion, Cite]:
 
 def _branches(section: Spot) -> Iterator[DriverBranch]:
     """NVIDIA's own table comes last, so that it wins over the third party's."""
+    released = {}
     for _, spot in entries_of(section, "lifecycle"):
-        yield _branch(spot, spot.cite())
+        released[spot.key_number()] = day_at(spot, "first_release")
+        yield _branch(spot, spot.cite(), released, is_listed=False)
     for spot, cite in rows_of(section, "nvidia_lifecycle_table_2026"):
-        yield _branch(spot, cite)
+        yield _branch(spot, cite, released, is_listed=True)
 
 
-def _branch(spot: Spot, cite: Cite) -> DriverBranch:
+def _branch(spot: Spot, cite: Cite, released: Mapping[int, date | None], *, is_listed: bool) -> DriverBranch:
     return DriverBranch(
-        branch=spot.key_number(), kind=spot.at("kind").text(), end_of_life=spot.at("end_of_life").day(), cite=cite
+        branch=spot.key_number(),
+        kind=spot.at("kind").text(),
+        end_of_life=spot.at("end_of_life").day(),
+        is_listed=is_listed,
+        released=released.get(spot.key_number()),
+        cite=cite,
     )
 
 

@@ -177,6 +177,10 @@ class DriverBranch:
     branch: int
     kind: str
     end_of_life: date
+    is_listed: bool
+    """Whether NVIDIA's own table has it; a third party's does not say that NVIDIA still supports it."""
+    released: date | None
+    """The day of its first release, where somebody says it."""
     cite: Cite
 
 

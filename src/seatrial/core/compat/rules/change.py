@@ -115,6 +115,8 @@ def judge_upgrade_path(step: Step) -> Iterator[Answer]:
         old, new = here.version if here is not None else None, there.version if there is not None else None
         if isinstance(old, SemanticVersion) and isinstance(new, SemanticVersion):
             yield _minors_path(step, component, name, old, new)
+    if step.moved((Component.DRA_DRIVER,)):
+        yield from _dra_path(step)
 
 
 def _operator_path(step: Step, component: Component, before: OperatorVersion, after: OperatorVersion) -> Answer:
@@ -145,7 +147,7 @@ def _minors_path(
 ) -> Answer:
     cite, spans = step.facts.cite(f"{component.value}.upgrade_path"), _spans(step, component)
     if after < before:
-        return _downgrade(name, str(before), str(after), across=before.line != after.line, spans=spans)
+        return _back(step, component, name, before, after)
     if (after.major, after.minor - before.minor) in ((before.major, 0), (before.major, 1)):
         return ok(f"{name} {before} → {after} is a step of at most one minor.", cite)
     if after.major != before.major:
@@ -163,6 +165,69 @@ def _minors_path(
         cite,
         spans=spans,
     )
+
+
+def _back(step: Step, component: Component, name: str, before: SemanticVersion, after: SemanticVersion) -> Answer:
+    """Platforms say whether they go back: OpenShift does not, EKS one minor, kubeadm one minor at a time."""
+    spans, facts = _spans(step, component), step.facts
+    if before.line == after.line:
+        return _downgrade(name, str(before), str(after), across=False, spans=spans)
+    if component is Component.OPENSHIFT:
+        return fail(
+            f"{name} {before} → {after} goes back across a minor: Red Hat supports updating to a newer version only, "
+            "and no rollback.",
+            f"Stay on {before}, or go on to a newer version; a cluster of {after} is a new one.",
+            facts.cite("openshift.rollback"),
+            spans=spans,
+        )
+    if after.major != before.major or before.minor - after.minor > 1:
+        return fail(
+            f"{name} {before} → {after} goes back by more than one minor, and kubeadm takes one at a time.",
+            "Go back by one minor at most, and rehearse it on another cluster.",
+            facts.cite("kubernetes.downgrade"),
+            spans=spans,
+        )
+    if "-eks-" in before.text:
+        return warn(
+            f"{name} {before} → {after} goes back one minor: EKS does that with the control plane after an upgrade in "
+            "place, while the data in etcd stays.",
+            "Read what a rollback does not take back, and rehearse it on another cluster.",
+            facts.cite("kubernetes.eks_rollback"),
+            spans=spans,
+        )
+    return unknown(
+        f"{name} {before} → {after} goes back one minor: kubeadm takes that, and the version skew policy says nothing "
+        "about it.",
+        "Ask whoever builds this Kubernetes, and rehearse it on another cluster before relying on it.",
+        facts.cite("kubernetes.downgrade"),
+        facts.cite("kubernetes.upgrade_path"),
+        spans=spans,
+    )
+
+
+def _dra_path(step: Step) -> Iterator[Answer]:
+    """From a chart of its own to one that the GPU Operator manages is no way, whatever versions the two are of."""
+    before, after = step.before.dra_driver, step.after.dra_driver
+    yield from (*step.before.unreadable(Component.DRA_DRIVER), *step.after.unreadable(Component.DRA_DRIVER))
+    if before is None or after is None or before.is_managed == after.is_managed:
+        return
+    cite, spans = step.facts.cite("dra_driver.migration"), _spans(step, Component.DRA_DRIVER)
+    if after.is_managed:
+        yield fail(
+            f"DRA driver {before} → managed: an in-place migration from its own Helm release to GPUCluster is not "
+            "supported.",
+            "Keep the chart on this cluster; or install the GPU Operator with GPUCluster anew, on a new cluster or "
+            "after both were removed.",
+            cite,
+            spans=spans,
+        )
+    else:
+        yield unknown(
+            f"DRA driver managed → {after}: no source describes the way from GPUCluster back to a Helm release.",
+            "Rehearse it on another cluster before relying on it.",
+            cite,
+            spans=spans,
+        )
 
 
 def _downgrade(name: str, before: str, after: str, *, across: bool, spans: tuple[Span, ...]) -> Answer:
@@ -185,14 +250,21 @@ UPGRADE_PATH: Final = Rule(
     meaning="""\
 Both operators are supported within a major (YY.M) or to the next one of their line of releases; skipping one fails,
 and the answer names the stations. OLM does not enforce this: every bundle may replace every older one, and the stable
-channel with automatic approval jumps. OpenShift and Kubernetes go one minor at a time. No source describes going back:
-within a line that warns, across a major it is unknown and has to be rehearsed.""",
-    inputs=(*OPERATORS, *PLATFORM),
+channel with automatic approval jumps. OpenShift and Kubernetes go one minor at a time. Back across a minor, OpenShift
+fails, since Red Hat supports no rollback; Kubernetes fails by more than one minor, warns on EKS, which does it, and is
+unknown elsewhere. No source describes how operators go back: within a line that warns, across a major it is unknown and
+has to be rehearsed. From a DRA driver with a chart of its own to a managed one fails: NVIDIA supports no migration in
+place.""",
+    inputs=(*OPERATORS, *PLATFORM, Component.DRA_DRIVER),
     sources=(
         "gpu_operator.versioning",
         "network_operator.versioning",
         "openshift.upgrade_path",
+        "openshift.rollback",
         "kubernetes.upgrade_path",
+        "kubernetes.downgrade",
+        "kubernetes.eks_rollback",
+        "dra_driver.migration",
     ),
     judge_change=judge_upgrade_path,
 )

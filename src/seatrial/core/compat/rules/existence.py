@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from seatrial.core.compat.facts import Existence, Issue, Release
+from seatrial.core.compat.facts import DriverBranch, Existence, Issue, Release
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
 from seatrial.core.compat.rules.security import CONCERNED, judge_vulnerable
@@ -274,12 +274,35 @@ def _driver_life(case: Case, branch: int) -> Answer:
             f"the end of life of driver branch {branch}", str(max(case.facts.branches, default="")), case.facts, spans
         )
     if case.on <= row.end_of_life:
-        return ok(f"Driver branch {branch} ({row.kind}) is supported until {row.end_of_life}.", row.cite)
+        return _left(case, row) or ok(
+            f"Driver branch {branch} ({row.kind}) is supported until {row.end_of_life}.", row.cite
+        )
     return warn(
         f"Driver branch {branch} ({row.kind}) is out of support since {row.end_of_life}.",
         "Plan the way to a supported branch.",
         row.cite,
         spans=spans,
+    )
+
+
+def _left(case: Case, row: DriverBranch) -> Answer | None:
+    """What a branch that NVIDIA's table does not list any more is worth; a user's own row is his own word.
+
+    The table is no older than its newest branch, so about a day before that one it says nothing.
+    """
+    listed = case.facts.listed_branches
+    if row.is_listed or row.cite.origin or not listed or row.branch > listed[-1].branch:
+        return None
+    if listed[-1].released is not None and case.on < listed[-1].released:
+        return None
+    return warn(
+        f"Driver branch {row.branch} ({row.kind}) is not among the branches that NVIDIA lists as supported "
+        f"({', '.join(str(each.branch) for each in listed)}, read by {case.facts.built_on}), although a third party "
+        f"lets it live until {row.end_of_life}.",
+        "Plan the way to a listed branch.",
+        listed[-1].cite,
+        row.cite,
+        spans=case.spans(Component.GPU_DRIVER),
     )
 
 
@@ -330,7 +353,7 @@ LIFECYCLE: Final = Rule(
 NVIDIA supports the newest major of each operator and the one before it, which is said up to the day the sources were
 read: later, the one before the newest is unknown; driver branches and minors of OpenShift and Kubernetes end on a day.
 Running past it works, so this only warns, and it never fails. For driver branches NVIDIA's own table is preferred to
-third parties', which differ from it by months.""",
+third parties', which differ from it by months: a branch that is older than the table's last and not in it warns.""",
     inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT, Component.KUBERNETES),
     sources=(
         "gpu_operator.versioning",
