@@ -22,6 +22,26 @@ MIXED = [{"pool": "new", "product": "H100"}, {"pool": "old", "product": "V100"}]
             "needs Kubernetes 1.34.2 or newer, found v1.33.6. A managed DRA driver (GPUCluster) needs driver branch",
         ),
         ("dra-driver", {"dra_driver": "managed", "gpu_operator": "v26.7.0"}, "unknown", "does not say it"),
+        (
+            "dra-driver",
+            {"dra_driver": "0.4.1", "gpu_operator": "v26.3.3", "kubernetes": "v1.35.7", "gpu_driver": "580.173.02"},
+            "ok",
+            "GPU Operator 26.3 documents DRA driver 0.4.1",
+        ),
+        (
+            "dra-driver",
+            {"dra_driver": "0.4.1", "kubernetes": "v1.34.1", "gpu_driver": "570.211.01"},
+            "fail",
+            "DRA driver 0.4.1 needs Kubernetes 1.34.2 or newer, found v1.34.1. DRA driver 0.4.1 needs driver branch",
+        ),
+        (
+            "dra-driver",
+            {"dra_driver": "0.4.1", "gpu_operator": "v26.7.0", "kubernetes": "v1.35.7", "gpu_driver": "580.173.02"},
+            "unknown",
+            "documented with GPU Operator 26.3",
+        ),
+        ("dra-driver", {"dra_driver": "25.8.0", "kubernetes": "v1.35.7"}, "unknown", "chart of its own (25.8.0)"),
+        ("dra-driver", {"dra_driver": "0.9.0", "kubernetes": "v1.35.7"}, "unknown", "chart of its own (0.9.0)"),
         ("gpuop-runtime", {"gpu_operator": "v26.7.0", "containerd": "1.7.27"}, "warn", "never was a containerd 1.8"),
         ("gpuop-runtime", {"gpu_operator": "v25.10.1", "containerd": "1.7.27"}, "ok", "1.7 to 2.2"),
         (

@@ -45,13 +45,15 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     },
     "gpuop-os": {
         OK: ({"gpu_operator": "v26.7.0", "os": "ubuntu24.04"}, {}),
-        WARN: ({"gpu_operator": "v26.7.0", "os": "rhel9.5"}, {}),
-        UNKNOWN: ({"gpu_operator": "v27.1.0", "os": "ubuntu24.04"}, {}),
+        WARN: ({"gpu_operator": "v26.7.0", "os": "sles15.6"}, {}),
+        UNKNOWN: ({"gpu_operator": "v26.7.0", "os": "rhel9.5"}, {}),
+        FAIL: ({"gpu_operator": "v26.7.0", "os": "amzn2"}, {}),
     },
     "netop-os": {
         OK: ({"network_operator": "v26.4.1", "os": "rhel9.6"}, {}),
-        WARN: ({"network_operator": "v26.4.1", "os": "ubuntu26.04"}, {}),
-        UNKNOWN: ({"network_operator": "v24.7.0", "os": "ubuntu22.04"}, {}),
+        WARN: ({"network_operator": "v26.4.1", "os": "rhel9.6", "openshift": "4.20.30"}, {}),
+        UNKNOWN: ({"network_operator": "v26.4.1", "os": "ubuntu26.04"}, {}),
+        FAIL: ({"network_operator": "v26.4.1", "os": "ubuntu20.04"}, {}),
     },
     "gpuop-runtime": {
         OK: ({"gpu_operator": "v26.7.0", "containerd": "2.1.4"}, {}),
@@ -61,9 +63,8 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     },
     "netop-runtime": {
         OK: ({"network_operator": "v26.4.1", "containerd": "2.1.4", "os": "ubuntu24.04"}, {}),
-        WARN: ({"network_operator": "v26.4.1", "cri_o": "1.33.2", "os": "ubuntu24.04"}, {}),
         UNKNOWN: ({"network_operator": "v26.4.1", "containerd": "2.1.4"}, {}),
-        FAIL: ({"network_operator": "v26.4.1", "containerd": "2.1.4", "openshift": "4.20.30"}, {}),
+        FAIL: ({"network_operator": "v26.4.1", "cri_o": "1.33.2", "os": "ubuntu24.04"}, {}),
     },
     "gpuop-vgpu": {
         OK: ({"gpu_operator": "v26.7.0", "vgpu": "17.4"}, {}),
@@ -272,8 +273,6 @@ CHANGES: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
 CANNOT: dict[tuple[str, str], str] = {
     ("gpuop-operands", FAIL): "an operand can be overridden, so no document says that another one cannot work",
     ("netop-mofed", FAIL): "another driver can be configured, so no document says that it cannot work",
-    ("gpuop-os", FAIL): "a driver that is on the node already works with the operator on systems nobody lists",
-    ("netop-os", FAIL): "what is not listed may have a driver of the node's own",
     ("gpuop-vgpu", UNKNOWN): "a version that can be read is below the oldest one or it is not",
     ("os-kernel", UNKNOWN): "a kernel whose name tells nothing is not judged",
     ("fabric-manager", UNKNOWN): "two versions that can be read are the same or they are not",

@@ -22,6 +22,7 @@ from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import ALIASES, Component
 from seatrial.core.compat.versions import (
     CudaVersion,
+    DraDriverVersion,
     DriverVersion,
     FirmwareVersion,
     KernelVersion,
@@ -58,6 +59,7 @@ _VERSIONS: Final[Mapping[str, type[Version]]] = {
     "dcgm_exporter": DcgmExporterVersion,
     "part": PartVersion,
     "system": SystemVersion,
+    "dra_driver": DraDriverVersion,
 }
 
 
@@ -108,9 +110,9 @@ NUMBER: Final[Schema] = {"type": "integer"}
 DAY: Final = _named("day")
 LINE, DRIVER, CUDA, OPERATOR, OFED = map(_named, ("line", "driver", "cuda", "operator", "ofed"))
 LINES: Final = _named("lines")
-SYSTEMS: Final = _all_of(_named("system"))
 MINOR: Final = _named("minor")
 """A line; documents print a patch now and then."""
+SYSTEM: Final = _named("system")
 BRANCH_KEYS: Final = "^[0-9]+$"
 _NAMED: Final = {kind: _named(name) for name, kind in _VERSIONS.items()}
 
@@ -169,7 +171,7 @@ _OPENSHIFT_RELEASE: Final = _row(
     required=("rhel", "kernel_stream", "kernel_dist"),
     cited="kernel_source",
 )
-_BRANCH: Final[Mapping[str, Schema]] = {"kind": TEXT, "end_of_life": DAY, "latest_known": DRIVER}
+_BRANCH: Final[Mapping[str, Schema]] = {"kind": TEXT, "end_of_life": DAY, "first_release": DAY, "latest_known": DRIVER}
 _ARCHITECTURE: Final = _row(
     {
         "arch": TEXT,
@@ -198,11 +200,11 @@ _VULNERABILITY: Final = _row(
         "id": TEXT,
         "published": DAY,
         "component": {"enum": sorted(Component)},
-        "branch": TEXT,
         "since": TEXT,
         "fixed_in": TEXT,
         "only_in": TEXT,
-        "breaks_out": {"type": "boolean"},
+        "branch": TEXT,
+        "breaks_out": {"enum": [False, True]},
         "effect": TEXT,
     },
     required=("id", "published", "component", "fixed_in", "effect"),
@@ -211,6 +213,10 @@ _VULNERABILITY: Final = _row(
 _PRECOMPILED: Final = _row(
     {"gpu_operator": LINE, "os": TEXT, "kernel": LINE, "flavours": _all_of(TEXT), "branches": _all_of(NUMBER)},
     required=("gpu_operator", "os", "kernel"),
+)
+_SYSTEMS: Final = _row(
+    {"line": LINE, "listed": _all_of(SYSTEM), "by_partner": _all_of(SYSTEM), "google_installs": _all_of(TEXT)},
+    required=("line",),
 )
 _TAGS: Final = {"dcgm_exporter": "dcgm_exporter", "device_plugin": "operand", "nccl": "nccl"}
 
@@ -223,18 +229,40 @@ PLACES: Final[Mapping[str, Schema]] = {
         _row({"gpu_operator": LINE, "min": MINOR, "max": MINOR, "note": TEXT}, required=("gpu_operator", "min", "max"))
     ),
     "container_runtimes.systems": _all_of(
-        _row({"gpu_operator": LINE, "network_operator": LINE, "containerd": SYSTEMS, "cri_o": SYSTEMS})
-    ),
-    **{
-        f"operating_systems.{operator}": _all_of(
-            _row(
-                {"line": LINE, "listed": SYSTEMS, "by_partner": SYSTEMS, "google_installs": _all_of(TEXT)},
-                required=("line",),
-            )
+        _row(
+            {
+                "gpu_operator": LINE,
+                "network_operator": LINE,
+                **{key: _all_of(SYSTEM) for key in ("containerd", "cri_o", "no_containerd", "no_cri_o")},
+            }
         )
-        for operator in ("gpu_operator", "network_operator")
-    },
+    ),
+    "operating_systems.gpu_operator": _all_of(_SYSTEMS),
+    "operating_systems.network_operator": _all_of(_SYSTEMS),
+    "operating_systems.not_supported": _all_of(
+        _row(
+            {
+                "operator": {"enum": [Component.GPU_OPERATOR, Component.NETWORK_OPERATOR]},
+                "system": SYSTEM,
+                "since": LINE,
+                "fact": TEXT,
+            },
+            required=("operator", "system", "since", "fact"),
+        )
+    ),
+    "operating_systems.oldest_kernel": _table(LINE),
     "vgpu.gpu_operator_min": _row({"min": _named("part")}, required=("min",)),
+    "dra_driver.chart": _all_of(
+        _row(
+            {
+                "version": _named("dra_driver"),
+                "gpu_operator": LINE,
+                "min_kubernetes": _named("kubernetes"),
+                "min_driver_branch": NUMBER,
+            },
+            required=("version", "gpu_operator", "min_kubernetes", "min_driver_branch"),
+        )
+    ),
     "dra_driver.managed": _row(
         {"gpu_operator": OPERATOR, "min_kubernetes": _named("kubernetes"), "min_driver_branch": NUMBER},
         required=("gpu_operator", "min_kubernetes", "min_driver_branch"),
@@ -263,7 +291,7 @@ PLACES: Final[Mapping[str, Schema]] = {
     "driver.seen_on_kernel": _all_of(_row({"branch": NUMBER, "kernel": TEXT}, required=("branch", "kernel"))),
     "driver.precompiled": _all_of(_PRECOMPILED),
     "driver.container_kernels": _all_of(
-        _row({"gpu_operator": LINE, "os": _named("system"), "kernels": _all_of(LINE)}, required=("gpu_operator", "os"))
+        _row({"gpu_operator": LINE, "os": SYSTEM, "kernels": _all_of(LINE)}, required=("gpu_operator", "os"))
     ),
     "driver.module_type_auto": _row({"min_driver": DRIVER}, required=("min_driver",)),
     "driver.cuda_reported_by_branch": _table(CUDA, BRANCH_KEYS),
@@ -275,9 +303,7 @@ PLACES: Final[Mapping[str, Schema]] = {
     "driver.redistributed": _row({"values": _all_of(DRIVER)}),
     "cuda.toolkit": _table(DRIVER, within="linux_x86_64_min_driver"),
     "cuda.toolkit_newer": _table(DRIVER, within="linux_x86_64_min_driver"),
-    "cuda.numbered": _all_of(
-        _row({"version": CUDA, "is": TEXT, "is_first": {"type": "boolean"}}, required=("version", "is"))
-    ),
+    "cuda.numbered": _all_of(_row({"version": CUDA, "is": TEXT, "is_first": ANYTHING}, required=("version", "is"))),
     "cuda.never_released": _all_of(_row({"version": LINE, "evidence": TEXT}, required=("version",), cited="evidence")),
     "cuda.minor_version_floor": _table(DRIVER, BRANCH_KEYS),
     "gpu_architecture": _all_of(_ARCHITECTURE),

@@ -22,6 +22,7 @@ from seatrial.core.compat.facts.rows import (
     BadOpenShift,
     Cite,
     ContainerKernels,
+    DraChart,
     DriverBranch,
     DriverNeed,
     FirmwarePair,
@@ -33,10 +34,12 @@ from seatrial.core.compat.facts.rows import (
     ManagedDra,
     MinKernel,
     NetworkOperatorRelease,
+    OldestKernel,
     OldestPart,
     OpenShiftRelease,
     Precompiled,
     Product,
+    RefusedSystem,
     RhelSupport,
     RuntimeRange,
     RuntimeSystems,
@@ -51,6 +54,7 @@ from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
     CudaVersion,
+    DraDriverVersion,
     DriverVersion,
     FirmwareVersion,
     KernelVersion,
@@ -127,10 +131,13 @@ class Facts:
     runtimes: tuple[RuntimeRange, ...] = ()
     runtime_systems: tuple[RuntimeSystems, ...] = ()
     systems: tuple[SystemList, ...] = ()
+    refused_systems: tuple[RefusedSystem, ...] = ()
+    oldest_kernels: tuple[OldestKernel, ...] = ()
     gds_open: OldestPart | None = None
     """The first GPUDirect Storage driver that needs the open kernel modules."""
     oldest_vgpu: OldestPart | None = None
     managed_dra: ManagedDra | None = None
+    dra_charts: Mapping[DraDriverVersion, DraChart] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()
     vulnerabilities: tuple[Vulnerability, ...] = ()
     cites: Mapping[str, Cite] = field(default_factory=dict)

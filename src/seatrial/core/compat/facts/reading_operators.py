@@ -13,20 +13,24 @@ from typing import Final
 from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.rows import (
     Cite,
+    DraChart,
     GpuOperatorRelease,
     Lines,
     ManagedDra,
     NetworkOperatorRelease,
+    OldestKernel,
     OldestPart,
+    RefusedSystem,
     RuntimeRange,
     RuntimeSystems,
     Support,
     SystemList,
 )
 from seatrial.core.compat.facts.sections import reads
-from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed, text_at
+from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed, rows_of, text_at
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
+    DraDriverVersion,
     DriverVersion,
     KubernetesVersion,
     Line,
@@ -52,6 +56,7 @@ NETWORK_ROW: Final = frozenset(
         "documented",
     }
 )  # fmt: skip
+RUNTIMES: Final = (Component.CONTAINERD, Component.CRI_O)
 OPERANDS: Final[Mapping[str, Component]] = {
     "device_plugin": Component.DEVICE_PLUGIN,
     "container_toolkit": Component.CONTAINER_TOOLKIT,
@@ -243,7 +248,8 @@ def _runtime_systems(spot: Spot) -> RuntimeSystems:
     return RuntimeSystems(
         operator=operator,
         line=spot.at(operator.value).version(Line).line,
-        systems={part: _systems(spot, part.value) for part in (Component.CONTAINERD, Component.CRI_O)},
+        systems={part: _systems(spot, part.value) for part in RUNTIMES},
+        refused={part: _systems(spot, f"no_{part.value}") for part in RUNTIMES},
         cite=spot.cite(),
     )
 
@@ -267,6 +273,36 @@ def systems(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, systems=tuple(rows)) if rows else facts
 
 
+@reads("operating_systems.not_supported", "operating_systems.oldest_kernel")
+def more_on_systems(whole: Spot, facts: Facts) -> Facts:
+    """The systems that operators refuse, and the oldest kernels of some."""
+    section = whole.maybe("operating_systems")
+    if section is None:
+        return facts
+    refused = [
+        RefusedSystem(
+            operator=_operator_at(spot.at("operator")),
+            system=spot.at("system").version(SystemVersion),
+            since=spot.at("since").version(Line),
+            said=spot.at("fact").text(),
+            cite=spot.cite(),
+        )
+        for spot in section.each("not_supported")
+    ]
+    kernels = [
+        OldestKernel(system=parsed(SystemVersion, str(spot.path[-1]), spot.path), kernel=spot.version(Line), cite=cite)
+        for spot, cite in rows_of(section, "oldest_kernel")
+    ]
+    return replace(facts, refused_systems=tuple(refused), oldest_kernels=tuple(kernels))
+
+
+def _operator_at(spot: Spot) -> Component:
+    named = {part.value: part for part in (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)}.get(spot.text())
+    if named is None:
+        raise FactInvalid(spot.path, f"expected gpu_operator or network_operator, found {spot.value!r}.")
+    return named
+
+
 def _systems(spot: Spot, key: str) -> tuple[SystemVersion, ...]:
     return tuple(each.version(SystemVersion) for each in spot.each(key))
 
@@ -281,20 +317,41 @@ def vgpu(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, oldest_vgpu=OldestPart(version=spot.at("min").version(PartVersion), cite=spot.cite()))
 
 
-@reads("dra_driver.managed")
-def managed_dra(whole: Spot, facts: Facts) -> Facts:
-    """What a DRA driver needs that the GPU Operator manages."""
+@reads("dra_driver.managed", "dra_driver.chart")
+def dra(whole: Spot, facts: Facts) -> Facts:
+    """What a DRA driver needs, managed by the GPU Operator or with a chart of its own."""
     section = whole.maybe("dra_driver")
-    spot = section.maybe("managed") if section else None
-    if spot is None:
+    if section is None:
         return facts
-    row = ManagedDra(
-        operator=spot.at("gpu_operator").version(OperatorVersion),
-        kubernetes=spot.at("min_kubernetes").version(KubernetesVersion),
-        branch=spot.at("min_driver_branch").number(),
-        cite=spot.cite(),
-    )
-    return replace(facts, managed_dra=row)
+    spot = section.maybe("managed")
+    charts = [
+        DraChart(
+            version=each.at("version").version(DraDriverVersion),
+            operator_line=each.at("gpu_operator").version(Line).line,
+            kubernetes=each.at("min_kubernetes").version(KubernetesVersion),
+            branch=each.at("min_driver_branch").number(),
+            cite=each.cite(),
+        )
+        for each in section.each("chart")
+    ]
+    managed = None
+    if spot is not None:
+        managed = ManagedDra(
+            operator=spot.at("gpu_operator").version(OperatorVersion),
+            kubernetes=spot.at("min_kubernetes").version(KubernetesVersion),
+            branch=spot.at("min_driver_branch").number(),
+            cite=spot.cite(),
+        )
+    return replace(facts, managed_dra=managed, dra_charts={row.version: row for row in charts})
 
 
-READERS: Final = (gpu_operators, network_operators, runtimes, runtime_systems, systems, vgpu, managed_dra)
+READERS: Final = (
+    gpu_operators,
+    network_operators,
+    runtimes,
+    runtime_systems,
+    systems,
+    more_on_systems,
+    vgpu,
+    dra,
+)

@@ -16,6 +16,7 @@ from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import (
     CudaVersion,
+    DraDriverVersion,
     DriverVersion,
     FirmwareVersion,
     KernelVersion,
@@ -324,6 +325,8 @@ class RuntimeSystems:
     line: str
     systems: Mapping[Component, tuple[SystemVersion, ...]]
     """By runtime; a system with a major alone stands for all its minors."""
+    refused: Mapping[Component, tuple[SystemVersion, ...]]
+    """By runtime, the systems for which the document says No."""
     cite: Cite
 
 
@@ -338,6 +341,26 @@ class SystemList:
     """Validated and supported by a partner, with driver images of his own."""
     google_installs: frozenset[str]
     """Systems on which Google's installer brings the driver, on GKE."""
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedSystem:
+    """An operating system that an operator is said not to support, from one of its lines on."""
+
+    operator: Component
+    system: SystemVersion
+    since: Line
+    said: str
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldestKernel:
+    """The oldest kernel that an operating system has."""
+
+    system: SystemVersion
+    kernel: Line
     cite: Cite
 
 
@@ -376,6 +399,17 @@ class ManagedDra:
     """What the DRA driver needs where the GPU Operator manages it."""
 
     operator: OperatorVersion
+    kubernetes: KubernetesVersion
+    branch: int
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraChart:
+    """What a DRA driver with a chart of its own needs, and the line of the GPU Operator whose documents say so."""
+
+    version: DraDriverVersion
+    operator_line: str
     kubernetes: KubernetesVersion
     branch: int
     cite: Cite

@@ -8,57 +8,63 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from seatrial.core.compat.facts import Cite, DraChart
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import UNSUPPORTED, architecture_of
-from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown
-from seatrial.core.compat.versions import PartVersion
+from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown
+from seatrial.core.compat.versions import OperatorVersion, PartVersion
 
 # ── dra-driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def judge_dra_driver(case: Case) -> Iterator[Answer]:
     """Is there all that the DRA driver needs?"""
-    driver, need = case.dra_driver, case.facts.managed_dra
-    spans = case.spans(Component.DRA_DRIVER)
+    driver, managed = case.dra_driver, case.facts.managed_dra
     if driver is None:
         return
-    if need is None or not driver.is_managed:
-        yield unknown(
-            f"No document read says what a DRA driver with a chart of its own ({driver}) needs.",
-            "Read the release notes of its chart, then accept the rule with a reason.",
-            need.cite if need else None,
-            spans=spans,
-        )
+    chart = case.facts.dra_charts.get(driver)
+    row = managed if driver.is_managed else chart
+    if row is None:
+        newest = str(max(case.facts.dra_charts, default="", key=lambda each: each.rank if each else ()))
+        what = f"what a DRA driver with a chart of its own ({driver}) needs"
+        yield nothing_known(what, newest, case.facts, case.spans(Component.DRA_DRIVER))
         return
     yield from case.unreadable(Component.GPU_OPERATOR, Component.KUBERNETES, Component.GPU_DRIVER)
+    who = f"DRA driver {driver}" if row is chart else "A managed DRA driver (GPUCluster)"
     operator, kubernetes, branch = case.gpu_operator, case.kubernetes, case.driver.branch if case.driver else None
-    is_new = None if operator is None else operator >= need.operator
-    yield _managed(case, Component.GPU_OPERATOR, f"GPU Operator {need.operator}", is_new)
-    is_new = None if kubernetes is None else kubernetes >= need.kubernetes
-    yield _managed(case, Component.KUBERNETES, f"Kubernetes {need.kubernetes}", is_new)
-    is_new = None if branch is None else branch >= need.branch
-    yield _managed(case, Component.GPU_DRIVER, f"driver branch {need.branch}", is_new)
+    if managed is not None and row is managed:
+        is_new = None if operator is None else operator >= managed.operator
+        yield _needed(case, who, Component.GPU_OPERATOR, f"GPU Operator {managed.operator}", row.cite, is_new)
+    elif chart is not None and operator is not None:
+        yield _documented(case, chart, operator)
+    is_new = None if kubernetes is None else kubernetes >= row.kubernetes
+    yield _needed(case, who, Component.KUBERNETES, f"Kubernetes {row.kubernetes}", row.cite, is_new)
+    is_new = None if branch is None else branch >= row.branch
+    yield _needed(case, who, Component.GPU_DRIVER, f"driver branch {row.branch}", row.cite, is_new)
 
 
-def _managed(case: Case, part: Component, needed: str, is_new: bool | None) -> Answer:
-    value, need = case.stack[part], case.facts.managed_dra
-    cite, spans = need.cite if need else None, case.spans(Component.DRA_DRIVER, part)
+def _documented(case: Case, chart: DraChart, operator: OperatorVersion) -> Answer:
+    if operator.line == chart.operator_line:
+        return ok(f"GPU Operator {operator.line} documents DRA driver {chart.version}.", chart.cite)
+    return unknown(
+        f"DRA driver {chart.version} is documented with GPU Operator {chart.operator_line}, and nobody says whether it "
+        f"goes with {operator}.",
+        f"Take GPU Operator {chart.operator_line}, or the DRA driver that the documents of {operator.line} name.",
+        chart.cite,
+        spans=case.spans(Component.DRA_DRIVER, Component.GPU_OPERATOR),
+    )
+
+
+def _needed(case: Case, who: str, part: Component, needed: str, cite: Cite, is_new: bool | None) -> Answer:
+    value, spans = case.stack[part], case.spans(Component.DRA_DRIVER, part)
     if is_new is None:
         return unknown(
-            f"A managed DRA driver (GPUCluster) needs {needed}, and the matrix does not say it.",
-            f"Write {part.value}.",
-            cite,
-            spans=spans,
+            f"{who} needs {needed}, and the matrix does not say it.", f"Write {part.value}.", cite, spans=spans
         )
     found = value.text if value is not None else ""
     if is_new:
-        return ok(f"A managed DRA driver (GPUCluster) needs {needed} or newer, and {part.value} is {found}.", cite)
-    return fail(
-        f"A managed DRA driver (GPUCluster) needs {needed} or newer, found {found}.",
-        f"Upgrade {part.value} first; a DRA driver with a chart of its own has a minimum of its own.",
-        cite,
-        spans=spans,
-    )
+        return ok(f"{who} needs {needed} or newer, and {part.value} is {found}.", cite)
+    return fail(f"{who} needs {needed} or newer, found {found}.", f"Upgrade {part.value} first.", cite, spans=spans)
 
 
 DRA_DRIVER: Final = Rule(
@@ -66,7 +72,9 @@ DRA_DRIVER: Final = Rule(
     title="The DRA driver has what it needs",
     meaning="""\
 `dra_driver: managed` means that a GPUCluster of the GPU Operator deploys it: that needs v26.7.0, Kubernetes 1.34.2 and
-driver branch 580; less fails. A chart of its own has needs of its own, which no document read here states.""",
+driver branch 580; less fails. A chart of its own has needs of its own: of 0.4.1 the documents of GPU Operator 26.3 say
+Kubernetes 1.34.2 and driver branch 580. With another line of the operator, and for a chart that no document read here
+names, it is unknown.""",
     inputs=(
         Component.DRA_DRIVER,
         Component.GPU_OPERATOR,
@@ -74,7 +82,7 @@ driver branch 580; less fails. A chart of its own has needs of its own, which no
         Component.GPU_DRIVER,
     ),
     needs=(Component.DRA_DRIVER,),
-    sources=("dra_driver.managed",),
+    sources=("dra_driver.managed", "dra_driver.chart"),
     judge=judge_dra_driver,
 )
 

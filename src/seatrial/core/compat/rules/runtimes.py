@@ -38,6 +38,13 @@ def _on_system(case: Case, operator: Component, line: str, runtime: Component) -
             table.cite,
             spans=spans,
         )
+    if any(covers(row, system) for row in table.refused[runtime]):
+        return fail(
+            f"{who} says No to {TITLES[runtime]} on {named(system)}, and the matrix has {value.text}.",
+            f"Take {' or '.join(_others(case, operator, line))}.",
+            table.cite,
+            spans=spans,
+        )
     if not any(covers(row, system) for rows in table.systems.values() for row in rows):
         return None
     return warn(
@@ -105,9 +112,9 @@ GPUOP_RUNTIME: Final = Rule(
     title="The GPU Operator was validated with the container runtime",
     meaning="""\
 NVIDIA's page says for each line of the GPU Operator on which systems it was validated with containerd and with CRI-O,
-and gives a range of containerd: inside is ok, outside warns, as does a system for which the page does not say yes.
-OpenShift has CRI-O alone, so containerd fails there. Of CRI-O the page names systems and no releases: without `os` that
-is unknown.""",
+and gives a range of containerd: inside is ok, outside warns, as does a system for which the page says neither yes nor
+no; No fails. OpenShift has CRI-O alone, so containerd fails there. Of CRI-O the page names systems and no releases:
+without `os` that is unknown.""",
     inputs=(Component.GPU_OPERATOR, *RUNTIMES, Component.OS, Component.OPENSHIFT),
     needs=(Component.GPU_OPERATOR,),
     applies=_has_runtime,
@@ -144,7 +151,7 @@ NETOP_RUNTIME: Final = Rule(
     title="The Network Operator was validated with the container runtime",
     meaning="""\
 The Network Operator's page says on which systems it was validated with containerd and with CRI-O, and of which release
-of them it says nothing: yes is ok, no warns. OpenShift has CRI-O alone, so containerd fails there. A line whose page
+of them it says nothing: yes is ok, No fails. OpenShift has CRI-O alone, so containerd fails there. A line whose page
 was not read is unknown.""",
     inputs=(Component.NETWORK_OPERATOR, *RUNTIMES, Component.OS, Component.OPENSHIFT),
     needs=(Component.NETWORK_OPERATOR,),

@@ -17,7 +17,7 @@ from seatrial.core.compat.matrix import Component, Span
 from seatrial.core.compat.rules.cases import NAMES as OPERATORS
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
 from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
-from seatrial.core.compat.versions import KernelVersion, SystemVersion
+from seatrial.core.compat.versions import KernelVersion, Line, SystemVersion
 from seatrial.core.text.names import a_few
 
 NAMES: Final = {
@@ -102,7 +102,21 @@ def _on_system(
         what = f"the systems of {OPERATORS[operator]} {release.line}"
         yield nothing_known(what, newest, case.facts, case.spans(Component.OS, operator))
     elif case.system is not None:
-        yield _listed(case, table, case.system)
+        yield _refused(case, table, case.system) or _listed(case, table, case.system)
+
+
+def _refused(case: Case, table: SystemList, system: SystemVersion) -> Answer | None:
+    """What a document says no to, in so many words."""
+    for row in case.facts.refused_systems:
+        if row.operator is table.operator and covers(row.system, system) and Line.parse(table.line) >= row.since:
+            return fail(
+                f"{OPERATORS[table.operator]} {table.line} does not support {named(system)} (os {system}): {row.said}.",
+                "Take a listed system.",
+                row.cite,
+                table.cite,
+                spans=case.spans(Component.OS, table.operator),
+            )
+    return None
 
 
 def _listed(case: Case, table: SystemList, system: SystemVersion) -> Answer:
@@ -129,9 +143,9 @@ def _listed(case: Case, table: SystemList, system: SystemVersion) -> Answer:
         )
     beside = [named(row) for row in table.listed if row.name == system.name]
     listed = beside or list(dict.fromkeys(NAMES.get(row.name, row.name) for row in table.listed))
-    return warn(
-        f"{who} does not list {named(system)} (os {system}): it lists {a_few(listed, 8)}. That there is a driver image "
-        "for another, nobody says.",
+    return unknown(
+        f"{who} does not list {named(system)} (os {system}): it lists {a_few(listed, 8)}. Whether there is a driver "
+        "image for another, nobody says.",
         "Take a listed system, or install the driver on the node and accept the rule with what was seen.",
         table.cite,
         spans=spans,
@@ -165,7 +179,7 @@ def _by_kernel(case: Case) -> Iterator[Answer]:
     if kernel.system == "Container-Optimized OS":
         yield _listed(case, table, SystemVersion.parse("cos"))
     elif kernel.system:
-        yield warn(
+        yield unknown(
             f"GPU Operator {table.line} does not list {kernel.system}, of which kernel {kernel} is.",
             "Write os, and install the driver as the system's own guide says; then accept the rule with a reason.",
             table.cite,
@@ -175,7 +189,7 @@ def _by_kernel(case: Case) -> Iterator[Answer]:
         numbers = (int(match["major"]), int(match["minor"]))
         if not any(row.numbers == numbers for row in table.listed if row.name in REBUILDS):
             minor = f"{numbers[0]}.{numbers[1]}"
-            yield warn(
+            yield unknown(
                 f"Kernel {kernel} is of RHEL {minor} or a rebuild of it, and GPU Operator {table.line} lists no "
                 f"{minor} of either.",
                 "Take a listed minor, or accept the rule with what was seen.",
@@ -192,15 +206,14 @@ GPUOP_OS: Final = Rule(
     id="gpuop-os",
     title="The GPU Operator lists the operating system",
     meaning="""\
-NVIDIA lists the systems of each line of the GPU Operator, RHEL and Rocky Linux by their minors: listed is ok. Anything
-else warns, since nobody says that there is a driver image for it; SUSE's is a partner's configuration.
-Container-Optimized OS is listed on GKE alone, with Google's driver installer. Without `os`, a kernel that tells its
-system is enough to warn, and never to say ok. It never fails: a driver that is on the node already works with the
-operator.""",
+NVIDIA lists the systems of each line of the GPU Operator, RHEL and Rocky Linux by their minors: listed is ok. What is
+not listed is unknown, since nobody says whether there is a driver image for it; what a page says no to (Amazon Linux 2)
+fails. SUSE's is a partner's configuration and warns. Container-Optimized OS is listed on GKE alone, with Google's
+driver installer. Without `os`, a kernel that tells a system that is not listed is unknown, and never says ok.""",
     inputs=(Component.GPU_OPERATOR, Component.OS, Component.KERNEL, Component.OPENSHIFT, Component.KUBERNETES),
     needs=(Component.GPU_OPERATOR,),
     applies=_tells_a_system,
-    sources=("operating_systems.gpu_operator",),
+    sources=("operating_systems.gpu_operator", "operating_systems.not_supported"),
     judge=judge_gpuop_os,
 )
 
@@ -210,10 +223,11 @@ NETOP_OS: Final = Rule(
     title="The Network Operator lists the operating system",
     meaning="""\
 As gpuop-os, by the Network Operator's own list, which has other minors of RHEL, SLES, and no Rocky Linux: listed is ok,
-anything else warns. Without `os` it says nothing: what a kernel tells is for mofed-kernel. It never fails.""",
+what its notes say was removed (Ubuntu 20.04) fails, and anything else is unknown. Without `os` it says nothing: what a
+kernel tells is for mofed-kernel.""",
     inputs=(Component.NETWORK_OPERATOR, Component.OS, Component.OPENSHIFT),
     needs=(Component.NETWORK_OPERATOR, Component.OS),
-    sources=("operating_systems.network_operator",),
+    sources=("operating_systems.network_operator", "operating_systems.not_supported"),
     judge=judge_netop_os,
 )
 
