@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.machine import keep, machine
 
-from seatrial.adapters.files.knowledge import load_knowledge
+from seatrial.adapters.files.facts.knowledge import load_knowledge
 from seatrial.core.compat import plan as plans
 from seatrial.core.compat.facts import Facts, GpuOperatorRelease, NetworkOperatorRelease
 from seatrial.core.compat.findings import Verdict, worst

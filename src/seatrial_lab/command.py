@@ -81,7 +81,7 @@ def _up(args: argparse.Namespace) -> int:
 
 def _start_real_nodes(plane: control_plane.ControlPlane, args: argparse.Namespace) -> tuple[str, ...]:
     """Start the real nodes that were asked for, with every driver of the newer branches, and return their names."""
-    from seatrial.adapters.files import knowledge
+    from seatrial.adapters.files.facts import knowledge
     from seatrial_lab.testbed.real_node import node
 
     names = tuple(f"{PREFIX}-real-{each:03}" for each in range(args.real_nodes))

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from seatrial.adapters.files.knowledge import load_knowledge
+from seatrial.adapters.files.facts.knowledge import load_knowledge
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Hardware, Stack

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.files.facts import schema as facts_schema
-from seatrial.adapters.files.knowledge import FactsFileInvalid, load_own, load_user_facts
+from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_own, load_user_facts
 from seatrial.core.compat import facts
 from seatrial.core.compat.facts.reading import READERS
 from seatrial.core.compat.facts.sections import SENTENCES

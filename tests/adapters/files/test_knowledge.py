@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.files.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
+from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
 from seatrial.core.compat.matrix import Span
 from seatrial.core.compat.versions import Line, OperatorVersion
 
@@ -24,7 +24,7 @@ gpu_operator:
 
 def test_the_packages_own_facts_are_read_without_yaml() -> None:
     program = (
-        "import sys; from seatrial.adapters.files.knowledge import load_knowledge; "
+        "import sys; from seatrial.adapters.files.facts.knowledge import load_knowledge; "
         "print(len(load_knowledge().gpu_operators), 'yaml' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, FactsFileTooNew
 from seatrial.adapters.files.facts.store import locked_in
-from seatrial.adapters.files.knowledge import FactsFileInvalid, FactsFileTooNew
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.matrix import updating
 from seatrial.app.matrix.updating import Updated, UpdateOptions

@@ -37,7 +37,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from seatrial.adapters.files.knowledge import FactsFileInvalid, load_user_data, spot_of
+from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_user_data, spot_of
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Entry, Span, Value, component_of
 from seatrial.core.compat.rules import RULES

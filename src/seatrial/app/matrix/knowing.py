@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from seatrial.adapters.files.facts.knowledge import Layer
     from seatrial.adapters.files.facts.store import Locked
-    from seatrial.adapters.files.knowledge import Layer
     from seatrial.core.compat.facts import Facts, SourceAge
     from seatrial.core.compat.facts.bundles import BundleError
     from seatrial.core.compat.findings import Finding
@@ -40,7 +40,7 @@ class FactsStatus:
 
 def known(paths: Sequence[str], beside: Path | None = None) -> tuple[Facts, list[Finding]]:
     """Our facts under those of these files and those beside a matrix, and what is wrong with either."""
-    from seatrial.adapters.files.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
+    from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
 
     facts, (found, findings) = load_knowledge(), layers(paths, beside)
     for layer in found:
@@ -53,7 +53,7 @@ def known(paths: Sequence[str], beside: Path | None = None) -> tuple[Facts, list
 
 def layers(paths: Sequence[str], beside: Path | None) -> tuple[list[Layer], list[Finding]]:
     """What is laid over ours, the lowest first, and the bundles that are not what the lock says."""
-    from seatrial.adapters.files.knowledge import Layer
+    from seatrial.adapters.files.facts.knowledge import Layer
 
     found, findings = _bundled(beside / FACTS_BESIDE) if beside is not None else ([], [])
     own = sorted(str(file) for file in (beside / FACTS_BESIDE).glob("*.yaml")) if beside is not None else []
@@ -64,7 +64,7 @@ def _bundled(facts: Path) -> tuple[list[Layer], list[Finding]]:
     if not facts.is_dir():
         return [], []
     from seatrial.adapters.files.facts import store as bundle_store
-    from seatrial.adapters.files.knowledge import Layer
+    from seatrial.adapters.files.facts.knowledge import Layer
     from seatrial.core.compat.facts.bundles import BundleError
 
     found: list[Layer] = []
@@ -88,7 +88,7 @@ def _bundled(facts: Path) -> tuple[list[Layer], list[Finding]]:
 
 
 def _finding(err: BundleError) -> Finding:
-    from seatrial.adapters.files.knowledge import RULE
+    from seatrial.adapters.files.facts.knowledge import RULE
     from seatrial.core.compat.findings import Finding, Verdict
     from seatrial.core.compat.matrix import Span
 
@@ -107,7 +107,7 @@ def usable(paths: Sequence[str], beside: Path) -> list[Layer]:
 
 def status(folder: Path, more: Sequence[str] = ()) -> FactsStatus:
     """All that is known in a folder with a matrix; an error where a file or a bundle there cannot be used."""
-    from seatrial.adapters.files import knowledge
+    from seatrial.adapters.files.facts import knowledge
     from seatrial.adapters.files.facts import store as bundle_store
     from seatrial.core.compat import facts
 

@@ -222,7 +222,7 @@ def _is_whole(facts: Path, name: str, locked: Locked) -> bool:
 
 def _check_facts(bundle: Bundle, source: str) -> None:
     """FactsFileInvalid where a file is no facts that we can read."""
-    from seatrial.adapters.files.knowledge import Layer, load_user_facts
+    from seatrial.adapters.files.facts.knowledge import Layer, load_user_facts
 
     for name, content in bundle.files.items():
         load_user_facts(Layer(path=f"{source}/{name}" if len(bundle.files) > 1 else source, content=content))

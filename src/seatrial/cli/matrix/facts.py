@@ -93,7 +93,7 @@ def _run(args: argparse.Namespace) -> int:
     other = {"add": _add, "status": _status, "update": _update, "remove": _remove, "schema": _schema}.get(args.what)
     if other is not None:
         return other(args)
-    from seatrial.adapters.files.knowledge import load_data
+    from seatrial.adapters.files.facts.knowledge import load_data
 
     data = load_data(usable(args.facts, Path(args.dir)))
     return {"list": _list, "show": _show, "search": _search}[args.what](data, args)
@@ -287,7 +287,7 @@ def _schema(_args: argparse.Namespace) -> int:
 
 
 def _add(args: argparse.Namespace) -> int:
-    from seatrial.adapters.files.knowledge import load_user_facts
+    from seatrial.adapters.files.facts.knowledge import load_user_facts
     from seatrial.adapters.files.matrix_file import make_folder, write_new
 
     source = Path(args.file)

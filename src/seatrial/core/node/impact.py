@@ -19,44 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final, TypeAlias
 
 from seatrial.core.compat.matrix import Component, Value
 from seatrial.core.compat.plan.values import Step
 from seatrial.core.model.seen.nodes import NodePhase
-
-
-class Loss(StrEnum):
-    """What users of a node can lose for a while, the worst first."""
-
-    NODE = "the node itself"
-    EVERY_POD = "every running pod"
-    GPU_PODS = "running GPU pods"
-    RDMA_PODS = "running RDMA pods"
-    NEW_PODS = "new pods"
-    NEW_GPU_PODS = "new GPU pods"
-    NEW_RDMA_PODS = "new pods with RDMA or VFs"
-    GPUS = "GPUs"
-    CLAIMS = "DRA claims"
-    RDMA = "RDMA devices"
-    CONTAINER_STARTS = "container starts"
-    METRICS = "GPU metrics"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One thing that happens on a node."""
-
-    phase: str = ""
-    """The state of the node meanwhile, as its label has it; empty for what happens outside the states."""
-    component: str
-    action: str
-    impact: str
-    is_capacity_lost: bool = False
-    """Whether the node's GPUs are out of service while this lasts."""
-    loses: tuple[Loss, ...] = ()
-    """What is lost from here on for certain; what a condition may add is in the words only."""
+from seatrial.core.node import impact_network
+from seatrial.core.node.impact_rows import Loss, Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,107 +300,6 @@ def _is_from(value: Value | None, line: tuple[int, int]) -> bool:
     return value is not None and value.version is not None and tuple(value.version.rank[:2]) >= line
 
 
-# ── network, firmware, SR-IOV ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _network_operator(step: Step) -> Iterator[Row]:
-    yield Row(
-        component="network-operator",
-        action="Restarts; replaces its CNI plugins and device plugins",
-        impact="Running pods stay; new ones with RDMA or VFs wait until these are back",
-        loses=(Loss.NEW_RDMA_PODS,),
-    )
-    if not any(change.component is Component.MOFED for change in step.changes):
-        yield Row(
-            component="mofed",
-            action="Stays as long as its version does",
-            impact="None: no pod is evicted",
-        )
-
-
-def _mofed(step: Step) -> Iterator[Row]:
-    yield Row(
-        component="NicClusterPolicy",
-        action="Names the new version",
-        impact="None",
-    )
-    yield Row(
-        component="network-operator",
-        action="Cordons the node and drains it as upgradePolicy.drain says, or has the maintenance operator do so",
-        impact="No new pods; pods using RDMA leave, and whatever else the drain selects",
-        is_capacity_lost=True,
-        loses=(Loss.NEW_PODS, Loss.RDMA_PODS),
-    )
-    yield Row(
-        component="mofed",
-        action="Unloads and loads the network driver",
-        impact="No RDMA; the NICs it drives are down meanwhile",
-        is_capacity_lost=True,
-        loses=(Loss.RDMA,),
-    )
-    yield from _gpu_direct(step)
-    yield Row(component="network-operator", action="Uncordons the node", impact="New pods come again")
-
-
-def _gpu_direct(step: Step) -> Iterator[Row]:
-    """How GPUs reach the NICs: one way hangs on the network driver, the other does not."""
-    if step.stack[Component.GPU_DRIVER] is None and step.stack[Component.GPU_OPERATOR] is None:
-        return
-    rdma = step.stack.hardware.rdma
-    if rdma != "dmabuf":
-        yield Row(
-            component="nvidia-peermem",
-            action=f"{'Is' if rdma else 'If it is used: is'} unloaded before the network driver and loaded again "
-            "after it, by the driver pod's nvidia-peermem-ctr",
-            impact="No GPUDirect RDMA until it is back; check `lsmod` for nvidia_peermem before the node gets work",
-            is_capacity_lost=True,
-        )
-    if rdma != "peermem":
-        yield Row(
-            component="DMA-BUF",
-            action=f"{'Needs' if rdma else 'If it is used: needs'} no module of its own",
-            impact="GPUDirect RDMA works again as soon as the network driver is loaded",
-            is_capacity_lost=True,
-        )
-
-
-def _firmware(_step: Step) -> Iterator[Row]:
-    yield Row(
-        component="administrator",
-        action="Writes the firmware to the NICs",
-        impact="None: the old one runs until they are reset",
-    )
-    yield Row(
-        component="administrator",
-        action="Cordons and drains the node",
-        impact="No new pods; every pod leaves, but those of DaemonSets",
-        is_capacity_lost=True,
-        loses=(Loss.NEW_PODS, Loss.EVERY_POD),
-    )
-    yield Row(
-        component="NIC",
-        action="Is reset, or the node is rebooted",
-        impact="No network and no RDMA; with a reboot no GPUs either",
-        is_capacity_lost=True,
-        loses=(Loss.RDMA, Loss.NODE),
-    )
-    yield Row(component="administrator", action="Uncordons the node", impact="New pods come again")
-
-
-def _sriov(_step: Step) -> Iterator[Row]:
-    yield Row(
-        component="sriov-network-operator",
-        action="Restarts; replaces its device plugin and its config daemon",
-        impact="Running pods stay; new ones with VFs wait until these are back",
-        loses=(Loss.NEW_RDMA_PODS,),
-    )
-    yield Row(
-        component="sriov-config-daemon",
-        action="Compares the NICs with the SriovNetworkNodePolicies",
-        impact="None if they agree, and no pod is evicted; otherwise it drains the node and may reboot it",
-    )
-
-
 # ── platform ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -529,13 +397,13 @@ TABLE: Final[tuple[tuple[frozenset[Component], Tell], ...]] = (
     (frozenset({Component.GPU_DRIVER}), _driver),
     (frozenset({Component.GDS, Component.GDRCOPY, Component.FABRIC_MANAGER, Component.VGPU}), _beside_the_driver),
     (frozenset({Component.NFD, Component.DRA_DRIVER}), _plugins),
-    (frozenset({Component.NETWORK_OPERATOR}), _network_operator),
-    (frozenset({Component.MOFED}), _mofed),
+    (frozenset({Component.NETWORK_OPERATOR}), impact_network.network_operator),
+    (frozenset({Component.MOFED}), impact_network.mofed),
     (
         frozenset({Component.FIRMWARE_CX7, Component.FIRMWARE_CX6, Component.FIRMWARE_CX8, Component.FIRMWARE_BF3}),
-        _firmware,
+        impact_network.firmware,
     ),
-    (frozenset({Component.SRIOV_OPERATOR}), _sriov),
+    (frozenset({Component.SRIOV_OPERATOR}), impact_network.sriov),
     (frozenset({Component.CUDA, Component.NCCL, Component.CUDA_COMPAT}), _images),
 )
 """Which components bring which rows, in the order in which a node meets them."""

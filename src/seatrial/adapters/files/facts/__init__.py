@@ -1,4 +1,4 @@
-"""Facts of others, as files: where bundles are published, where they are kept, and the schema of what is in them.
+"""Facts as files: ours and others', where bundles are published and kept, and the schema of what is in them.
 
-Law of this folder: bytes are compared with their checksums before anybody reads what they say.
+Law of this folder: bytes of others are compared with their checksums before anybody reads what they say.
 """

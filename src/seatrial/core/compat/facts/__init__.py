@@ -9,7 +9,7 @@
     ages.py       how old each source is
     bundles.py    files of facts that somebody publishes
 
-Where the data comes from (package data, a user's file) is the business of adapters/files/knowledge.py.
+Where the data comes from (package data, a user's file) is the business of adapters/files/facts/knowledge.py.
 
 Tests: tests/core/test_facts.py
 """

@@ -22,7 +22,7 @@ from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Span
 from seatrial.core.errors import SeatrialError
 
-OWN = Path(__file__).parents[2] / "knowledge" / "facts.json"
+OWN = Path(__file__).parents[3] / "knowledge" / "facts.json"
 RULE = "facts"
 """The id under which a broken file of facts is reported."""
 
