@@ -70,7 +70,26 @@ MIXED = [{"pool": "new", "product": "H100"}, {"pool": "old", "product": "V100"}]
             "gds",
         ),
         ("gpuop-operands", {"gpu_operator": "v26.7.0", "gds": "2.17.5"}, "warn", "ships gds 2.29.4"),
-        ("exists", {"vgpu": "17.4"}, "unknown", "vGPU 17.4"),
+        ("exists", {"vgpu": "17.4"}, "ok", "vGPU 17.4 exists"),
+        ("exists", {"vgpu": "21.3"}, "unknown", "vGPU 21.3; the newest known is 20.1"),
+        ("known-bad", {"vgpu": "19.4"}, "warn", "CVE-2026-24187"),
+        ("known-bad", {"vgpu": "18.6"}, "warn", "its branch is not in the bulletin"),
+        ("known-bad", {"vgpu": "19.5"}, "ok", "vgpu 19.5"),
+        ("known-bad", {"vgpu": "16.14"}, "ok", "vgpu 16.14"),
+        ("known-bad", {"gpu_operator": "v26.3.2", "network_operator": "v26.1.1"}, "warn", "every ibverbs device"),
+        ("known-bad", {"gpu_operator": "v26.3.3", "network_operator": "v26.1.1"}, "ok", "No issue is known"),
+        (
+            "gpuop-vgpu",
+            {"vgpu": "20.1", "gpu_operator": "v26.3.3", "gpu_driver": "595.71.05"},
+            "ok",
+            "Driver 595.71.05 is the Linux guest driver of vGPU 20.1",
+        ),
+        (
+            "gpuop-vgpu",
+            {"vgpu": "20.1", "gpu_operator": "v26.3.3", "gpu_driver": "580.173.02"},
+            "warn",
+            "is 595.71.05, found 580.173.02",
+        ),
         ("gpuop-vgpu", {"vgpu": "17.4", "gpu_operator": "v26.7.0"}, "ok", "12.0 or newer, and 17.4 is"),
         ("gpuop-vgpu", {"vgpu": "11.13", "gpu_operator": "v26.7.0"}, "fail", "found 11.13"),
         ("fabric-manager", {"fabric_manager": "580.167.08", "gpu_driver": "580.173.02"}, "fail", "580.173.02"),
@@ -120,6 +139,61 @@ def test_gpudirect_storage_needs_the_open_modules(
     texts: dict[str, str], hardware: dict[str, str], verdict: str
 ) -> None:
     found = judged("gds-modules", texts, hardware)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+@pytest.mark.parametrize(("product", "verdict"), [("V100", "fail"), ("T4", "ok"), ("L40S", "ok")])
+def test_vgpu_is_not_for_gpus_before_turing(product: str, verdict: str) -> None:
+    found = judged("gpuop-vgpu", {"vgpu": "19.5", "gpu_operator": "v26.7.0"}, {"product": product})
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+@pytest.mark.parametrize(
+    ("hardware", "verdict"),
+    [
+        ({"product": "GeForce RTX 4090"}, "fail"),
+        ([{"product": "H100"}, {"product": "GeForce RTX 5090"}], "fail"),
+        ({"product": "H100"}, "warn"),
+        ({}, "warn"),
+    ],
+)
+def test_forward_compatibility_is_not_for_geforce(
+    hardware: dict[str, str] | list[dict[str, str]], verdict: str
+) -> None:
+    texts = {"gpu_driver": "570.211.01", "cuda": "13.1", "cuda_compat": "13.1"}
+    found = judged("driver-cuda", texts, hardware)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+@pytest.mark.parametrize(
+    ("product", "arch"),
+    [("GeForce RTX 4090", "Ada"), ("NVIDIA GeForce RTX 4070 Ti", "Ada"), ("GeForce RTX 5060", "Blackwell")],
+)
+def test_geforce_has_its_architecture(product: str, arch: str) -> None:
+    found = facts().gpu_product(product)
+    assert found is not None
+    assert found.arch == arch
+    assert found.name == product.removeprefix("NVIDIA ")
+
+
+@pytest.mark.parametrize(
+    ("texts", "verdict"),
+    [
+        ({"os": "ubuntu24.04", "gpu_driver": "580.173.02"}, "ok"),
+        ({"os": "ubuntu20.04", "gpu_driver": "580.173.02"}, "unknown"),
+        ({"os": "rhel9.6", "gpu_driver": "580.173.02"}, "unknown"),
+        ({"gpu_driver": "580.173.02"}, "unknown"),
+        ({"kernel": "6.8.0-60-generic", "gpu_driver": "580.173.02"}, "ok"),
+        ({"kernel": "6.8.0-60-generic", "gpu_driver": "515.105.01"}, "unknown"),
+        ({"kernel": "6.8.0-60-generic"}, "unknown"),
+        ({"kernel": "6.8.0-60-generic", "gpu_driver": "580.173.02", "cuda": "11.4"}, "fail"),
+    ],
+)
+def test_what_dma_buf_asks_of_a_matrix_that_does_not_say_it(texts: dict[str, str], verdict: str) -> None:
+    found = judged("rdma", texts, {"product": "H100", "kernel_module": "open", "rdma": "dmabuf"})
     assert found is not None
     assert found.verdict.value == verdict, found.message
 

@@ -251,6 +251,8 @@ PLACES: Final[Mapping[str, Schema]] = {
         )
     ),
     "operating_systems.oldest_kernel": _table(LINE),
+    "vgpu.releases": _table(DRIVER),
+    "vgpu.gpu_operator_min_arch": _row({"min_arch": TEXT}, required=("min_arch",)),
     "vgpu.gpu_operator_min": _row({"min": _named("part")}, required=("min",)),
     "dra_driver.chart": _all_of(
         _row(

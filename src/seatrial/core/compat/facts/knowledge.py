@@ -48,6 +48,7 @@ from seatrial.core.compat.facts.rows import (
     Toolkit,
     Unsupported,
     ValidatedKernel,
+    VgpuRelease,
     Vulnerability,
 )
 from seatrial.core.compat.findings import Confidence
@@ -62,6 +63,7 @@ from seatrial.core.compat.versions import (
     OfedVersion,
     OpenShiftVersion,
     OperatorVersion,
+    PartVersion,
     Version,
 )
 
@@ -136,6 +138,9 @@ class Facts:
     gds_open: OldestPart | None = None
     """The first GPUDirect Storage driver that needs the open kernel modules."""
     oldest_vgpu: OldestPart | None = None
+    vgpus: Mapping[PartVersion, VgpuRelease] = field(default_factory=dict)
+    vgpu_arch: Said | None = None
+    """The oldest architecture on which the GPU Operator supports vGPU."""
     managed_dra: ManagedDra | None = None
     dra_charts: Mapping[DraDriverVersion, DraChart] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()

@@ -23,8 +23,10 @@ from seatrial.core.compat.facts.rows import (
     RefusedSystem,
     RuntimeRange,
     RuntimeSystems,
+    Said,
     Support,
     SystemList,
+    VgpuRelease,
 )
 from seatrial.core.compat.facts.sections import reads
 from seatrial.core.compat.facts.spots import FactInvalid, Spot, day_at, entries_of, kind_of, parsed, rows_of, text_at
@@ -307,14 +309,25 @@ def _systems(spot: Spot, key: str) -> tuple[SystemVersion, ...]:
     return tuple(each.version(SystemVersion) for each in spot.each(key))
 
 
-@reads("vgpu.gpu_operator_min")
+@reads("vgpu.releases", "vgpu.gpu_operator_min", "vgpu.gpu_operator_min_arch")
 def vgpu(whole: Spot, facts: Facts) -> Facts:
-    """The oldest vGPU that the GPU Operator works with."""
+    """The releases of vGPU with their guest drivers, and what the GPU Operator wants of them."""
     section = whole.maybe("vgpu")
-    spot = section.maybe("gpu_operator_min") if section else None
-    if spot is None:
+    if section is None:
         return facts
-    return replace(facts, oldest_vgpu=OldestPart(version=spot.at("min").version(PartVersion), cite=spot.cite()))
+    least, arch = section.maybe("gpu_operator_min"), section.maybe("gpu_operator_min_arch")
+    rows = [
+        VgpuRelease(
+            version=parsed(PartVersion, str(spot.path[-1]), spot.path), guest=spot.version(DriverVersion), cite=cite
+        )
+        for spot, cite in rows_of(section, "releases")
+    ]
+    return replace(
+        facts,
+        oldest_vgpu=OldestPart(version=least.at("min").version(PartVersion), cite=least.cite()) if least else None,
+        vgpus={row.version: row for row in rows},
+        vgpu_arch=Said(text=arch.at("min_arch").text(), cite=arch.cite()) if arch else None,
+    )
 
 
 @reads("dra_driver.managed", "dra_driver.chart")

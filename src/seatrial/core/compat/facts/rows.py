@@ -383,6 +383,15 @@ class OldestPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VgpuRelease:
+    """One release of vGPU and its Linux guest driver."""
+
+    version: PartVersion
+    guest: DriverVersion
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
     """A NIC family that the network driver of one release train does not support."""
 
@@ -467,7 +476,7 @@ class Vulnerability:
 
 
 def branch_of(version: Version) -> str:
-    """The branch that gets fixes of its own: a driver's branch, the release train of firmware and network driver."""
+    """The branch that gets fixes of its own: a driver's, the train of firmware and network driver, vGPU's major."""
     match version:
         case DriverVersion():
             return str(version.branch)
@@ -475,6 +484,8 @@ def branch_of(version: Version) -> str:
             return str(version.train)
         case OfedVersion():
             return version.train
+        case PartVersion():
+            return str(version.numbers[0])
         case _:
             return ""
 

@@ -19,6 +19,7 @@ from seatrial.core.compat.versions import (
     KubernetesVersion,
     Line,
     OperatorVersion,
+    PartVersion,
 )
 
 OPERATORS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
@@ -55,8 +56,8 @@ def judge_exists(case: Case) -> Iterator[Answer]:
     for component in TAGGED:
         yield from _tag(case, component)
     vgpu = case.stack[Component.VGPU]
-    if vgpu is not None and vgpu.version is not None:
-        yield nothing_known(f"vGPU {vgpu.text}", "", case.facts, case.spans(Component.VGPU))
+    if vgpu is not None and isinstance(vgpu.version, PartVersion):
+        yield _vgpu(case, vgpu.version)
 
 
 def _operator(case: Case, component: Component, version: OperatorVersion) -> Answer:
@@ -133,6 +134,15 @@ def _toolkit(case: Case, cuda: CudaVersion) -> Answer:
     return nothing_known(f"CUDA toolkit {cuda}", str(max(case.facts.toolkits, default="")), case.facts, spans)
 
 
+def _vgpu(case: Case, version: PartVersion) -> Answer:
+    row = case.facts.vgpus.get(version)
+    if row is not None:
+        return ok(f"vGPU {version} exists.", row.cite)
+    return nothing_known(
+        f"vGPU {version}", str(max(case.facts.vgpus, default="")), case.facts, case.spans(Component.VGPU)
+    )
+
+
 def _tag(case: Case, component: Component) -> Iterator[Answer]:
     value = case.stack[component]
     if value is None or value.version is None:
@@ -160,6 +170,7 @@ older than it. Lists of drivers, toolkits and image tags are not complete: absen
         "driver.known_versions",
         "cuda.toolkit",
         "existing_tags",
+        "vgpu.releases",
     ),
     judge=judge_exists,
 )

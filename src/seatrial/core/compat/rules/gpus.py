@@ -11,13 +11,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from seatrial.core.compat.facts import Said, Toolkit
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import architecture_of, by_default, hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line
+from seatrial.core.compat.rules.systems import covers, named
+from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line, SystemVersion
 
 _CUDA_SUFFIX: Final = re.compile(r"\+cuda(?P<major>[0-9]+)\.")
 DMABUF, PEERMEM = "dmabuf", "peermem"
+CONSUMER: Final = "geforce"
+"""How products are called that are no data-center GPUs, whatever else their names say."""
 
 
 # ── driver-cuda ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -77,6 +81,15 @@ def _forward(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
             cite,
             spans=spans,
         )
+    consumer = [pool.product for pool in case.hardware.pools if CONSUMER in pool.product.casefold()]
+    if consumer:
+        return fail(
+            f"CUDA {cuda} on driver {driver} needs forward compatibility, which is for data-center GPUs and some RTX "
+            f"cards of servers, and not for {consumer[0]}.",
+            "Take a driver of CUDA's own major.",
+            cite,
+            spans=(*spans, *hardware_span(case.hardware)),
+        )
     return warn(
         f"CUDA {cuda} runs on driver {driver} by forward compatibility (cuda-compat {compat}): on data-center GPUs "
         "only, and only where the image carries the package.",
@@ -93,7 +106,8 @@ DRIVER_CUDA: Final = Rule(
 `cuda` is the newest toolkit in workload images, not the level a driver reports (R565 reports 12.7, a toolkit that
 does not exist). A driver at least as new as the toolkit's own is ok. Older but above the floor of the CUDA major
 works with limits (minor-version compatibility) and warns. Below the floor fails, unless cuda_compat says that images
-carry the forward-compatibility package of this CUDA: then it warns. A newer driver never breaks an older toolkit.""",
+carry the forward-compatibility package of this CUDA: then it warns, and fails on GeForce, for which the package is not.
+A newer driver never breaks an older toolkit.""",
     inputs=(Component.GPU_DRIVER, Component.CUDA, Component.CUDA_COMPAT),
     needs=(Component.GPU_DRIVER, Component.CUDA),
     sources=(
@@ -147,6 +161,8 @@ def _dmabuf_kernel(case: Case) -> Answer:
     if unreadable:
         return unreadable[0]
     line = Line.of(case.kernel) if case.kernel else _upstream(platform.kernel_stream) if platform else None
+    if need is not None and line is None and case.system is not None:
+        return _dmabuf_system(case, need, case.system)
     if need is None or line is None:
         return _unsaid(case, "the kernel", "Write kernel.")
     if line >= Line.parse(need.text):
@@ -157,6 +173,18 @@ def _dmabuf_kernel(case: Case) -> Answer:
         f"Use {PEERMEM}, or a newer kernel.",
         need.cite,
         spans=case.spans(Component.KERNEL, Component.OPENSHIFT),
+    )
+
+
+def _dmabuf_system(case: Case, need: Said, system: SystemVersion) -> Answer:
+    """Without a kernel, the oldest one of the system is enough where it is new enough, and never too old."""
+    row = next((each for each in case.facts.oldest_kernels if covers(each.system, system)), None)
+    if row is None or row.kernel < Line.parse(need.text):
+        return _unsaid(case, "the kernel", "Write kernel.")
+    return ok(
+        f"DMA-BUF needs kernel {need.text} or newer, and the oldest of {named(system)} (os {system}) is {row.kernel}.",
+        need.cite,
+        row.cite,
     )
 
 
@@ -183,6 +211,14 @@ def _dmabuf_cuda(case: Case) -> Answer:
     unreadable = case.unreadable(Component.CUDA)
     if unreadable:
         return unreadable[0]
+    if need is not None and not case.has(Component.CUDA) and case.driver is not None:
+        row = _first_toolkit(case, CudaVersion.parse(need.text))
+        if row is not None and case.driver >= row.driver:
+            return ok(
+                f"DMA-BUF needs CUDA {need.text} or newer, which images bring: driver {case.driver} runs such.",
+                need.cite,
+                row.cite,
+            )
     if need is None or case.cuda is None:
         return _unsaid(case, "the CUDA toolkit", "Write cuda.")
     if case.cuda >= CudaVersion.parse(need.text):
@@ -193,6 +229,12 @@ def _dmabuf_cuda(case: Case) -> Answer:
         need.cite,
         spans=case.spans(Component.CUDA),
     )
+
+
+def _first_toolkit(case: Case, least: CudaVersion) -> Toolkit | None:
+    """The oldest toolkit known that is new enough; a driver that is as new as its own runs it."""
+    known = [version for version in case.facts.toolkits if version >= least]
+    return case.facts.toolkits[min(known)] if known else None
 
 
 def _dmabuf_arch(case: Case) -> Answer:
@@ -225,10 +267,20 @@ RDMA: Final = Rule(
     title="GPUDirect RDMA has what it needs",
     meaning="""\
 Needs hardware.rdma. DMA-BUF needs kernel 5.12 or newer, the open kernel modules, CUDA 11.7 and Turing or newer: no
-RHEL 9 is too old for it. nvidia-peermem needs MOFED. What the matrix does not say is unknown.""",
-    inputs=(Component.KERNEL, Component.OPENSHIFT, Component.CUDA, Component.MOFED, Component.NETWORK_OPERATOR),
+RHEL 9 is too old for it. nvidia-peermem needs MOFED. What the matrix does not say is unknown; but `os` is enough where
+the oldest kernel of the system is new enough, and a toolkit that is not written is not asked for where the driver runs
+one that is: images bring it.""",
+    inputs=(
+        Component.KERNEL,
+        Component.OS,
+        Component.OPENSHIFT,
+        Component.CUDA,
+        Component.GPU_DRIVER,
+        Component.MOFED,
+        Component.NETWORK_OPERATOR,
+    ),
     applies=lambda case: bool(case.hardware.rdma),
-    sources=("gpudirect_rdma.dma_buf", "gpudirect_rdma.peermem"),
+    sources=("gpudirect_rdma.dma_buf", "gpudirect_rdma.peermem", "operating_systems.oldest_kernel", "cuda.toolkit"),
     is_by_pool=True,
     judge=judge_rdma,
 )

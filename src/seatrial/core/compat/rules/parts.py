@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import Cite, DraChart
+from seatrial.core.compat.facts import Cite, DraChart, VgpuRelease
 from seatrial.core.compat.matrix import Component
-from seatrial.core.compat.rules.architectures import UNSUPPORTED, architecture_of
-from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown
-from seatrial.core.compat.versions import OperatorVersion, PartVersion
+from seatrial.core.compat.rules.architectures import UNSUPPORTED, architecture_of, hardware_span
+from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.versions import DriverVersion, OperatorVersion, PartVersion
 
 # ── dra-driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,7 +178,7 @@ unknown.""",
 
 
 def judge_gpuop_vgpu(case: Case) -> Iterator[Answer]:
-    """Is vGPU new enough for the GPU Operator?"""
+    """Is vGPU new enough for the GPU Operator, on GPUs that it supports, with its own guest driver?"""
     value, need = case.stack[Component.VGPU], case.facts.oldest_vgpu
     if value is None or need is None or not isinstance(value.version, PartVersion):
         return
@@ -194,16 +194,49 @@ def judge_gpuop_vgpu(case: Case) -> Iterator[Answer]:
             need.cite,
             spans=case.spans(Component.VGPU, Component.GPU_OPERATOR),
         )
+    yield from _vgpu_arch(case)
+    release = case.facts.vgpus.get(value.version)
+    if release is not None and case.driver is not None:
+        yield _guest(case, release, case.driver)
+
+
+def _vgpu_arch(case: Case) -> Iterator[Answer]:
+    need, arch = case.facts.vgpu_arch, architecture_of(case)
+    least = case.facts.architecture(need.text) if need is not None else None
+    if need is None or least is None or arch is None:
+        return
+    if arch.age >= least.age:
+        yield ok(f"The GPU Operator supports vGPU on {least.name} and newer, and this is {arch.name}.", need.cite)
+    else:
+        yield fail(
+            f"The GPU Operator does not support vGPU on architectures before {least.name}, found {arch.name}.",
+            "Pass the GPUs through, or install the guest driver without the operator.",
+            need.cite,
+            spans=(*case.spans(Component.VGPU), *hardware_span(case.hardware)),
+        )
+
+
+def _guest(case: Case, release: VgpuRelease, driver: DriverVersion) -> Answer:
+    if driver == release.guest:
+        return ok(f"Driver {driver} is the Linux guest driver of vGPU {release.version}.", release.cite)
+    return warn(
+        f"The Linux guest driver of vGPU {release.version} is {release.guest}, found {driver}.",
+        f"Take {release.guest}; or accept the rule where vgpu is that of the host, and the guest is of its branch.",
+        release.cite,
+        spans=case.spans(Component.VGPU, Component.GPU_DRIVER),
+    )
 
 
 GPUOP_VGPU: Final = Rule(
     id="gpuop-vgpu",
-    title="vGPU is new enough for the GPU Operator",
+    title="vGPU goes with the GPU Operator, the GPUs and the guest driver",
     meaning="""\
-NVIDIA supports the GPU Operator with vGPU 12.0 and newer: older fails. Which releases of vGPU there are, and which
-guest driver goes with which host, nobody says here: see `exists`. It is never unknown.""",
-    inputs=(Component.VGPU, Component.GPU_OPERATOR),
+NVIDIA supports the GPU Operator with vGPU 12.0 and newer, and not on architectures before Turing: both fail. Each
+release of vGPU has its Linux guest driver; another one warns, since it may be that of a guest whose host is newer.
+Which releases of vGPU there are, see `exists`. It is never unknown.""",
+    inputs=(Component.VGPU, Component.GPU_OPERATOR, Component.GPU_DRIVER),
     needs=(Component.VGPU, Component.GPU_OPERATOR),
-    sources=("vgpu.gpu_operator_min",),
+    is_by_pool=True,
+    sources=("vgpu.gpu_operator_min", "vgpu.gpu_operator_min_arch", "vgpu.releases"),
     judge=judge_gpuop_vgpu,
 )

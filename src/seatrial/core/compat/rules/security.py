@@ -26,6 +26,7 @@ CONCERNED: Final = (
     Component.DEVICE_PLUGIN,
     Component.DCGM,
     Component.GPU_DRIVER,
+    Component.VGPU,
     Component.MOFED,
     Component.FIRMWARE_CX7,
     Component.FIRMWARE_CX6,
