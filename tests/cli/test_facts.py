@@ -28,7 +28,7 @@ def test_list_goes_down(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("gpu_operator.releases.v24.9.0", "550.127.05"),
         ("gpu_operator.releases.v24.9.0.documented.drivers.0.version", "565.57.01"),
-        ("known_issues.0.effect", "MIG"),
+        ("known_issues.0.effect", "ibverbs"),
     ],
 )
 def test_show_prints_a_fact_with_its_source(capsys: pytest.CaptureFixture[str], path: str, word: str) -> None:

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from seatrial.core.compat.facts.ages import Known, SourceAge, ages, by_age
 from seatrial.core.compat.facts.knowledge import Existence, Facts, Release
+from seatrial.core.compat.facts.known_bad import Bound, Issue, Vulnerability, branch_of
 from seatrial.core.compat.facts.origins import marked
 from seatrial.core.compat.facts.reading import read
 from seatrial.core.compat.facts.rows import (
     Architecture,
     BadOpenShift,
-    Bound,
     Cite,
     ContainerKernels,
     DraChart,
@@ -32,7 +32,6 @@ from seatrial.core.compat.facts.rows import (
     FirmwarePair,
     GpuOperatorRelease,
     GpuProduct,
-    Issue,
     KernelSeen,
     KubernetesRelease,
     Lines,
@@ -55,8 +54,6 @@ from seatrial.core.compat.facts.rows import (
     Unsupported,
     ValidatedKernel,
     VgpuRelease,
-    Vulnerability,
-    branch_of,
     weakest,
 )
 from seatrial.core.compat.facts.spots import FactInvalid, SchemaNewer

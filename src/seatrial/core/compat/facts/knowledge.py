@@ -17,6 +17,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeVar
 
+from seatrial.core.compat.facts.known_bad import Issue, Vulnerability
 from seatrial.core.compat.facts.rows import (
     Architecture,
     BadOpenShift,
@@ -28,7 +29,6 @@ from seatrial.core.compat.facts.rows import (
     FirmwarePair,
     GpuOperatorRelease,
     GpuProduct,
-    Issue,
     KernelSeen,
     KubernetesRelease,
     ManagedDra,
@@ -49,7 +49,6 @@ from seatrial.core.compat.facts.rows import (
     Unsupported,
     ValidatedKernel,
     VgpuRelease,
-    Vulnerability,
 )
 from seatrial.core.compat.findings import Confidence
 from seatrial.core.compat.matrix import Component

@@ -17,11 +17,7 @@ from typing import Any, Final
 
 from seatrial.core.compat.facts import reading_drivers, reading_operators, reading_platform
 from seatrial.core.compat.facts.knowledge import Facts
-from seatrial.core.compat.facts.rows import (
-    Bound,
-    Issue,
-    Vulnerability,
-)
+from seatrial.core.compat.facts.known_bad import Bound, Issue, Vulnerability
 from seatrial.core.compat.facts.sections import FOR_PEOPLE, SCHEMA_VERSION, SENTENCES, Reader, reads, sections_of
 from seatrial.core.compat.facts.spots import FactInvalid, SchemaNewer, Spot, entries_of, kind_of, parsed, text_at
 from seatrial.core.compat.matrix import ALIASES, Component
