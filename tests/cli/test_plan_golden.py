@@ -44,7 +44,7 @@ def told(matrix: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("matrix", MATRICES, ids=lambda path: path.stem)
-def test_a_plan_reads_as_it_was_read_by_a_person(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_reads_as_its_text_was_approved(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, text = told(matrix, capsys)
     golden = matrix.with_suffix(".txt")
     if os.environ.get("SEATRIAL_GOLDEN") == "write":

@@ -1,10 +1,10 @@
-"""Matrices judged by a person from the vendors' pages, before the rules were asked: are the rules of the same opinion?
+"""Matrices judged from the vendors' pages, before the rules were asked: are the rules of the same opinion?
 
     matrices.yaml   fifty, by which the rules were mended once; first-result.yaml is what they said before
-    unseen.yaml     forty of somebody else, after that; unseen-first-result.yaml is what they said before
-    unseen-two.yaml forty of a third, after those two; unseen-two-first-result.yaml is what they said before
+    unseen.yaml     forty, judged after that and without a look at the rules; unseen-first-result.yaml is what they said
+    unseen-two.yaml forty more, in the same way after those; unseen-two-first-result.yaml is what they said
 
-The first results are kept as they were. A verdict that its judge got wrong has `corrected:` with the page that says so;
+The first results are kept as they were. A verdict that was wrong has `corrected:` with the page that says so;
 the first results count by the verdict as it was. Whoever changes a rule looks here for what it did to matrices it was
 not written for.
 """
@@ -100,12 +100,12 @@ def as_judged_first(case: dict[str, Any]) -> str:
 
 
 @every
-def test_what_a_person_does_not_call_ok_the_rules_do_not_call_ok(corpus: dict[str, Any]) -> None:
+def test_what_is_not_judged_ok_the_rules_do_not_call_ok(corpus: dict[str, Any]) -> None:
     false = [case["id"] for case in corpus["matrices"] if case["verdict"] != "ok" and said(case, corpus["day"]) == "ok"]
     assert false == []
 
 
 @every
-def test_nearly_all_verdicts_are_those_of_a_person(corpus: dict[str, Any]) -> None:
+def test_nearly_all_verdicts_are_those_that_were_judged(corpus: dict[str, Any]) -> None:
     wrong = [case["id"] for case in corpus["matrices"] if case["verdict"] != said(case, corpus["day"])]
     assert 1 - len(wrong) / len(corpus["matrices"]) >= RIGHT_AT_LEAST, wrong
