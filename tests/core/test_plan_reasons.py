@@ -98,6 +98,12 @@ def test_a_single_step_has_no_order_to_explain() -> None:
     ]
 
 
+def test_from_a_release_that_never_was_nobody_says_how_far_it_is_nor_that_something_later_needs_the_step() -> None:
+    running = {"gpu_operator": "v24.12.0", "gpu_driver": "595.91.07", "cuda": "13.2"}
+    plan = made(running, {"gpu_operator": "v26.7.0", "cuda": "13.0"})
+    assert [why.sentence for why in plan.steps[0].why] == ["the target asks for GPU Operator v26.7.0"]
+
+
 def test_kubernetes_1_34_hints_at_dra_and_reboots_nothing() -> None:
     plan = made({"kubernetes": "v1.33.6", "kernel": "6.8.0-79-generic"}, {"kubernetes": "v1.34.2"})
     (step,) = plan.steps

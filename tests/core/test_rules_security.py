@@ -165,3 +165,10 @@ def test_a_hole_that_runs_already_warns_whoever_plans(
 )
 def test_a_hole_that_opens_is_not_taken_for_one_that_stays(running: dict[str, str], wanted: dict[str, str]) -> None:
     assert kept_holes(stack(running), stack(wanted), facts(), date(2026, 11, 1)) is None
+
+
+@pytest.mark.parametrize(("operator", "verdict"), [("v24.12.0", "ok"), ("v22.9.0", "fail")])
+def test_what_was_never_released_has_no_holes_and_what_is_older_than_our_list_has(operator: str, verdict: str) -> None:
+    found = judged("known-bad", {"gpu_operator": operator})
+    assert found is not None
+    assert found.verdict.value == verdict, found.message

@@ -81,7 +81,8 @@ class Reasons:
         move = self._moves[number - 1]
         goal = self._held(self._states[-1], move.place)
         if all(move.new.get(part) is goal.get(part) for part in move.components):
-            yield Why(reason=Reason.WANTED, sentence=f"the target asks for {move.name}{_how_far(move)}")
+            how_far = "" if self._is_path_doubted(move) else _how_far(move)
+            yield Why(reason=Reason.WANTED, sentence=f"the target asks for {move.name}{how_far}")
         else:
             yield self._detour(move)
         if len(move.parts) > 1:
@@ -89,6 +90,11 @@ class Reasons:
         needed = self._needed_by(move)
         if needed is not None:
             yield needed
+
+    def _is_path_doubted(self, move: Moved) -> bool:
+        """Whether nobody knows how far apart the two are, such as where one of them was never released."""
+        found = self._judge.findings(self._states[move.number - 1], self._states[move.number])
+        return any(each.rule == "upgrade-path" and each.verdict is Verdict.UNKNOWN for each in found)
 
     def _detour(self, move: Moved) -> Why:
         """Why not at once to what is wanted: a rule about the change forbids it, or the stack it would make."""
@@ -142,6 +148,7 @@ class Reasons:
         return self._needs[move.number]
 
     def _asked_by(self, move: Moved) -> Why | None:
+        already = self._judge.on_stack(self._states[move.number - 1]).failing  # what fails today asks for nothing later
         for later in self._moves[move.number :]:
             if later.place == move.place and set(later.parts) & set(move.parts):
                 return None  # the next step of the same part answers for the rest
@@ -150,7 +157,8 @@ class Reasons:
             here, there = (
                 self._replaced(state, move, move.old) for state in self._states[later.number - 1 : later.number + 1]
             )
-            failing = self._judge.on_move(here, there, later.place).failing or self._judge.on_stack(there).failing
+            moving, standing = self._judge.on_move(here, there, later.place), self._judge.on_stack(there)
+            failing = (moving.failing - already) or (standing.failing - already)
             if failing:
                 is_platform = Part.PLATFORM in later.parts
                 return Why(

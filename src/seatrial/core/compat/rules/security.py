@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.core.compat.facts import Vulnerability
+from seatrial.core.compat.facts import Existence, Vulnerability
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, fail, warn
 from seatrial.core.compat.versions import Version
@@ -85,6 +85,9 @@ def exposures(case: Case) -> Iterator[Exposure]:
 
 def _version(case: Case, component: Component) -> Version | None:
     value, release = case.stack[component], case.gpu_release
+    operator = case.gpu_operator if component is Component.GPU_OPERATOR else None
+    if operator is not None and case.facts.existence(component, operator) is Existence.NEVER:
+        return None  # rule exists fails it; what was never released has no holes
     if value is not None:
         return value.version
     return release.operands.get(component) if release is not None else None
