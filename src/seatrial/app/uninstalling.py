@@ -24,7 +24,7 @@ SYNC_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Guarded:
     """A rollout that our finalizer keeps, and whether it has ended."""
 
     name: str
@@ -32,13 +32,13 @@ class Left:
     phase: str
 
 
-def kept_by_us(cluster: Cluster) -> tuple[Left, ...]:
+def guarded(cluster: Cluster) -> tuple[Guarded, ...]:
     """Every rollout that our finalizer is on."""
     from seatrial.adapters.kube.shapes import keys
 
     found = asyncio.run(picking.listed(cluster))
     return tuple(
-        Left(name=each.name, is_ended=each.is_ended, phase=each.phase)
+        Guarded(name=each.name, is_ended=each.is_ended, phase=each.phase)
         for each in found
         if keys.FINALIZER in (each.raw["metadata"].get("finalizers") or ())
     )

@@ -8,7 +8,7 @@ tests/app/matrix/test_judging.py, tests/cli/test_check.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -92,6 +92,16 @@ def judge(check: CheckOptions) -> CheckReport:
     return report_of(reading, str(path), facts, check.on, base, compared_with, more, (*found, *broken))
 
 
+def failing(file: str | None, role: Role, on: date) -> list[Finding]:
+    """What fails about the entry of a role."""
+    from seatrial.core.compat.matrix import role_of
+
+    report = judge(CheckOptions(file=file, on=on))
+    return [
+        each.finding for each in report.found if role_of(each.entry) is role and each.finding.verdict is Verdict.FAIL
+    ]
+
+
 def report_of(
     reading: Reading,
     file: str,
@@ -120,21 +130,15 @@ def report_of(
 
 
 def _judged(matrix: Matrix, facts: Facts, on: date, base: Matrix | None, more: MoreRules | None) -> list[Found]:
-    from seatrial.core.compat.rules import judge_entries
+    from seatrial.core.compat.rules import judge_entries, owned
 
     judged = judge_entries(matrix, facts, on, base, more=more)
     without = judge_entries(matrix, facts.beneath, on, base, more=more) if facts.beneath is not None else judged
     return [
         Found(entry=each.entry.key or each.entry.role.value, finding=finding)
         for each, other in zip(judged, without, strict=True)
-        for finding in _owned(each.findings, other.findings, facts.own)
+        for finding in owned(each.findings, other.findings, facts.own)
     ]
-
-
-def _owned(found: Sequence[Finding], without: Sequence[Finding], own: tuple[str, ...]) -> list[Finding]:
-    """Findings that would be others without the user's own facts rest on these, whether they quote them or not."""
-    same = frozenset(without)
-    return [each if each in same or each.own else replace(each, own=own) for each in found]
 
 
 def _by_entry(reading: Reading) -> dict[Role, list[Finding]]:

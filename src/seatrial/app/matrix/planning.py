@@ -144,21 +144,13 @@ def _own_rules(start: Entry, goal: Entry, way: PlanOptions) -> tuple[list[Rule],
 
 
 def _owned(answer: Plan, facts: Facts, beneath: Facts, on: date) -> Plan:
-    """Findings that would be others without the user's own facts rest on these, whether they quote them or not."""
-    from seatrial.core.compat.rules import RULES, check_change, check_stack
+    """The plan with the mark of the user's own facts on every finding that rests on them."""
+    from seatrial.core.compat.rules import check_change, check_stack, owned
 
-    ours = {rule.id for rule in RULES}
     steps, before = [], answer.running
     for step in answer.steps:
-        found = (*check_stack(step.stack, beneath, on), *check_change(before, step.stack, beneath, on))
-        said = {(each.rule, each.message) for each in found}
-        told = [
-            each
-            if each.own or each.rule not in ours or (each.rule, each.message) in said
-            else replace(each, own=facts.own)
-            for each in step.findings
-        ]
-        steps.append(replace(step, findings=tuple(told)))
+        without = (*check_stack(step.stack, beneath, on), *check_change(before, step.stack, beneath, on))
+        steps.append(replace(step, findings=tuple(owned(step.findings, without, facts.own))))
         before = step.stack
     return replace(answer, steps=tuple(steps))
 

@@ -130,16 +130,11 @@ def _promote(args: argparse.Namespace) -> int:
 
     from seatrial.adapters.files import matrix_edit
     from seatrial.app.matrix import judging
-    from seatrial.core.compat.findings import Verdict
-    from seatrial.core.compat.matrix import Role, role_of
+    from seatrial.core.compat.matrix import Role
 
     today = datetime.now().astimezone().date()
     day = args.date or today.isoformat()
-    failing = [
-        each.finding
-        for each in judging.judge(judging.CheckOptions(file=args.file, on=today)).found
-        if role_of(each.entry) is Role.CANARY and each.finding.verdict is Verdict.FAIL
-    ]
+    failing = judging.failing(args.file, Role.CANARY, today)
     if failing:
         _print_findings(failing)
         print("The canary fails, so it is not promoted; nothing was changed.", file=sys.stderr)

@@ -24,9 +24,10 @@ from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.giving_back import GivenBack
-    from seatrial.app.uninstalling import Left
+    from seatrial.app.uninstalling import Guarded
 
 EXITS = (ExitCode.HELD,)
+_HOW_LEFT = "No other node would start, and nodes that have lost their driver would come to their end first."
 _GOES_ON = ", and goes on when a controller runs again; delete it if it should not"
 
 
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
     controller.git_settings(args)  # what is wrong with it is told before anything is stopped
     cluster = cluster_options.cluster_of(args)
-    rollouts = uninstalling.kept_by_us(cluster)
+    rollouts = uninstalling.guarded(cluster)
     if args.dry_run:
         _announce(rollouts, uninstalling.give_back(cluster, is_trial=True))
         return ExitCode.OK
@@ -107,18 +108,16 @@ async def _leave(args: argparse.Namespace, rollout: str) -> bool:
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _announce(rollouts: tuple[Left, ...], found: GivenBack) -> None:
+def _announce(rollouts: tuple[Guarded, ...], found: GivenBack) -> None:
     for each in rollouts:
-        how = (
-            "has ended" if each.is_ended else f"is under way ({each.phase}): nobody new starts, who lost a driver ends"
-        )
-        print(f"GPURollout {each.name} {how}; our finalizer would go, and it would stay.")
+        how = "has ended." if each.is_ended else f"is under way ({each.phase}). {_HOW_LEFT}"
+        print(f"GPURollout {each.name} {how} It would stay, without our finalizer.")
     if not rollouts:
         print("No GPURollout carries our finalizer.")
     if found.cleaned:
         print(f"{_nodes(len(found.cleaned))} would lose our labels and annotations: {a_few(found.cleaned)}.")
     for name, why in sorted(found.kept.items()):
-        print(f"Node {name} would stay as it is now: {why}.")
+        print(f"Node {name}, if it stays as it is now, would keep our labels and annotations: {why}.")
     if not found.cleaned and not found.kept:
         print("No node carries a mark of ours.")
 

@@ -24,7 +24,7 @@ Tests: tests/core/test_rules_*.py
 from __future__ import annotations
 
 from seatrial.core.compat.rules.cases import Rule
-from seatrial.core.compat.rules.checking import Judged, check_matrix, judge_entries
+from seatrial.core.compat.rules.checking import Judged, check_matrix, judge_entries, owned
 from seatrial.core.compat.rules.existence import KNOWN_BAD
 from seatrial.core.compat.rules.holes import kept_holes
 from seatrial.core.compat.rules.rulebook import (
@@ -51,4 +51,5 @@ __all__ = [
     "explain",
     "judge_entries",
     "kept_holes",
+    "owned",
 ]

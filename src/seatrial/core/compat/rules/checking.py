@@ -31,6 +31,7 @@ from seatrial.core.compat.rules.rulebook import RULES, check_change, check_stack
 EXPIRED: Final = "accept-expired"
 UNUSED: Final = "accept-unused"
 PATH_ONLY: Final = frozenset({"upgrade-path"})
+_OURS: Final = frozenset(rule.id for rule in RULES)
 _ACCEPTABLE: Final = frozenset({Verdict.WARN, Verdict.UNKNOWN})
 
 MoreRules = Callable[[Entry], Iterable[Finding]]
@@ -43,6 +44,19 @@ class Judged:
 
     entry: Entry
     findings: tuple[Finding, ...]
+
+
+def owned(found: Iterable[Finding], without: Iterable[Finding], own: tuple[str, ...]) -> list[Finding]:
+    """Findings of our rules that would be others without the user's own facts rest on these, quoted or not."""
+    same = {_said(each) for each in without}
+    return [
+        each if each.own or each.rule not in _OURS or _said(each) in same else replace(each, own=own) for each in found
+    ]
+
+
+def _said(finding: Finding) -> Finding:
+    """What a finding says, wherever that is written and whoever has accepted it."""
+    return replace(finding, spans=(), is_accepted=False)
 
 
 def check_matrix(
