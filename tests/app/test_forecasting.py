@@ -40,3 +40,11 @@ def test_a_cluster_without_a_rollout_is_a_fleet_too() -> None:
 def test_what_cannot_be_meant_together_is_refused(options: dict[str, object], says: str) -> None:
     with pytest.raises(SeatrialError, match=says):
         forecasting.check(asked(**options))
+
+
+def test_a_plan_asks_about_a_fleet_whose_nodes_all_have_to_move() -> None:
+    seen = builders.a_snapshot(builders.a_well_node("n1"), builders.a_well_node("n2"))
+    told = forecasting.expected(asked(), Fleet(source="here", seen=seen, intent=builders.an_intent()))
+    assert (told.nodes, told.source) == (2, "here")
+    assert told.seconds_p50 is not None
+    assert told.seconds_p50 > 0

@@ -273,3 +273,50 @@ def test_rules_that_cannot_be_read_are_no_plan(here: Path, capsys: pytest.Captur
     (here / "ours.yaml").write_text("rules: [{id: a}]\n", encoding="utf-8")
     assert main(["plan", "--rules", "ours.yaml", *ON]) == ExitCode.FINDINGS
     assert "A rule needs 'expression'" in capsys.readouterr().err
+
+
+# ── how long ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_with_a_fleet_a_driver_says_how_long_it_takes_and_the_rest_that_nobody_forecasts_it(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    main(["plan", *ON, "--nodes", "20"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "takes not forecast: only a driver's way over the nodes is." in out
+    assert "over 20 nodes, in nine of ten runs at most" in out
+    assert "Canary, gates and bake come on top." in out
+    main(["plan", *ON, "--nodes", "20"])
+    assert " ".join(capsys.readouterr().out.split()) == out, "a plan is the same every time"
+
+
+def test_scripts_get_the_seconds_of_each_driver_step(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+
+    main(["plan", *ON, "--nodes", "20", "-o", "json"])
+    first, second = json.loads(capsys.readouterr().out)["steps"]
+    assert first["expected"] is None
+    assert second["expected"]["nodes"] == 20
+    assert 0 < second["expected"]["seconds_p50"] <= second["expected"]["seconds_p90"]
+
+
+def test_without_a_fleet_or_without_a_driver_nothing_is_forecast(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4"))
+    main(["plan", *ON, "--nodes", "20"])
+    assert "takes" not in capsys.readouterr().out
+    write(here, current=RUNS, canary=changed(RUNS, gpu_operator="v25.3.4", driver="580.82.07"))
+    main(["plan", *ON])
+    assert "takes  " not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "many", "100001"])
+def test_a_count_of_nodes_that_is_none_is_told(here: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    write(here, current=RUNS, canary=RUNS)
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "--nodes", text])
+    assert ended.value.code == ExitCode.USAGE
+    assert "--nodes" in capsys.readouterr().err

@@ -240,6 +240,36 @@ def answer(question: Question, progress: Callable[[int, int], None]) -> dict[str
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """How long a driver takes over a fleet, with the limits that the forecast advises."""
+
+    nodes: int
+    source: str
+    parallel: int
+    """maxParallelUpgrades; 0 is no limit."""
+    unavailable: str
+    seconds_p50: float | None
+    """None where it does not come to its end."""
+    seconds_p90: float | None
+
+
+def expected(asked: ForecastOptions, fleet: Fleet | None) -> Expected:
+    """What a plan says about the steps that move a driver: every node of the fleet is still to be moved."""
+    check(asked)
+    question = question_of(asked, replace(fleet, intent=None) if fleet is not None else None)
+    data = answer(question, lambda _done, _of: None)
+    row = next(each for each in (*data["settings"], data["at_once"]) if each["is_recommended"])
+    return Expected(
+        nodes=data["fleet"]["nodes"],
+        source=data["source"],
+        parallel=row["parallel"],
+        unavailable=row["unavailable"],
+        seconds_p50=row["seconds_p50"],
+        seconds_p90=row["seconds_p90"],
+    )
+
+
 def _advice(advised: Advice) -> dict[str, Any]:
     from seatrial.sim.forecast import advice
 

@@ -3,6 +3,7 @@
   seatrial plan                        from the production entry to the canary's (or the planned one's)
   seatrial plan --to next_planned      to another entry
   seatrial plan --impact               with what each step does to the workloads of a node
+  seatrial plan --nodes 200            with how long each driver takes over 200 nodes (or --snapshot FILE)
   seatrial plan matrix.yaml -o json    for scripts
 
 Without FILE: gpu-version-matrix.yaml here, or in the nearest folder above inside the repository.
@@ -18,18 +19,24 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from seatrial.app.forecasting import Expected
     from seatrial.app.matrix.planning import Planned
     from seatrial.core.compat.findings import Finding
     from seatrial.core.compat.plan import Change, Plan, Refusal, Step
     from seatrial.core.node.impact import Impact
 
 WIDTH = 100
+NODES_MAX = 100_000
+SAMPLES, SEED = 100, 1
+"""A plan is the same every time it is asked for."""
 _MARKS = {"closed": "one-way", "unknown": "with a way back to rehearse"}
 """How a step is marked by its way back."""
 _SHOUTED = {"closed": "ONE-WAY", "unknown": "REHEARSE THE WAY BACK"}
@@ -59,6 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", metavar="FILE", action="append", default=[], help="rules of your own, in CEL; repeatable"
     )
+    fleet = parser.add_mutually_exclusive_group()
+    fleet.add_argument("--nodes", metavar="N", type=_count, help="forecast how long a driver takes over N nodes alike")
+    fleet.add_argument(
+        "--snapshot", metavar="FILE", type=Path, help="forecast it over the nodes of a file of `seatrial snapshot`"
+    )
     parser.add_argument("--impact", action="store_true", help="add what each step does to the workloads of a node")
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
 
@@ -81,10 +93,13 @@ def run(args: argparse.Namespace) -> int:
     goal = planned.goal
     if goal.bad:
         print(f"seatrial: {goal.key or goal.role.value} is marked bad: {goal.bad}", file=sys.stderr)
+    told = _Told(has_impact=args.impact, expected=_expected(args, planned.answer))
     if args.output == "json":
-        print(json.dumps(plan_document.as_data(planned, has_impact=args.impact), indent=2, ensure_ascii=False))
+        data = plan_document.as_data(planned, has_impact=args.impact)
+        _add_expected(data, told.expected)
+        print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(_lines(planned, args.impact)))
+        print("\n".join(_lines(planned, told)))
     if isinstance(planned.answer, plans.Refusal):
         return ExitCode.FINDINGS
     return ExitCode.INCONCLUSIVE if planned.answer.doubts else ExitCode.OK
@@ -97,6 +112,68 @@ def _day(text: str) -> date:
         raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from None
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= NODES_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count of nodes from 1 to {NODES_MAX}")
+    return int(text)
+
+
+# ── how long ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What is told besides the plan itself."""
+
+    has_impact: bool
+    expected: Expected | None
+    """How long a driver takes over the fleet; None where none was given, or none moves."""
+
+
+def _expected(args: argparse.Namespace, answer: Plan | Refusal) -> Expected | None:
+    """What the forecast expects of the steps that move a driver, where a fleet is given."""
+    from seatrial.core.compat import plan as plans
+
+    is_asked = args.nodes is not None or args.snapshot is not None
+    if not is_asked or isinstance(answer, plans.Refusal) or not any(map(_moves_driver, answer.steps)):
+        return None
+    from seatrial.app import forecasting
+
+    asked = forecasting.ForecastOptions(nodes=args.nodes, snapshot=args.snapshot, samples=SAMPLES, seed=SEED)
+    return forecasting.expected(asked, forecasting.saved(args.snapshot) if args.snapshot else None)
+
+
+def _moves_driver(step: Step) -> bool:
+    from seatrial.core.compat.matrix import Component
+
+    return any(change.component is Component.GPU_DRIVER for change in step.changes)
+
+
+def _add_expected(data: dict[str, Any], expected: Expected | None) -> None:
+    from seatrial.core.compat.matrix import Component
+
+    for step in data.get("steps", ()) if expected is not None else ():
+        is_driver = any(change["component"] == Component.GPU_DRIVER for change in step["changes"])
+        step["expected"] = asdict(expected) if expected is not None and is_driver else None
+
+
+def _takes(step: Step, expected: Expected) -> str:
+    """How long a step takes; only the way of a driver over the nodes is forecast."""
+    if not _moves_driver(step):
+        return "not forecast: only a driver's way over the nodes is"
+    from seatrial.core.words.explain import span
+
+    if expected.seconds_p50 is None:
+        return f"it does not come to its end over {expected.nodes} nodes; `seatrial forecast` says why"
+    parallel = str(expected.parallel) if expected.parallel else "without a limit"
+    late = f", in nine of ten runs at most {span(expected.seconds_p90)}" if expected.seconds_p90 is not None else ""
+    return (
+        f"about {span(expected.seconds_p50)} over {expected.nodes} nodes{late}, with the limits that "
+        f"`seatrial forecast` advises (maxParallelUpgrades {parallel}, maxUnavailable {expected.unavailable}). "
+        "Canary, gates and bake come on top"
+    )
+
+
 def _complain(findings: Iterable[Finding]) -> None:
     for finding in findings:
         place = f"{finding.spans[0]}: " if finding.spans else ""
@@ -106,7 +183,7 @@ def _complain(findings: Iterable[Finding]) -> None:
 # ── for people ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _lines(planned: Planned, has_impact: bool) -> Iterator[str]:
+def _lines(planned: Planned, told: _Told) -> Iterator[str]:
     from seatrial.core.compat import plan as plans
 
     start, goal, answer = planned.start, planned.goal, planned.answer
@@ -114,7 +191,7 @@ def _lines(planned: Planned, has_impact: bool) -> Iterator[str]:
     if isinstance(answer, plans.Refusal):
         yield from _refusal(answer, names)
     else:
-        yield from _plan(answer, names, has_impact)
+        yield from _plan(answer, names, told)
     yield ""
     yield from _wrapped(f"Judged as of {planned.on}, knowledge up to {planned.facts.known_until}{_own(planned)}.")
 
@@ -123,7 +200,7 @@ def _own(planned: Planned) -> str:
     return f", own facts in {', '.join(planned.facts.own)}" if planned.facts.own else ""
 
 
-def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
+def _plan(plan: Plan, names: str, besides: _Told) -> Iterator[str]:
     from seatrial.core.compat.plan.values import BETWEEN
 
     if not plan.steps:
@@ -140,12 +217,14 @@ def _plan(plan: Plan, names: str, has_impact: bool) -> Iterator[str]:
     for step in plan.steps:
         yield ""
         yield from _step(step, seen)
-        if has_impact:
+        if besides.expected is not None:
+            yield from _labelled("takes", f"{_takes(step, besides.expected)}.")
+        if besides.has_impact:
             yield from _impact(step)
         seen = {(finding.rule, finding.message) for finding in step.findings}
         if step is not plan.steps[-1]:
             yield from _labelled("then", f"{BETWEEN}.")
-    if has_impact and plan.steps:
+    if besides.has_impact and plan.steps:
         yield ""
         yield from _wrapped(f"{_OUT} while this lasts, the node's GPUs are out of service.")
 
