@@ -17,9 +17,11 @@ from typing import Final
 
 from seatrial.core.compat.findings import BADNESS, Finding, Verdict
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Span, Stack, groups_of
-from seatrial.core.compat.rules import firmware, operator_platforms, operators, platform
+from seatrial.core.compat.rules import firmware, platform
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, Step, fail, ok, unknown, warn
 from seatrial.core.compat.rules.existence import OPERATORS
+from seatrial.core.compat.rules.operators import openshift as operator_platforms
+from seatrial.core.compat.rules.operators import ships as operators
 from seatrial.core.compat.versions import OperatorVersion
 from seatrial.core.compat.versions.values import SemanticVersion
 

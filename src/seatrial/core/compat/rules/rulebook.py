@@ -11,20 +11,18 @@ from typing import Final
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Stack
-from seatrial.core.compat.rules import (
-    architectures,
-    change,
-    existence,
-    firmware,
-    gpus,
-    operator_platforms,
-    operators,
-    parts,
-    platform,
+from seatrial.core.compat.rules import architectures, change, existence, firmware, gpus, parts, platform
+from seatrial.core.compat.rules.cases import Case, Rule, Step
+from seatrial.core.compat.rules.operators import (
+    openshift as operator_platforms,
+)
+from seatrial.core.compat.rules.operators import (
     runtimes,
     systems,
 )
-from seatrial.core.compat.rules.cases import Case, Rule, Step
+from seatrial.core.compat.rules.operators import (
+    ships as operators,
+)
 from seatrial.core.errors import SeatrialError
 
 STACK_RULES: Final[tuple[Rule, ...]] = (

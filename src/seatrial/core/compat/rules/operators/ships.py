@@ -1,6 +1,6 @@
 """The two operators, and what each release of them goes with: driver, operands, each other.
 
-On which platform a release runs is in operator_platforms.py.
+On which platform a release runs is in openshift.py and kubernetes.py.
 Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 from seatrial.core.compat.facts import GpuOperatorRelease
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown, warn
-from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import DriverVersion, Line
 from seatrial.core.text.names import a_few
 
