@@ -108,6 +108,8 @@ def _on_system(
 def _refused(case: Case, table: SystemList, system: SystemVersion) -> Answer | None:
     """What a document says no to, in so many words."""
     for row in case.facts.refused_systems:
+        if row.cpu:
+            continue  # for these CPUs alone: see gpuop-cpu
         if row.operator is table.operator and covers(row.system, system) and Line.parse(table.line) >= row.since:
             return fail(
                 f"{OPERATORS[table.operator]} {table.line} does not support {named(system)} (os {system}): {row.said}.",
