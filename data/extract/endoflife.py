@@ -14,12 +14,21 @@ REPOSITORY: Final = "endoflife-date/endoflife.date"
 KUBERNETES: Final = "products/kubernetes.md"
 DRIVER: Final = "products/nvidia-driver.md"
 OPENSHIFT: Final = "products/red-hat-openshift.md"
+EKS: Final = "products/amazon-eks.md"
+GKE: Final = "products/google-kubernetes-engine.md"
+CONTAINERD: Final = "products/containerd.md"
 
 
 def of_kubernetes(page: str, minor: str) -> dict[str, Any]:
     """When a minor came, and when it ends."""
     cycle = _cycles(page).get(minor, {})
     return _days(cycle, {"released": "releaseDate", "end_of_life": "eol"})
+
+
+def of_eks(page: str, minor: str) -> dict[str, Any]:
+    """When a minor came, and when its standard and its extended support end."""
+    cycle = _cycles(page).get(minor, {})
+    return _days(cycle, {"released": "releaseDate", "end_of_life": "eol", "extended_ends": "eoes"})
 
 
 def of_driver(page: str, branch: str) -> dict[str, Any]:

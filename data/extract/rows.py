@@ -145,6 +145,20 @@ EXTRACTORS: Final = (
         derive=_page(endoflife.KUBERNETES, endoflife.of_kubernetes),
         confidence="secondary",
     ),
+    *(
+        Extractor(
+            name=name,
+            repository=endoflife.REPOSITORY,
+            pattern=_source(endoflife.REPOSITORY, re.escape(file) + r"( \(.*\))?"),
+            derive=_page(file, derive),
+            confidence="secondary",
+        )
+        for name, file, derive in (
+            ("endoflife-eks", endoflife.EKS, endoflife.of_eks),
+            ("endoflife-gke", endoflife.GKE, endoflife.of_kubernetes),
+            ("endoflife-containerd", endoflife.CONTAINERD, endoflife.of_kubernetes),
+        )
+    ),
     Extractor(
         name="endoflife-driver",
         repository=endoflife.REPOSITORY,

@@ -173,7 +173,7 @@ def test_json_has_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -
     write(folder, GOOD.replace("v24.9.0", "v24.12.0"))
     code, data = as_json(capsys)
     assert (code, data["exitCode"], data["comparedWith"]) == (8, 8, None)
-    assert data["knowledge"] == {"builtOn": "2026-11-15", "knownUntil": "2026-08-22", "own": []}
+    assert data["knowledge"] == {"builtOn": "2026-11-16", "knownUntil": "2026-08-22", "own": []}
     assert sum(data["summary"].values()) == len(data["findings"])
     found = next(each for each in data["findings"] if each["rule"] == "exists")
     assert found["places"] == [{"file": "gpu-version-matrix.yaml", "line": 4, "column": 19}]

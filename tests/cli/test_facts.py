@@ -14,7 +14,7 @@ def test_list_says_what_there_is_and_of_which_day(capsys: pytest.CaptureFixture[
     assert main(["facts", "list"]) == 0
     shown = capsys.readouterr()
     assert "gpu_operator" in shown.out
-    assert "built on 2026-11-15; its sources end on 2026-08-22" in shown.err
+    assert "built on 2026-11-16; its sources end on 2026-08-22" in shown.err
 
 
 def test_list_goes_down(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +94,7 @@ def test_status_lists_sources_by_age_and_says_whose_they_are(
     assert lines[0].split() == ["READ", "FACTS", "SOURCE"]
     assert lines[1].startswith("not read")
     assert lines[-3] == f"by 2026-12-24         1  our mirror  ({mine})"
-    assert lines[-2:] == ["Knowledge up to 2026-08-22, built on 2026-11-15.", f"Own facts, over ours: {mine}."]
+    assert lines[-2:] == ["Knowledge up to 2026-08-22, built on 2026-11-16.", f"Own facts, over ours: {mine}."]
     assert main(["facts", "status", "--dir", str(tmp_path), "-o", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["knownUntil"], data["own"]) == ("2026-08-22", [])
@@ -116,5 +116,6 @@ def test_the_day_of_a_file_of_your_own_is_not_taken_for_ours(
     mine.write_text("schema_version: 1\ngenerated: {on: 2026-12-24}\nsources: {x: {read: 2026-12-23}}\n")
     assert main(["facts", "list", "--facts", str(mine), "-o", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["builtOn"] == "2026-11-15"
-    assert "sources" not in {each["path"] for each in data["facts"]}
+    assert data["builtOn"] == "2026-11-16"
+    assert main(["facts", "list", "sources", "--facts", str(mine), "-o", "json"]) == 0
+    assert "sources.x" not in {each["path"] for each in json.loads(capsys.readouterr().out)["facts"]}

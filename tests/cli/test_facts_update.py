@@ -139,7 +139,7 @@ def test_a_plan_says_how_far_knowledge_reaches_and_what_rests_on_a_bundle(
     main(["plan", "--to", "next_planned", "-o", "json"])
     data = json.loads(capsys.readouterr().out)
     assert data["knowledge"] == {
-        "builtOn": "2026-11-15",
+        "builtOn": "2026-11-16",
         "knownUntil": "2026-08-22",
         "own": ["bundle acme/operators.yaml"],
     }

@@ -144,7 +144,7 @@ def test_a_reader_has_a_place() -> None:
 
 
 def test_it_knows_its_day_and_the_end_of_its_sources() -> None:
-    assert (facts().built_on, facts().known_until) == (date(2026, 11, 15), date(2026, 8, 22))
+    assert (facts().built_on, facts().known_until) == (date(2026, 11, 16), date(2026, 8, 22))
 
 
 def test_questions_about_operators() -> None:

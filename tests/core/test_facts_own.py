@@ -7,7 +7,8 @@ from datetime import date
 from typing import Any
 
 from seatrial.core.compat.facts import Cite, Facts, marked, read
-from seatrial.core.compat.matrix import Stack
+from seatrial.core.compat.matrix import Group, Stack
+from seatrial.core.compat.plan.preparations import Move, before
 from seatrial.core.compat.rules import check_stack
 from tests.core.knowledge import facts
 from tests.core.test_facts import MINE, operator, whole
@@ -44,6 +45,15 @@ def test_a_finding_that_quotes_an_own_fact_names_its_file() -> None:
     assert {each.own for each in found if "our lab" in each.sources} == {("mine.yaml",)}
     ours = check_stack(Stack.of({"gpu_operator": "v26.7.0", "driver": "580.105.08"}), known, DAY)
     assert {each.own for each in ours} == {()}
+
+
+def test_a_release_that_says_no_kernel_modules_is_told_so_in_a_plan() -> None:
+    known = facts().under(marked(read(NEW), "mine.yaml"))
+    old, new = (Stack.of({"gpu_operator": version}) for version in ("v26.7.0", "v26.10.0"))
+    told = {each.code: each.sentence for each in before(Group.GPU, Move(old=old, new=new, facts=known))}
+    assert told["choose-kernel-module"] == (
+        "Set driver.kernelModuleType yourself: its default is not known for v26.10.0, and was auto in v26.7.0."
+    )
 
 
 def test_what_is_carried_on_from_an_own_fact_is_own() -> None:

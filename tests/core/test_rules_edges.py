@@ -89,7 +89,7 @@ def test_absent_is_not_the_same_everywhere(component: str, text: str, verdict: s
 
 
 def test_a_version_newer_than_the_knowledge_base_names_its_day() -> None:
-    assert "2026-11-15" in said(judged("exists", {"gpu_operator": "v27.1.0"}))
+    assert "2026-11-16" in said(judged("exists", {"gpu_operator": "v27.1.0"}))
 
 
 # ── operators ─────────────────────────────────────────────────────────────────────────────────────────────────────────

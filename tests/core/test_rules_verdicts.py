@@ -49,6 +49,17 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         UNKNOWN: ({"gpu_operator": "v26.7.0", "os": "rhel9.5"}, {}),
         FAIL: ({"gpu_operator": "v26.7.0", "os": "amzn2"}, {}),
     },
+    "gpuop-gpu": {
+        OK: ({"gpu_operator": "v26.7.0"}, {"product": "H200"}),
+        WARN: ({"gpu_operator": "v26.7.0"}, {"product": "IGX Orin"}),
+        UNKNOWN: ({"gpu_operator": "v26.7.0"}, {"product": "GeForce RTX 4090"}),
+        FAIL: ({"gpu_operator": "v26.7.0"}, {"product": "Jetson AGX Orin"}),
+    },
+    "gpuop-cpu": {
+        OK: ({"gpu_operator": "v26.7.0", "os": "ubuntu24.04"}, {"product": "GB200"}),
+        UNKNOWN: ({"gpu_operator": "v26.7.0", "kernel": "5.14.0-570.12.1.el9_6.aarch64"}, {}),
+        FAIL: ({"gpu_operator": "v26.7.0", "os": "rhel9.6"}, {"product": "GB200"}),
+    },
     "netop-os": {
         OK: ({"network_operator": "v26.4.1", "os": "rhel9.6"}, {}),
         WARN: ({"network_operator": "v26.4.1", "os": "rhel9.6", "openshift": "4.20.30"}, {}),
@@ -89,6 +100,10 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         OK: ({"gds": "2.29.4"}, {"kernel_module": "open"}),
         UNKNOWN: ({"gds": "2.29.4"}, {}),
         FAIL: ({"gds": "2.29.4"}, {"kernel_module": "proprietary"}),
+    },
+    "gds-os": {
+        OK: ({"gpu_operator": "v26.7.0", "gds": "2.29.4", "os": "ubuntu24.04"}, {}),
+        UNKNOWN: ({"gpu_operator": "v26.7.0", "gds": "2.29.4", "os": "rhel9.6"}, {}),
     },
     "os-kernel": {
         OK: ({"os": "rhel9.6", "kernel": "5.14.0-570.12.1.el9_6.x86_64"}, {}),
@@ -132,11 +147,21 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         OK: ({"network_operator": "v25.4.0", "mofed": "24.10-0.7.0.0"}, {}),
         WARN: ({"network_operator": "v24.10.0", "mofed": "24.10-1.0.0.0"}, {}),
         UNKNOWN: ({"network_operator": "v26.10.0", "mofed": "26.10-1.0.0.0"}, {}),
+        FAIL: ({"network_operator": "v26.4.1", "mofed": "5.4-3.7.5.0"}, {}),
     },
     "netop-gpuop": {
         OK: ({"network_operator": "v25.4.0", "gpu_operator": "v25.3.0"}, {}),
         UNKNOWN: ({"network_operator": "v23.10.0", "gpu_operator": "v24.3.0"}, {}),
         FAIL: ({"network_operator": "v25.4.0", "gpu_operator": "v24.9.2"}, {}),
+    },
+    "netop-nfd": {
+        OK: ({"network_operator": "v26.4.1", "nfd": "v0.16.4"}, {}),
+        WARN: ({"network_operator": "v26.4.1", "nfd": "v0.14.2"}, {}),
+        UNKNOWN: ({"network_operator": "v26.10.0", "nfd": "v0.16.4"}, {}),
+    },
+    "netop-nic": {
+        OK: ({"network_operator": "v26.4.1", "firmware_cx7": "28.48.1000"}, {}),
+        UNKNOWN: ({"network_operator": "v26.4.1", "firmware_cx6": "26.48.1000"}, {}),
     },
     "firmware-family": {
         OK: ({"firmware_cx7": "28.43.1014", "firmware_cx6": "26.43.1014"}, {}),
@@ -272,7 +297,9 @@ CHANGES: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
 
 CANNOT: dict[tuple[str, str], str] = {
     ("gpuop-operands", FAIL): "an operand can be overridden, so no document says that another one cannot work",
-    ("netop-mofed", FAIL): "another driver can be configured, so no document says that it cannot work",
+    ("gds-os", FAIL): "the page lists where it is supported, and says no to nothing",
+    ("netop-nfd", FAIL): "the page gives a range, and does not say what happens outside of it",
+    ("netop-nic", FAIL): "the page lists what was validated, and says no to nothing",
     ("gpuop-vgpu", UNKNOWN): "a version that can be read is below the oldest one or it is not",
     ("os-kernel", UNKNOWN): "a kernel whose name tells nothing is not judged",
     ("fabric-manager", UNKNOWN): "two versions that can be read are the same or they are not",
@@ -332,6 +359,6 @@ def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object
     assert found.verdict is Verdict.FAIL
 
 
-def test_there_are_33_rules_on_stacks_and_5_on_changes() -> None:
-    assert (len(STACK_RULES), len(CHANGE_RULES)) == (33, 5)
-    assert len({rule.id for rule in RULES}) == 38
+def test_there_are_38_rules_on_stacks_and_5_on_changes() -> None:
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (38, 5)
+    assert len({rule.id for rule in RULES}) == 43

@@ -373,7 +373,8 @@ def test_the_month_of_ofed_is_printed_as_firmware_tables_print_it() -> None:
         ("28.40.1000", "ConnectX-7"),
         ("32.43.2402", "BlueField-3"),
         ("40.45.1020", "ConnectX-8"),
-        ("82.40.1000", "NIC family 82"),
+        ("82.40.1000", "ConnectX-9"),
+        ("84.40.1000", "NIC family 84"),
     ],
 )
 def test_the_leading_number_of_firmware_names_the_device(text: str, name: str) -> None:

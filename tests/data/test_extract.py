@@ -189,6 +189,11 @@ def test_days_are_taken_from_a_page_where_they_are_days() -> None:
         "maintenance_ends": "2031-03-04",
         "eus_ends": "2032-05-06",
     }
+    assert endoflife.of_eks(PAGE, "4.50") == {
+        "released": "2030-01-02",
+        "end_of_life": "2031-03-04",
+        "extended_ends": "2032-05-06",
+    }
     assert endoflife.of_kubernetes(PAGE, "1.51") == {}
 
 

@@ -84,6 +84,29 @@ def test_rules_that_lie_beside_the_matrix_in_the_repository_are_heard(tmp_path: 
     assert "We left 580." in {each.finding.message for each in found.report.found}
 
 
+@pytest.mark.parametrize("folder", ["", "gpu/"])
+def test_facts_that_lie_beside_the_matrix_in_the_repository_are_heard(tmp_path: Path, folder: str) -> None:
+    remote = bare(tmp_path)
+    person = remote.person()
+    ours = "driver: {known_versions: {source: our lab, confidence: secondary, from_gpu_operator_docs: ['999.1.2']}}\n"
+    person.write(f"{folder}seatrial-facts/ours.yaml", ours)
+    commit = person.write(f"{folder}{FILE}", a_matrix("999.1.2"))
+    found = read(git=str(remote.path), path=f"{folder}{FILE}")
+    assert found.report.own == (f"seatrial-facts/ours.yaml@{commit[:12]}",)
+    assert "Driver 999.1.2 exists." in " ".join(each.finding.message for each in found.report.found)
+
+
+def test_broken_facts_beside_the_matrix_in_the_repository_stop_a_start(tmp_path: Path) -> None:
+    remote = bare(tmp_path)
+    person = remote.person()
+    person.write("seatrial-facts/ours.yaml", "drivre: {}\n")
+    commit = person.write(FILE, a_matrix())
+    found = read(git=str(remote.path))
+    assert says(found) == "no rollout is started with what fails."
+    (told,) = [each.finding for each in found.report.found if each.finding.rule == "facts"]
+    assert told.spans[0].file == f"seatrial-facts/ours.yaml@{commit[:12]}"
+
+
 @pytest.mark.parametrize(
     ("driver", "accepts", "objection"),
     [("580.105.08", False, None), ("999.1.2", False, UNKNOWN), ("999.1.2", True, None)],

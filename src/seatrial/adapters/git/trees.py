@@ -65,6 +65,14 @@ def file_at(clone: Clone, commit: str, path: str) -> File | None:
     return File(mode=entry.mode, text=_text(clone.git("cat-file", "blob", entry.sha).out, path, commit))
 
 
+def paths_under(clone: Clone, commit: str, folder: str) -> tuple[str, ...]:
+    """Every plain file below a folder as of a commit; none where there is no such folder."""
+    check_path(folder)
+    listed = clone.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", f"{folder}/").out
+    rows = [row.decode("utf-8").split("\t", 1) for row in listed.split(b"\0") if row]
+    return tuple(path for about, path in rows if about.split()[0] not in (Mode.LINK, Mode.SUBMODULE))
+
+
 def _text(raw: bytes, path: str, commit: str) -> str:
     if raw.startswith(_LFS):
         raise FileUnusable(f"{path} at {commit[:12]} is kept in Git LFS. Keep the file itself in Git: it is a text.")

@@ -38,11 +38,14 @@ class FactsStatus:
     """The oldest first."""
 
 
-def known(paths: Sequence[str], beside: Path | None = None) -> tuple[Facts, list[Finding]]:
-    """Our facts under those of these files and those beside a matrix, and what is wrong with either."""
+def known(paths: Sequence[str], beside: Path | None = None, *, at: str = "") -> tuple[Facts, list[Finding]]:
+    """Our facts under those of these files and those beside a matrix, and what is wrong with either.
+
+    `at` is where what lies beside it was copied from, such as a commit: its files are called by that.
+    """
     from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_knowledge, load_user_facts
 
-    facts, (found, findings) = load_knowledge(), layers(paths, beside)
+    facts, (found, findings) = load_knowledge(), layers(paths, beside, at=at)
     for layer in found:
         try:
             facts = facts.under(load_user_facts(layer))
@@ -51,13 +54,21 @@ def known(paths: Sequence[str], beside: Path | None = None) -> tuple[Facts, list
     return facts, findings
 
 
-def layers(paths: Sequence[str], beside: Path | None) -> tuple[list[Layer], list[Finding]]:
+def layers(paths: Sequence[str], beside: Path | None, *, at: str = "") -> tuple[list[Layer], list[Finding]]:
     """What is laid over ours, the lowest first, and the bundles that are not what the lock says."""
     from seatrial.adapters.files.facts.knowledge import Layer
 
     found, findings = _bundled(beside / FACTS_BESIDE) if beside is not None else ([], [])
-    own = sorted(str(file) for file in (beside / FACTS_BESIDE).glob("*.yaml")) if beside is not None else []
-    return [*found, *(Layer(path=path) for path in (*own, *paths))], findings
+    own = [_named(file, at) for file in sorted((beside / FACTS_BESIDE).glob("*.yaml"))] if beside is not None else []
+    return [*found, *own, *(Layer(path=path) for path in paths)], findings
+
+
+def _named(file: Path, at: str) -> Layer:
+    from seatrial.adapters.files.facts.knowledge import Layer
+
+    if not at:
+        return Layer(path=str(file))
+    return Layer(path=f"{FACTS_BESIDE}/{file.name}@{at}", content=file.read_bytes())
 
 
 def _bundled(facts: Path) -> tuple[list[Layer], list[Finding]]:

@@ -8,7 +8,7 @@ Tests: tests/app/rollout/test_targeting.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -160,17 +160,26 @@ def _of_git(
             raise EntryUnusable(f"{url} has no commit {commit} on {branch} any more. Pin another, or none.")
         pinned = commit or look.head
         text = repository.text_at(pinned, path)
-        beside = repository.text_at(pinned, str(PurePosixPath(path).parent / judging.RULES_BESIDE))
-        more, broken = _rules(beside, Path(folder), on)
-    where = f"{path}@{pinned[:PINNED_SHOWN]}"
+        home, short = PurePosixPath(path).parent, pinned[:PINNED_SHOWN]
+        more, broken = _rules(repository.text_at(pinned, str(home / judging.RULES_BESIDE)), Path(folder), on)
+        _copy(repository.texts_under(pinned, str(home / knowing.FACTS_BESIDE)), home, Path(folder) / "beside")
+        known, unread = knowing.known(facts, Path(folder) / "beside", at=short)
+    where = f"{path}@{short}"
     if text is None:
-        raise EntryUnusable(f"{url} has no {path} on {branch} ({pinned[:PINNED_SHOWN]}). Name the matrix with --path.")
+        raise EntryUnusable(f"{url} has no {path} on {branch} ({short}). Name the matrix with --path.")
     reading = read_matrix(text, where)
-    known, unread = knowing.known(facts)
     report = judging.report_of(reading, where, known, on, more=more, besides=(*unread, *broken))
     target = _of_entry(reading.matrix, entry, report, known)
     git = {"url": url, "branch": branch, "path": path, "commit": pinned}
     return replace(target, matrix={"git": git, "entry": target.role})
+
+
+def _copy(texts: Mapping[str, str], home: PurePosixPath, beside: Path) -> None:
+    """Lay files of a repository into a folder as they lie beside the matrix there."""
+    for path, text in texts.items():
+        there = beside / PurePosixPath(path).relative_to(home)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text(text, encoding="utf-8", newline="")
 
 
 def _rules(text: str | None, folder: Path, on: date) -> tuple[MoreRules | None, tuple[Finding, ...]]:

@@ -218,6 +218,11 @@ _SYSTEMS: Final = _row(
     {"line": LINE, "listed": _all_of(SYSTEM), "by_partner": _all_of(SYSTEM), "google_installs": _all_of(TEXT)},
     required=("line",),
 )
+_LIVES: Final = _mapping(_row({"end_of_life": DAY, "extended_ends": DAY}, required=("end_of_life",)))
+_DISTRIBUTIONS: Final = _row(
+    {"line": LINE, "distribution": TEXT, "systems": _all_of(SYSTEM), "min": MINOR, "max": MINOR},
+    required=("line", "distribution", "systems"),
+)
 _TAGS: Final = {"dcgm_exporter": "dcgm_exporter", "device_plugin": "operand", "nccl": "nccl"}
 
 PLACES: Final[Mapping[str, Schema]] = {
@@ -237,6 +242,16 @@ PLACES: Final[Mapping[str, Schema]] = {
             }
         )
     ),
+    "container_runtimes.containerd_life": _LIVES,
+    "kubernetes_distributions.gpu_operator": _all_of(_DISTRIBUTIONS),
+    "kubernetes_distributions.network_operator": _all_of(_DISTRIBUTIONS),
+    "network_adapters.network_operator": _all_of(
+        _row({"line": LINE, "listed": _all_of(TEXT)}, required=("line", "listed"))
+    ),
+    "node_feature_discovery.network_operator": _all_of(
+        _row({"line": LINE, "min": _named("part"), "max": _named("part")}, required=("line", "min", "max"))
+    ),
+    "gpudirect_storage.gpu_operator": _all_of(_row({"line": LINE, "listed": _all_of(SYSTEM)}, required=("line",))),
     "operating_systems.gpu_operator": _all_of(_SYSTEMS),
     "operating_systems.network_operator": _all_of(_SYSTEMS),
     "operating_systems.not_supported": _all_of(
@@ -245,6 +260,7 @@ PLACES: Final[Mapping[str, Schema]] = {
                 "operator": {"enum": [Component.GPU_OPERATOR, Component.NETWORK_OPERATOR]},
                 "system": SYSTEM,
                 "since": LINE,
+                "cpu": TEXT,
                 "fact": TEXT,
             },
             required=("operator", "system", "since", "fact"),
@@ -276,6 +292,9 @@ PLACES: Final[Mapping[str, Schema]] = {
         _row({"openshift": _named("openshift"), "breaks": TEXT, "ref": TEXT}, required=("openshift", "breaks"))
     ),
     "kubernetes.releases": _mapping(_row({"end_of_life": DAY}, required=("end_of_life",))),
+    "kubernetes.amazon_eks": _LIVES,
+    "kubernetes.google_gke": _LIVES,
+    "mofed_kernel.min_ofed": _row({"since": LINE, "min": OFED}, required=("since", "min")),
     "mofed_kernel.validated_upper_kernel": _row(
         {"network_operator_line": LINE, "max_kernel": _named("kernel")},
         required=("network_operator_line", "max_kernel"),
@@ -305,12 +324,18 @@ PLACES: Final[Mapping[str, Schema]] = {
     "driver.redistributed": _row({"values": _all_of(DRIVER)}),
     "cuda.toolkit": _table(DRIVER, within="linux_x86_64_min_driver"),
     "cuda.toolkit_newer": _table(DRIVER, within="linux_x86_64_min_driver"),
+    "cuda.toolkit_older": _table(DRIVER, within="linux_x86_64_min_driver"),
     "cuda.numbered": _all_of(_row({"version": CUDA, "is": TEXT, "is_first": ANYTHING}, required=("version", "is"))),
     "cuda.never_released": _all_of(_row({"version": LINE, "evidence": TEXT}, required=("version",), cited="evidence")),
     "cuda.minor_version_floor": _table(DRIVER, BRANCH_KEYS),
     "gpu_architecture": _all_of(_ARCHITECTURE),
     "gpu_products.compute_capability": _table(_GPU_PRODUCT),
     "gpu_products.listed": _table(_GPU_PRODUCT),
+    "gpu_products.gpu_operator": _all_of(_row({"line": LINE, "listed": _all_of(TEXT)}, required=("line", "listed"))),
+    "gpu_products.embedded": _row(
+        {"names": _all_of(TEXT), "with_discrete": _all_of(TEXT), "fact": TEXT}, required=("names", "fact")
+    ),
+    "gpu_products.cpu": _table(TEXT),
     "nic_firmware.bundled": _all_of(_row({"ofed": OFED, "firmware": _mapping(_named("firmware"))})),
     "nic_firmware.tested_pairs": _all_of(_row({"ofed": OFED, "tested_firmware": _mapping(_named("firmware"))})),
     "nic_firmware.release_train": _table(TEXT, BRANCH_KEYS),

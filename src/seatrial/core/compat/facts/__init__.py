@@ -1,6 +1,6 @@
 """The knowledge base as values: rows with their sources, the questions one may ask, and how data becomes rows.
 
-    rows.py       one value per kind of fact, each with its Cite
+    rows.py       one value per kind of fact, each with its Cite; listed.py and known_bad.py have kinds of their own
     knowledge.py  Facts: the questions
     reading*.py   data → Facts: the order of the readers; operators, platform and drivers each by themselves
     spots.py      a place in the data: FactInvalid says the path of what is wrong
@@ -19,6 +19,15 @@ from __future__ import annotations
 from seatrial.core.compat.facts.ages import Known, SourceAge, ages, by_age
 from seatrial.core.compat.facts.knowledge import Existence, Facts, Release
 from seatrial.core.compat.facts.known_bad import Bound, Issue, Vulnerability, branch_of
+from seatrial.core.compat.facts.listed import (
+    AdapterList,
+    Distribution,
+    Embedded,
+    OldestOfed,
+    PartRange,
+    ProductList,
+    VendorLife,
+)
 from seatrial.core.compat.facts.origins import marked
 from seatrial.core.compat.facts.reading import read
 from seatrial.core.compat.facts.rows import (
@@ -59,14 +68,17 @@ from seatrial.core.compat.facts.rows import (
 from seatrial.core.compat.facts.spots import FactInvalid, SchemaNewer
 
 __all__ = [
+    "AdapterList",
     "Architecture",
     "BadOpenShift",
     "Bound",
     "Cite",
     "ContainerKernels",
+    "Distribution",
     "DraChart",
     "DriverBranch",
     "DriverNeed",
+    "Embedded",
     "Existence",
     "FactInvalid",
     "Facts",
@@ -82,10 +94,13 @@ __all__ = [
     "MinKernel",
     "NetworkOperatorRelease",
     "OldestKernel",
+    "OldestOfed",
     "OldestPart",
     "OpenShiftRelease",
+    "PartRange",
     "Precompiled",
     "Product",
+    "ProductList",
     "RefusedSystem",
     "Release",
     "RhelSupport",
@@ -99,6 +114,7 @@ __all__ = [
     "Toolkit",
     "Unsupported",
     "ValidatedKernel",
+    "VendorLife",
     "VgpuRelease",
     "Vulnerability",
     "ages",

@@ -18,6 +18,15 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from seatrial.core.compat.facts.known_bad import Issue, Vulnerability
+from seatrial.core.compat.facts.listed import (
+    AdapterList,
+    Distribution,
+    Embedded,
+    Lives,
+    OldestOfed,
+    PartRange,
+    ProductList,
+)
 from seatrial.core.compat.facts.rows import (
     Architecture,
     BadOpenShift,
@@ -98,6 +107,9 @@ class Facts:
     openshifts: Mapping[str, OpenShiftRelease] = field(default_factory=dict)
     bad_openshifts: tuple[BadOpenShift, ...] = ()
     kubernetes: Mapping[str, KubernetesRelease] = field(default_factory=dict)
+    distributions: tuple[Distribution, ...] = ()
+    lives: Lives = field(default_factory=dict)
+    """The ends of what has an end of its own: Kubernetes as Amazon and Google build it, and containerd."""
     drivers: Mapping[DriverVersion, Cite] = field(default_factory=dict)
     branches: Mapping[int, DriverBranch] = field(default_factory=dict)
     min_kernels: Mapping[int, MinKernel] = field(default_factory=dict)
@@ -117,11 +129,19 @@ class Facts:
     architectures: Mapping[str, Architecture] = field(default_factory=dict)
     gpu_products: Mapping[str, GpuProduct] = field(default_factory=dict)
     products: tuple[Product, ...] = ()
+    operator_products: tuple[ProductList, ...] = ()
+    embedded: Embedded | None = None
+    product_cpus: Mapping[str, Said] = field(default_factory=dict)
+    """The CPU architecture of products that have a CPU of their own."""
     firmware_pairs: tuple[FirmwarePair, ...] = ()
     firmware_trains: Mapping[int, Said] = field(default_factory=dict)
     firmware_windows: Mapping[FirmwareVersion, tuple[FirmwareVersion, ...]] = field(default_factory=dict)
     """The releases that were tested moving from and to, by the release whose page lists them."""
     unsupported_nics: tuple[Unsupported, ...] = ()
+    adapters: tuple[AdapterList, ...] = ()
+    oldest_ofed: OldestOfed | None = None
+    nfd_ranges: tuple[PartRange, ...] = ()
+    """The releases of Node Feature Discovery that lines of the Network Operator work with."""
     rhel_support: tuple[RhelSupport, ...] = ()
     validated_kernels: tuple[ValidatedKernel, ...] = ()
     stale_inventory: Mapping[str, Cite] = field(default_factory=dict)
@@ -131,6 +151,8 @@ class Facts:
     tags: Mapping[Component, Mapping[Version, Cite]] = field(default_factory=dict)
     runtimes: tuple[RuntimeRange, ...] = ()
     runtime_systems: tuple[RuntimeSystems, ...] = ()
+    storage_systems: tuple[SystemList, ...] = ()
+    """The systems for which lines of the GPU Operator support GPUDirect Storage."""
     systems: tuple[SystemList, ...] = ()
     refused_systems: tuple[RefusedSystem, ...] = ()
     oldest_kernels: tuple[OldestKernel, ...] = ()
@@ -338,6 +360,20 @@ class Facts:
         words = _words(name)
         return tuple(row for row in self.products if _words(row.name) - _BOARDS <= words)
 
+    def is_named(self, name: str, among: Iterable[str]) -> bool:
+        """Whether a product is one of these; `NVIDIA-A100-SXM4-80GB` is an A100, and an edition of its own is not."""
+        words = _words(name)
+        return any(
+            (listed := _words(each) - _BOARDS) and listed <= words and not (words - listed) & _EDITIONS
+            for each in among
+        )
+
+    def cpu_of(self, product: str) -> Said | None:
+        """The CPU architecture of a product that has a CPU of its own."""
+        words = _words(product)
+        rows = [(name, row) for name, row in self.product_cpus.items() if _words(name) <= words]
+        return max(rows, key=lambda pair: len(pair[0]), default=("", None))[1]
+
     @cached_property
     def oldest_readme(self) -> DriverVersion | None:
         """The oldest driver whose list of products was read: what it names may be older still."""
@@ -387,6 +423,8 @@ class Facts:
 
 
 _BOARDS = frozenset({"hgx", "dgx", "nvidia"})
+_EDITIONS = frozenset({"workstation", "laptop", "mobile"})
+"""Words that make another product of a name, where a list does not have them."""
 
 
 def _words(text: str) -> frozenset[str]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
-from seatrial.core.compat.facts import reading_drivers, reading_operators, reading_platform
+from seatrial.core.compat.facts import reading_drivers, reading_listed, reading_operators, reading_platform
 from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.known_bad import Bound, Issue, Vulnerability
 from seatrial.core.compat.facts.sections import FOR_PEOPLE, SCHEMA_VERSION, SENTENCES, Reader, reads, sections_of
@@ -158,6 +158,7 @@ READERS: Final[tuple[Reader, ...]] = (
     *reading_operators.READERS,
     *reading_platform.READERS,
     *reading_drivers.LAST,
+    *reading_listed.READERS,
     _issues,
     _vulnerabilities,
     _sentences,

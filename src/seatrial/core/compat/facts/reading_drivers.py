@@ -173,14 +173,21 @@ def _products(section: Spot) -> Iterator[Product]:
         yield Product(name=name, min_driver=driver, is_documented=False, needs_open_modules=False, cite=cite)
 
 
-@reads("cuda.toolkit", "cuda.toolkit_newer", "cuda.numbered", "cuda.never_released", "cuda.minor_version_floor")
+@reads(
+    "cuda.toolkit",
+    "cuda.toolkit_newer",
+    "cuda.toolkit_older",
+    "cuda.numbered",
+    "cuda.never_released",
+    "cuda.minor_version_floor",
+)
 def cuda(whole: Spot, facts: Facts) -> Facts:
     """CUDA toolkits, and the oldest driver of each."""
     section = whole.maybe("cuda")
     if section is None:
         return facts
     toolkits: dict[CudaVersion, Toolkit] = {}
-    for name in ("toolkit_newer", "toolkit"):
+    for name in ("toolkit_older", "toolkit_newer", "toolkit"):
         for spot, cite in rows_of(section, name, "linux_x86_64_min_driver"):
             version = parsed(CudaVersion, str(spot.path[-1]), spot.path)
             toolkits[version] = Toolkit(version=version, driver=spot.version(DriverVersion), cite=cite)

@@ -162,13 +162,14 @@ def _support(spot: Spot) -> Support:
     platforms = entries_of(spot, "kubernetes_by_platform")
     return Support(
         cite=spot.cite(),
-        openshift=_supported(openshift) if openshift else None,
-        kubernetes=_supported(kubernetes) if kubernetes else None,
-        kubernetes_by_platform={name: _supported(each) for name, each in platforms},
+        openshift=supported(openshift) if openshift else None,
+        kubernetes=supported(kubernetes) if kubernetes else None,
+        kubernetes_by_platform={name: supported(each) for name, each in platforms},
     )
 
 
-def _supported(spot: Spot) -> Lines:
+def supported(spot: Spot) -> Lines:
+    """A range, or a list where the document has holes."""
     spot.only({"min", "max", "list"})
     if "list" in spot:
         listed = tuple(each.version(Line) for each in spot.each("list"))
@@ -192,7 +193,7 @@ def _olm_range(spot: Spot) -> Lines:
     match = _OLM_RANGE.fullmatch(spot.text())
     if match is None:
         raise FactInvalid(spot.path, f"expected a range like v4.14-v4.16, found {spot.value!r}.")
-    return _supported(Spot({"min": match["min"], "max": match["max"]}, spot.path))
+    return supported(Spot({"min": match["min"], "max": match["max"]}, spot.path))
 
 
 def _matched(spot: Spot, pattern: re.Pattern[str], example: str) -> Line:
@@ -228,7 +229,7 @@ def runtimes(whole: Spot, facts: Facts) -> Facts:
     rows = [
         RuntimeRange(
             operator_line=spot.at("gpu_operator").version(Line).line,
-            lines=_supported(Spot({"min": spot.at("min").text(), "max": spot.at("max").text()}, spot.path)),
+            lines=supported(Spot({"min": spot.at("min").text(), "max": spot.at("max").text()}, spot.path)),
             note=text_at(spot, "note"),
             cite=spot.cite(),
         )
@@ -241,17 +242,17 @@ def runtimes(whole: Spot, facts: Facts) -> Facts:
 def runtime_systems(whole: Spot, facts: Facts) -> Facts:
     """The systems on which operators were validated with each container runtime."""
     section = whole.maybe("container_runtimes")
-    rows = [_runtime_systems(spot) for spot in (section.each("systems") if section else ())]
+    rows = [_runtimesystems_at(spot) for spot in (section.each("systems") if section else ())]
     return replace(facts, runtime_systems=tuple(rows)) if rows else facts
 
 
-def _runtime_systems(spot: Spot) -> RuntimeSystems:
+def _runtimesystems_at(spot: Spot) -> RuntimeSystems:
     operator = Component.GPU_OPERATOR if "gpu_operator" in spot else Component.NETWORK_OPERATOR
     return RuntimeSystems(
         operator=operator,
         line=spot.at(operator.value).version(Line).line,
-        systems={part: _systems(spot, part.value) for part in RUNTIMES},
-        refused={part: _systems(spot, f"no_{part.value}") for part in RUNTIMES},
+        systems={part: systems_at(spot, part.value) for part in RUNTIMES},
+        refused={part: systems_at(spot, f"no_{part.value}") for part in RUNTIMES},
         cite=spot.cite(),
     )
 
@@ -264,8 +265,8 @@ def systems(whole: Spot, facts: Facts) -> Facts:
         SystemList(
             operator=operator,
             line=spot.at("line").version(Line).line,
-            listed=_systems(spot, "listed"),
-            by_partner=_systems(spot, "by_partner"),
+            listed=systems_at(spot, "listed"),
+            by_partner=systems_at(spot, "by_partner"),
             google_installs=frozenset(each.text() for each in spot.each("google_installs")),
             cite=spot.cite(),
         )
@@ -286,6 +287,7 @@ def more_on_systems(whole: Spot, facts: Facts) -> Facts:
             operator=_operator_at(spot.at("operator")),
             system=spot.at("system").version(SystemVersion),
             since=spot.at("since").version(Line),
+            cpu=text_at(spot, "cpu"),
             said=spot.at("fact").text(),
             cite=spot.cite(),
         )
@@ -305,7 +307,8 @@ def _operator_at(spot: Spot) -> Component:
     return named
 
 
-def _systems(spot: Spot, key: str) -> tuple[SystemVersion, ...]:
+def systems_at(spot: Spot, key: str) -> tuple[SystemVersion, ...]:
+    """The operating systems in the list under a key."""
     return tuple(each.version(SystemVersion) for each in spot.each(key))
 
 

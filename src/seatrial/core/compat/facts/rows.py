@@ -351,6 +351,8 @@ class RefusedSystem:
     operator: Component
     system: SystemVersion
     since: Line
+    cpu: str = ""
+    """The CPU architecture for which there is nothing; empty where the system is refused altogether."""
     said: str
     cite: Cite
 

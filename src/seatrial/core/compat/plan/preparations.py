@@ -164,10 +164,17 @@ def _choose_kernel_module(move: Move) -> Preparation | None:
         return None
     return Preparation(
         code="choose-kernel-module",
-        sentence=f"Set driver.kernelModuleType yourself: its default is {there.kernel_module} in {there.version}, and "
-        f"was {here.kernel_module} in {here.version}.",
+        sentence=f"Set driver.kernelModuleType yourself: its default {_default(there, 'is')}, and "
+        f"{_default(here, 'was')}.",
         fact="gpu_operator.releases.*.kernel_module_default",
     )
+
+
+def _default(release: GpuOperatorRelease, verb: str) -> str:
+    """A release that somebody added need not say its default."""
+    if not release.kernel_module:
+        return f"{verb} not known for {release.version}"
+    return f"{verb} {release.kernel_module} in {release.version}"
 
 
 def _pin_driver_manager(move: Move) -> Preparation | None:

@@ -17,18 +17,21 @@ from typing import Final
 
 from seatrial.core.compat.findings import BADNESS, Finding, Verdict
 from seatrial.core.compat.matrix import GROUPS, Component, Group, Span, Stack, groups_of
-from seatrial.core.compat.rules import firmware, operator_platforms, operators, platform
+from seatrial.core.compat.rules import firmware, platform
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, Step, fail, ok, unknown, warn
 from seatrial.core.compat.rules.existence import OPERATORS
-from seatrial.core.compat.versions import OperatorVersion
+from seatrial.core.compat.rules.migrations import dra_path
+from seatrial.core.compat.rules.operators import kubernetes, openshift, ships
+from seatrial.core.compat.rules.operators.distributions import EKS, distribution_of
+from seatrial.core.compat.versions import KubernetesVersion, OperatorVersion
 from seatrial.core.compat.versions.values import SemanticVersion
 
 PLATFORM: Final = (Component.OPENSHIFT, Component.KUBERNETES)
 BRIDGES: Final = (
-    operator_platforms.GPUOP_OPENSHIFT,
-    operator_platforms.GPUOP_KUBERNETES,
-    operator_platforms.NETOP_OPENSHIFT,
-    operator_platforms.NETOP_KUBERNETES,
+    openshift.GPUOP_OPENSHIFT,
+    kubernetes.GPUOP_KUBERNETES,
+    openshift.NETOP_OPENSHIFT,
+    kubernetes.NETOP_KUBERNETES,
     platform.MOFED_KERNEL,
 )
 """What must hold on both sides of a platform step."""
@@ -115,8 +118,7 @@ def judge_upgrade_path(step: Step) -> Iterator[Answer]:
         old, new = here.version if here is not None else None, there.version if there is not None else None
         if isinstance(old, SemanticVersion) and isinstance(new, SemanticVersion):
             yield _minors_path(step, component, name, old, new)
-    if step.moved((Component.DRA_DRIVER,)):
-        yield from _dra_path(step)
+    yield from dra_path(step)
 
 
 def _operator_path(step: Step, component: Component, before: OperatorVersion, after: OperatorVersion) -> Answer:
@@ -187,7 +189,7 @@ def _back(step: Step, component: Component, name: str, before: SemanticVersion, 
             facts.cite("kubernetes.downgrade"),
             spans=spans,
         )
-    if "-eks-" in before.text:
+    if isinstance(before, KubernetesVersion) and distribution_of(before) == EKS:
         return warn(
             f"{name} {before} → {after} goes back one minor: EKS does that with the control plane after an upgrade in "
             "place, while the data in etcd stays.",
@@ -203,31 +205,6 @@ def _back(step: Step, component: Component, name: str, before: SemanticVersion, 
         facts.cite("kubernetes.upgrade_path"),
         spans=spans,
     )
-
-
-def _dra_path(step: Step) -> Iterator[Answer]:
-    """From a chart of its own to one that the GPU Operator manages is no way, whatever versions the two are of."""
-    before, after = step.before.dra_driver, step.after.dra_driver
-    yield from (*step.before.unreadable(Component.DRA_DRIVER), *step.after.unreadable(Component.DRA_DRIVER))
-    if before is None or after is None or before.is_managed == after.is_managed:
-        return
-    cite, spans = step.facts.cite("dra_driver.migration"), _spans(step, Component.DRA_DRIVER)
-    if after.is_managed:
-        yield fail(
-            f"DRA driver {before} → managed: an in-place migration from its own Helm release to GPUCluster is not "
-            "supported.",
-            "Keep the chart on this cluster; or install the GPU Operator with GPUCluster anew, on a new cluster or "
-            "after both were removed.",
-            cite,
-            spans=spans,
-        )
-    else:
-        yield unknown(
-            f"DRA driver managed → {after}: no source describes the way from GPUCluster back to a Helm release.",
-            "Rehearse it on another cluster before relying on it.",
-            cite,
-            spans=spans,
-        )
 
 
 def _downgrade(name: str, before: str, after: str, *, across: bool, spans: tuple[Span, ...]) -> Answer:
@@ -253,8 +230,8 @@ and the answer names the stations. OLM does not enforce this: every bundle may r
 channel with automatic approval jumps. OpenShift and Kubernetes go one minor at a time. Back across a minor, OpenShift
 fails, since Red Hat supports no rollback; Kubernetes fails by more than one minor, warns on EKS, which does it, and is
 unknown elsewhere. No source describes how operators go back: within a line that warns, across a major it is unknown and
-has to be rehearsed. From a DRA driver with a chart of its own to a managed one fails: NVIDIA supports no migration in
-place.""",
+has to be rehearsed. From a DRA driver with a chart of its own, or from a ClusterPolicy, to a managed one (GPUCluster)
+fails: NVIDIA supports no migration in place, and an operator before v26.7.0 has a ClusterPolicy.""",
     inputs=(*OPERATORS, *PLATFORM, Component.DRA_DRIVER),
     sources=(
         "gpu_operator.versioning",
@@ -265,6 +242,7 @@ place.""",
         "kubernetes.downgrade",
         "kubernetes.eks_rollback",
         "dra_driver.migration",
+        "dra_driver.managed",
     ),
     judge_change=judge_upgrade_path,
 )
@@ -339,7 +317,7 @@ def judge_order(step: Step) -> Iterator[Answer]:
     moved = step.moved((*OPERATORS, Component.MOFED, *firmware.FIRMWARE))
     if all(part in moved for part in OPERATORS):
         yield from _better(
-            step, operators.NETOP_GPUOP, (Component.GPU_OPERATOR,), (Component.NETWORK_OPERATOR, Component.MOFED)
+            step, ships.NETOP_GPUOP, (Component.GPU_OPERATOR,), (Component.NETWORK_OPERATOR, Component.MOFED)
         )
     cards = tuple(part for part in moved if GROUPS[part] is Group.FIRMWARE)
     if cards and (Component.MOFED in moved or Component.NETWORK_OPERATOR in moved):

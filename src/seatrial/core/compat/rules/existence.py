@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from seatrial.core.compat.facts import DriverBranch, Existence, Issue, Release
+from seatrial.core.compat.facts import DriverBranch, Existence, Issue, Release, VendorLife
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.rules.operators.distributions import distribution_of
 from seatrial.core.compat.rules.security import CONCERNED, judge_vulnerable
 from seatrial.core.compat.versions import (
     CudaVersion,
@@ -250,6 +251,8 @@ def judge_lifecycle(case: Case) -> Iterator[Answer]:
         yield _openshift_life(case)
     elif case.kubernetes is not None:
         yield _kubernetes_life(case, case.kubernetes)
+    if case.containerd is not None:
+        yield _containerd_life(case, case.containerd)
 
 
 def _operator_life(case: Case, component: Component, version: OperatorVersion) -> Answer:
@@ -342,6 +345,10 @@ def _openshift_life(case: Case) -> Answer:
 
 
 def _kubernetes_life(case: Case, kubernetes: KubernetesVersion) -> Answer:
+    vendor = distribution_of(kubernetes)
+    own = case.facts.lives.get(vendor, {}).get(kubernetes.line)
+    if own is not None:
+        return _vendor_life(case, f"Kubernetes {own.line} on {vendor}", own, Component.KUBERNETES)
     row, spans = case.facts.kubernetes.get(kubernetes.line), case.spans(Component.KUBERNETES)
     if row is None:
         newest = max(case.facts.kubernetes, key=lambda line: Line.parse(line).rank, default="")
@@ -357,15 +364,44 @@ def _kubernetes_life(case: Case, kubernetes: KubernetesVersion) -> Answer:
     )
 
 
+def _vendor_life(case: Case, what: str, row: VendorLife, component: Component) -> Answer:
+    """What a vendor says of his own build; what he maintains at extra cost he maintains."""
+    last = row.extended_ends or row.end_of_life
+    if case.on <= row.end_of_life:
+        return ok(f"{what} is maintained until {row.end_of_life}.", row.cite)
+    if case.on <= last:
+        return ok(
+            f"{what} is in extended support until {last}: its standard support ended on {row.end_of_life}.", row.cite
+        )
+    return warn(
+        f"{what} is out of support since {last}.",
+        "Plan the way to a maintained minor, or accept the rule with the vendor's day.",
+        row.cite,
+        spans=case.spans(component),
+    )
+
+
+def _containerd_life(case: Case, containerd: PartVersion) -> Answer:
+    rows = case.facts.lives.get("containerd", {})
+    row = rows.get(containerd.line)
+    if row is None:
+        newest = max(rows, key=lambda line: Line.parse(line).rank, default="")
+        spans = case.spans(Component.CONTAINERD)
+        return nothing_known(f"the end of life of containerd {containerd.line}", newest, case.facts, spans)
+    return _vendor_life(case, f"containerd {row.line}", row, Component.CONTAINERD)
+
+
 LIFECYCLE: Final = Rule(
     id="lifecycle",
     title="Every version is supported on the day of the check",
     meaning="""\
 NVIDIA supports the newest major of each operator and the one before it, which is said up to the day the sources were
 read: later, the one before the newest is unknown; driver branches and minors of OpenShift and Kubernetes end on a day.
-Running past it works, so this only warns, and it never fails. For driver branches NVIDIA's own table is preferred to
-third parties', which differ from it by months: a branch that is older than the table's last and not in it warns.""",
-    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT, Component.KUBERNETES),
+Running past it works, so this only warns, and it never fails. Where Kubernetes is EKS's or GKE's, the vendor's own day
+counts, EKS's extended support included; containerd's minors end too. For driver branches NVIDIA's own table is
+preferred to third parties', which differ from it by months: a branch that is older than the table's last and not in it
+warns.""",
+    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT, Component.KUBERNETES, Component.CONTAINERD),
     sources=(
         "gpu_operator.versioning",
         "network_operator.versioning",
@@ -373,6 +409,9 @@ third parties', which differ from it by months: a branch that is older than the 
         "driver.lifecycle",
         "openshift.releases.*.lifecycle",
         "kubernetes.releases",
+        "kubernetes.amazon_eks",
+        "kubernetes.google_gke",
+        "container_runtimes.containerd_life",
     ),
     judge=judge_lifecycle,
 )

@@ -33,7 +33,8 @@ WINDOW_TRAINS: Final = 2
 stand in for it."""
 
 
-def _firmware(case: Case) -> Iterator[tuple[Component, FirmwareVersion]]:
+def firmware_of(case: Case) -> Iterator[tuple[Component, FirmwareVersion]]:
+    """Every firmware that can be read, with its key."""
     for component in FIRMWARE:
         value = case.stack[component]
         if value is not None and isinstance(value.version, FirmwareVersion):
@@ -44,7 +45,7 @@ def judge_firmware_family(case: Case) -> Iterator[Answer]:
     """Does the leading number fit the key?"""
     yield from case.unreadable(*FIRMWARE)
     cite = case.facts.cite("nic_firmware.family_by_leading_number")
-    for component, firmware in _firmware(case):
+    for component, firmware in firmware_of(case):
         wanted = " or ".join(NIC_FAMILIES[number] for number in sorted(FAMILIES[component]))
         spans = case.spans(component)
         if firmware.family in FAMILIES[component]:
@@ -80,7 +81,7 @@ def judge_firmware_mofed(case: Case) -> Iterator[Answer]:
     """Was the firmware bundled or tested with this network driver?"""
     yield from case.unreadable(Component.MOFED, *FIRMWARE)
     ofed = case.ofed
-    for component, firmware in _firmware(case):
+    for component, firmware in firmware_of(case):
         if ofed is not None:
             yield _pair(case, component, firmware, ofed)
 

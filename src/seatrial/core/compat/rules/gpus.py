@@ -15,7 +15,7 @@ from seatrial.core.compat.facts import Said, Toolkit
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import architecture_of, by_default, hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.systems import covers, named
+from seatrial.core.compat.rules.operators.systems import covers, named
 from seatrial.core.compat.versions import CudaVersion, DriverVersion, Line, SystemVersion
 
 _CUDA_SUFFIX: Final = re.compile(r"\+cuda(?P<major>[0-9]+)\.")
@@ -35,7 +35,7 @@ def judge_driver_cuda(case: Case) -> Iterator[Answer]:
 
 
 def _cuda_on(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
-    row, floor = case.facts.toolkit(cuda), case.facts.cuda_floors.get(cuda.major)
+    row, floor = case.facts.toolkit(_meant(case, cuda)), case.facts.cuda_floors.get(cuda.major)
     spans = case.spans(Component.GPU_DRIVER, Component.CUDA)
     if floor is not None and driver < floor.driver and case.has(Component.CUDA_COMPAT):
         return _forward(case, driver, cuda)
@@ -68,6 +68,11 @@ def _cuda_on(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
         floor.cite,
         spans=spans,
     )
+
+
+def _meant(case: Case, cuda: CudaVersion) -> CudaVersion:
+    """Two fields mean the first release of a minor, which is not always numbered 0."""
+    return case.facts.toolkits_first.get(cuda.line, cuda) if str(cuda) == cuda.line else cuda
 
 
 def _forward(case: Case, driver: DriverVersion, cuda: CudaVersion) -> Answer:
@@ -113,6 +118,7 @@ A newer driver never breaks an older toolkit.""",
     sources=(
         "cuda.toolkit",
         "cuda.toolkit_newer",
+        "cuda.toolkit_older",
         "cuda.minor_version_floor",
         "cuda.forward_package",
         "driver.cuda_reported_by_branch",

@@ -12,6 +12,7 @@ from seatrial.core.compat.facts import Cite, DraChart, VgpuRelease
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import UNSUPPORTED, architecture_of, hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.rules.operators.distributions import GKE, distribution_of
 from seatrial.core.compat.versions import DriverVersion, OperatorVersion, PartVersion
 
 # ── dra-driver ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -41,6 +42,29 @@ def judge_dra_driver(case: Case) -> Iterator[Answer]:
     yield _needed(case, who, Component.KUBERNETES, f"Kubernetes {row.kubernetes}", row.cite, is_new)
     is_new = None if branch is None else branch >= row.branch
     yield _needed(case, who, Component.GPU_DRIVER, f"driver branch {row.branch}", row.cite, is_new)
+    if row is managed:
+        yield from _beside_gpucluster(case, who)
+
+
+def _beside_gpucluster(case: Case, who: str) -> Iterator[Answer]:
+    """What a cluster with GPUCluster cannot have, and where no page says how to install one."""
+    plugin, cite = case.stack[Component.DEVICE_PLUGIN], case.facts.cite("dra_driver.not_both")
+    if plugin is not None:
+        yield fail(
+            f"{who} and device_plugin {plugin.text} cannot be in one cluster: the device plugin is ClusterPolicy's, "
+            "and a cluster has either that or GPUCluster.",
+            "Leave one of the two out.",
+            cite,
+            spans=case.spans(Component.DRA_DRIVER, Component.DEVICE_PLUGIN),
+        )
+    if distribution_of(case.kubernetes) == GKE:
+        yield unknown(
+            f"{who} on GKE: NVIDIA describes no installation of it there, since GPUCluster does not offer what the "
+            "chart on GKE used.",
+            "Take the chart of its own, or rehearse it on another cluster.",
+            case.facts.cite("dra_driver.gke"),
+            spans=case.spans(Component.DRA_DRIVER, Component.KUBERNETES),
+        )
 
 
 def _documented(case: Case, chart: DraChart, operator: OperatorVersion) -> Answer:
@@ -74,15 +98,17 @@ DRA_DRIVER: Final = Rule(
 `dra_driver: managed` means that a GPUCluster of the GPU Operator deploys it: that needs v26.7.0, Kubernetes 1.34.2 and
 driver branch 580; less fails. A chart of its own has needs of its own: of 0.4.1 the documents of GPU Operator 26.3 say
 Kubernetes 1.34.2 and driver branch 580. With another line of the operator, and for a chart that no document read here
-names, it is unknown.""",
+names, it is unknown. A managed one and a device plugin exclude each other and fail; on GKE no page says how a managed
+one is installed, which is unknown.""",
     inputs=(
         Component.DRA_DRIVER,
         Component.GPU_OPERATOR,
         Component.KUBERNETES,
         Component.GPU_DRIVER,
+        Component.DEVICE_PLUGIN,
     ),
     needs=(Component.DRA_DRIVER,),
-    sources=("dra_driver.managed", "dra_driver.chart"),
+    sources=("dra_driver.managed", "dra_driver.chart", "dra_driver.not_both", "dra_driver.gke"),
     judge=judge_dra_driver,
 )
 

@@ -11,45 +11,39 @@ from typing import Final
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Stack
-from seatrial.core.compat.rules import (
-    architectures,
-    change,
-    existence,
-    firmware,
-    gpus,
-    operator_platforms,
-    operators,
-    parts,
-    platform,
-    runtimes,
-    systems,
-)
+from seatrial.core.compat.rules import architectures, change, existence, firmware, gpus, parts, platform
 from seatrial.core.compat.rules.cases import Case, Rule, Step
+from seatrial.core.compat.rules.operators import kubernetes, listed, openshift, runtimes, ships, systems
 from seatrial.core.errors import SeatrialError
 
 STACK_RULES: Final[tuple[Rule, ...]] = (
     existence.EXISTS,
-    operators.GPUOP_DRIVER,
-    operator_platforms.GPUOP_OPENSHIFT,
-    operator_platforms.GPUOP_KUBERNETES,
-    operators.GPUOP_OPERANDS,
+    ships.GPUOP_DRIVER,
+    openshift.GPUOP_OPENSHIFT,
+    kubernetes.GPUOP_KUBERNETES,
+    ships.GPUOP_OPERANDS,
     systems.GPUOP_OS,
+    listed.GPUOP_GPU,
+    listed.GPUOP_CPU,
     runtimes.GPUOP_RUNTIME,
     parts.GPUOP_VGPU,
     parts.DRA_DRIVER,
     parts.FABRIC_MANAGER,
     parts.GDS_MODULES,
+    listed.GDS_OS,
     systems.OS_KERNEL,
     platform.DRIVER_KERNEL,
     platform.OPENSHIFT_KERNEL,
     platform.OPENSHIFT_KUBERNETES,
     platform.MOFED_KERNEL,
-    operator_platforms.NETOP_OPENSHIFT,
-    operator_platforms.NETOP_KUBERNETES,
+    openshift.NETOP_OPENSHIFT,
+    kubernetes.NETOP_KUBERNETES,
     systems.NETOP_OS,
     runtimes.NETOP_RUNTIME,
-    operators.NETOP_MOFED,
-    operators.NETOP_GPUOP,
+    ships.NETOP_MOFED,
+    ships.NETOP_GPUOP,
+    listed.NETOP_NFD,
+    listed.NETOP_NIC,
     firmware.FIRMWARE_FAMILY,
     firmware.FIRMWARE_MOFED,
     gpus.DRIVER_CUDA,

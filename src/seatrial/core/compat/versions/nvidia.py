@@ -43,6 +43,7 @@ NIC_FAMILIES: Final[Mapping[int, str]] = {
     28: "ConnectX-7",
     32: "BlueField-3",
     40: "ConnectX-8",
+    82: "ConnectX-9",
 }
 """The device a firmware is for, by the leading number of its version."""
 

@@ -1,6 +1,6 @@
 """The two operators, and what each release of them goes with: driver, operands, each other.
 
-On which platform a release runs is in operator_platforms.py.
+On which platform a release runs is in openshift.py and kubernetes.py.
 Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 from seatrial.core.compat.facts import GpuOperatorRelease
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, ok, unknown, warn
-from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import DriverVersion, Line
 from seatrial.core.text.names import a_few
 
@@ -191,9 +191,19 @@ warns; suffixes that name an operating system do not count. It never fails.""",
 
 def judge_netop_mofed(case: Case) -> Iterator[Answer]:
     """Is the network driver the release's own, or its long-term alternative?"""
-    release, mofed = case.network_release, case.mofed
+    release, mofed, oldest = case.network_release, case.mofed, case.facts.oldest_ofed
     if release is None:
         yield no_network_release(case)
+    elif (
+        mofed is not None and oldest is not None and mofed < oldest.version and Line.of(release.version) >= oldest.since
+    ):
+        yield fail(
+            f"Network Operator {release.version} does not support driver containers older than {oldest.version}, found "
+            f"{mofed}.",
+            f"Write {release.ofeds[0]}." if release.ofeds else f"Take {oldest.version} or newer.",
+            oldest.cite,
+            spans=case.spans(Component.MOFED, Component.NETWORK_OPERATOR),
+        )
     elif mofed is not None and mofed in release.ofeds:
         cite = release.cite if mofed == release.ofeds[0] or release.documented is None else release.documented.cite
         yield ok(f"Network Operator {release.version} ships MOFED {mofed}.", cite)
@@ -220,10 +230,15 @@ NETOP_MOFED: Final = Rule(
     title="The Network Operator ships this MOFED",
     meaning="""\
 A release ships one driver container, and some document a long-term alternative; either is ok, anything else warns.
-The fourth number and the container's build number do not count. It never fails.""",
+Containers older than MLNX_OFED 5.7-0.1.2.0 are not supported since 23.7 and fail. The fourth number and the container's
+build number do not count.""",
     inputs=(Component.NETWORK_OPERATOR, Component.MOFED),
     needs=(Component.NETWORK_OPERATOR, Component.MOFED),
-    sources=("network_operator.releases.*.ofed", "network_operator.releases.*.documented.driver_container_lts"),
+    sources=(
+        "network_operator.releases.*.ofed",
+        "network_operator.releases.*.documented.driver_container_lts",
+        "mofed_kernel.min_ofed",
+    ),
     judge=judge_netop_mofed,
 )
 

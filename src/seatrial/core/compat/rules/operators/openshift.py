@@ -1,4 +1,4 @@
-"""Where a release of the two operators runs: OpenShift and Kubernetes.
+"""Where a release of the two operators runs: OpenShift. Kubernetes without it is in kubernetes.py.
 
 It is told by more than one document, and they disagree for most releases:
 
@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import GpuOperatorRelease, Lines, NetworkOperatorRelease, Support
+from seatrial.core.compat.facts import GpuOperatorRelease, NetworkOperatorRelease, Support
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, no_release, nothing_known, ok, unknown, warn
-from seatrial.core.compat.versions import KubernetesVersion, Line, OpenShiftVersion
+from seatrial.core.compat.versions import Line, OpenShiftVersion
 
 
 def no_gpu_release(case: Case) -> Answer:
@@ -157,124 +157,6 @@ def _release_for(case: Case, release: GpuOperatorRelease | NetworkOperatorReleas
     return f"Take {component.value} {named} or another release documented for OpenShift {openshift.line}."
 
 
-def _on_kubernetes(
-    case: Case,
-    name: str,
-    kubernetes: KubernetesVersion,
-    release: GpuOperatorRelease | NetworkOperatorRelease,
-    least: Line | None,
-) -> Answer:
-    support = release.documented
-    platform, lines = _range_of(case, support)
-    spans = case.spans(_operator_and_platform(release)[0], Component.KUBERNETES)
-    where = f"Kubernetes {kubernetes.line}" + (f" on {platform}" if platform else "")
-    if least is not None and Line.of(kubernetes) < least:
-        return fail(
-            f"The chart of {name} refuses {where}: it needs {least} or newer.",
-            f"Take Kubernetes {least} or newer.",
-            release.cite,
-            spans=spans,
-        )
-    if support is None or lines is None:
-        return unknown(
-            f"No document read says on which Kubernetes {name} runs.",
-            "Read its release notes, then accept the rule.",
-            release.cite,
-            spans=spans,
-        )
-    outside = _narrower(support, kubernetes) if not platform else {}
-    if lines.contains(kubernetes) and outside:
-        told = ", ".join(f"{each} {narrow}" for each, narrow in outside.items())
-        return warn(
-            f"{name} is documented for Kubernetes {lines}, but not everywhere for {kubernetes.line}: {told}.",
-            "Write os, so that the right row can be read, or take a release documented for it.",
-            support.cite,
-            spans=spans,
-        )
-    if lines.contains(kubernetes):
-        return ok(f"{name} is documented for {where} ({lines}).", support.cite)
-    if lines.is_below(kubernetes) or least is not None:
-        return warn(
-            f"{name} is documented for Kubernetes {lines}, not for {where}: nobody says that it was tested.",
-            "Take a release documented for it, or accept the rule with a reason.",
-            support.cite,
-            spans=spans,
-        )
-    return fail(
-        f"{name} does not support {where}: it is documented for {lines}.",
-        "Take a release documented for it.",
-        support.cite,
-        spans=spans,
-    )
-
-
-CLOUDS: Final = {"-gke.": "Google GKE", "-eks-": "Amazon EKS"}
-"""Clouds that sign their Kubernetes, by how they do."""
-UNSIGNED: Final = {"azure": "Azure AKS"}
-"""A cloud that does not, by the flavour of its kernels."""
-
-
-def _range_of(case: Case, support: Support | None) -> tuple[str, Lines | None]:
-    """The platform whose own range counts, empty where none does, and the range."""
-    if support is None:
-        return "", None
-    platform = _cloud(case) or _system(case)
-    if platform in support.kubernetes_by_platform:
-        return platform, support.kubernetes_by_platform[platform]
-    return "", support.kubernetes
-
-
-def _cloud(case: Case) -> str:
-    text = case.kubernetes.text if case.kubernetes is not None else ""
-    signed = next((name for mark, name in CLOUDS.items() if mark in text), "")
-    return signed or UNSIGNED.get((case.kernel.flavour or "") if case.kernel is not None else "", "")
-
-
-def _system(case: Case) -> str:
-    """The system as documents print it: `Ubuntu 24.04`, `RHEL`."""
-    system = case.system
-    if system is None:
-        return ""
-    if system.name == "ubuntu" and len(system.numbers) == 2:
-        return f"Ubuntu {system.numbers[0]}.{system.numbers[1]:02}"
-    return {"rhel": "RHEL", "rocky": "Rocky Linux"}.get(system.name, "")
-
-
-def _narrower(support: Support, kubernetes: KubernetesVersion) -> dict[str, Lines]:
-    """Systems whose own range leaves this Kubernetes out; a cloud's counts only where it is that cloud."""
-    clouds = {*CLOUDS.values(), *UNSIGNED.values()}
-    return {
-        name: lines
-        for name, lines in support.kubernetes_by_platform.items()
-        if name not in clouds and not lines.contains(kubernetes)
-    }
-
-
-def judge_gpuop_kubernetes(case: Case) -> Iterator[Answer]:
-    """Documents about the GPU Operator on this Kubernetes."""
-    release = case.gpu_release
-    if release is None:
-        yield no_gpu_release(case)
-    elif case.kubernetes is not None:
-        yield _on_kubernetes(case, f"GPU Operator {release.version}", case.kubernetes, release, None)
-
-
-def judge_netop_kubernetes(case: Case) -> Iterator[Answer]:
-    """Documents and chart of the Network Operator about this Kubernetes."""
-    release = case.network_release
-    if release is None:
-        yield no_network_release(case)
-    elif case.kubernetes is not None:
-        yield _on_kubernetes(
-            case, f"Network Operator {release.version}", case.kubernetes, release, release.chart_kubernetes_min
-        )
-
-
-def _is_plain(case: Case) -> bool:
-    """On OpenShift, vendors state support by OpenShift's version; that of its Kubernetes says nothing more."""
-    return not case.has(Component.OPENSHIFT)
-
-
 GPUOP_OPENSHIFT: Final = Rule(
     id="gpuop-openshift",
     title="The GPU Operator runs on this OpenShift",
@@ -291,23 +173,6 @@ passed, else a warning. In neither: a warning when tests passed, else it fails."
     ),
     judge=judge_gpuop_openshift,
 )
-GPUOP_KUBERNETES: Final = Rule(
-    id="gpuop-kubernetes",
-    title="The GPU Operator runs on this Kubernetes",
-    meaning="""\
-Where there is no OpenShift, NVIDIA's documented range of Kubernetes minors decides: inside is ok, newer than the range
-is untested and warns, older fails. A patch release counts as its minor. Documents differ by platform: on EKS and GKE,
-told by how they sign their versions, and on AKS, told by its kernels, their own range counts, as does that of the
-system that `os` names; what only some systems include warns where nobody says which it is.""",
-    inputs=(Component.GPU_OPERATOR, Component.KUBERNETES, Component.KERNEL, Component.OS),
-    needs=(Component.GPU_OPERATOR, Component.KUBERNETES),
-    applies=_is_plain,
-    sources=(
-        "gpu_operator.releases.*.documented.kubernetes",
-        "gpu_operator.releases.*.documented.kubernetes_by_platform",
-    ),
-    judge=judge_gpuop_kubernetes,
-)
 NETOP_OPENSHIFT: Final = Rule(
     id="netop-openshift",
     title="The Network Operator runs on this OpenShift",
@@ -322,19 +187,4 @@ lists, not as ranges. A release without documentation is unknown outside of what
         "network_operator.releases.*.olm_openshift_versions",
     ),
     judge=judge_netop_openshift,
-)
-NETOP_KUBERNETES: Final = Rule(
-    id="netop-kubernetes",
-    title="The Network Operator runs on this Kubernetes",
-    meaning="""\
-Where there is no OpenShift: inside the documented range is ok, outside of it warns, and below what the chart accepts
-fails, because Helm refuses to install it.""",
-    inputs=(Component.NETWORK_OPERATOR, Component.KUBERNETES),
-    needs=(Component.NETWORK_OPERATOR, Component.KUBERNETES),
-    applies=_is_plain,
-    sources=(
-        "network_operator.releases.*.documented.kubernetes",
-        "network_operator.releases.*.chart_kube_version",
-    ),
-    judge=judge_netop_kubernetes,
 )

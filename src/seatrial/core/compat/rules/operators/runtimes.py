@@ -10,8 +10,8 @@ from typing import Final
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
-from seatrial.core.compat.rules.systems import covers, named, system_of
+from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.operators.systems import covers, named, system_of
 
 RUNTIMES: Final = (Component.CONTAINERD, Component.CRI_O)
 TITLES: Final = {Component.CONTAINERD: "containerd", Component.CRI_O: "CRI-O"}
@@ -46,7 +46,14 @@ def _on_system(case: Case, operator: Component, line: str, runtime: Component) -
             spans=spans,
         )
     if not any(covers(row, system) for rows in table.systems.values() for row in rows):
-        return None
+        return unknown(
+            f"{who} names the systems on which it was validated with container runtimes, and {named(system)} (os "
+            f"{system}) is none of them; found {TITLES[runtime]} {value.text}.",
+            "Take a listed system; or take the runtime of the cluster's own Kubernetes, and accept the rule with a "
+            "reason.",
+            table.cite,
+            spans=spans,
+        )
     return warn(
         f"{who} was not validated with {TITLES[runtime]} ({value.text}) on {named(system)}.",
         f"Take {' or '.join(_others(case, operator, line))}, or accept the rule with a reason.",
@@ -113,8 +120,8 @@ GPUOP_RUNTIME: Final = Rule(
     meaning="""\
 NVIDIA's page says for each line of the GPU Operator on which systems it was validated with containerd and with CRI-O,
 and gives a range of containerd: inside is ok, outside warns, as does a system for which the page says neither yes nor
-no; No fails. OpenShift has CRI-O alone, so containerd fails there. Of CRI-O the page names systems and no releases:
-without `os` that is unknown.""",
+no; No fails, and a system that the table leaves out (RHEL 10, Rocky Linux) is unknown. OpenShift has CRI-O alone, so
+containerd fails there. Of CRI-O the page names systems and no releases: without `os` that is unknown.""",
     inputs=(Component.GPU_OPERATOR, *RUNTIMES, Component.OS, Component.OPENSHIFT),
     needs=(Component.GPU_OPERATOR,),
     applies=_has_runtime,

@@ -16,7 +16,7 @@ from seatrial.core.compat.facts import GpuOperatorRelease, NetworkOperatorReleas
 from seatrial.core.compat.matrix import Component, Span
 from seatrial.core.compat.rules.cases import NAMES as OPERATORS
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.operator_platforms import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
 from seatrial.core.compat.versions import KernelVersion, Line, SystemVersion
 from seatrial.core.text.names import a_few
 
@@ -108,6 +108,8 @@ def _on_system(
 def _refused(case: Case, table: SystemList, system: SystemVersion) -> Answer | None:
     """What a document says no to, in so many words."""
     for row in case.facts.refused_systems:
+        if row.cpu:
+            continue  # for these CPUs alone: see gpuop-cpu
         if row.operator is table.operator and covers(row.system, system) and Line.parse(table.line) >= row.since:
             return fail(
                 f"{OPERATORS[table.operator]} {table.line} does not support {named(system)} (os {system}): {row.said}.",
