@@ -12,12 +12,12 @@ from seatrial.cli.rollout.words import span
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
     """--kubeconfig, --context, -n, and --rollout for a command that looks at one."""
     parser.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig to use (else $KUBECONFIG, ~/.kube/config)")
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    parser.add_argument("--context", metavar="CONTEXT", help="context of the kubeconfig")
     parser.add_argument(
-        "-n", "--namespace", default="gpu-operator", metavar="NAME", help="where the drivers run (gpu-operator)"
+        "-n", "--namespace", default="gpu-operator", metavar="NAMESPACE", help="where the drivers run (gpu-operator)"
     )
     if has_rollout:
-        parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
+        parser.add_argument("--rollout", default="", metavar="ROLLOUT", help="which GPURollout, when there are several")
 
 
 def cluster_of(args: argparse.Namespace) -> Cluster:

@@ -6,7 +6,6 @@ Tests: tests/cli/test_rollout_live.py
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,6 +33,8 @@ class Showing:
 
 def run(args: argparse.Namespace) -> int:
     """Pause, resume, approve or abort."""
+    import asyncio
+
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)
     if args.what == "abort":
@@ -47,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish]) -> int:
+    import asyncio
+
     _, wished = asyncio.run(picking.change(cluster, name, wish))
     print(wished.said)
     return ExitCode.OK
@@ -82,6 +85,8 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
 
 def promote(args: argparse.Namespace) -> int:
     """Say yes to the promotion; refused with the reason while the evidence is incomplete."""
+    import asyncio
+
     from seatrial.app import looking, promoting
     from seatrial.app.picture import picture_of
 

@@ -11,7 +11,6 @@ known to belong to the upgrade: somebody's cordon or skip label stays. Run it ag
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -35,9 +34,8 @@ NAMED_MAX: Final = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (__doc__ or "").strip()
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "rollout", nargs="?", default="", metavar="NAME", help="a rollout that waits for it: its nodes are meant"
+        "rollout", nargs="?", default="", metavar="ROLLOUT", help="a rollout that waits for it: its nodes are meant"
     )
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--to", metavar="V", help="finish towards this driver (what the driver DaemonSets carry)")
@@ -84,6 +82,8 @@ def asked(args: argparse.Namespace) -> AdoptOptions:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.app.rollout import adopting
 
     wanted = asked(args)
@@ -93,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
+    import asyncio
+
     from seatrial.app.rollout import adopting
 
     async with adopting.looking(cluster) as taker:

@@ -9,7 +9,6 @@ Tests: tests/cli/test_rollout_observed.py, tests/e2e/test_plan_steps.py
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     seen = noting.observation_of(args.component, args.version, tuple(args.nodes), is_all=args.all, rollout=args.rollout)
     asyncio.run(_note(cluster_options.cluster_of(args), seen, is_dry_run=args.dry_run))
     return ExitCode.OK

@@ -2,16 +2,16 @@
 
 seatrial rollout start …           begin: canary, gates, bake, waves, promotion; --dry-run shows every write first
 seatrial rollout start --to ENTRY  one rollout for each step of the plan to an entry, one after the other
-seatrial rollout status [NAME]     where it stands, as a tree; -w keeps it up to date
+seatrial rollout status [ROLLOUT]  where it stands, as a tree; -w keeps it up to date
 seatrial rollout pause|resume      freeze everything where it is; go on
-seatrial rollout approve NAME POINT  say yes where it asks (canary, waves, promotion, rollback)
-seatrial rollout promote [NAME]    say yes to the promotion, once the evidence is complete
-seatrial rollout abort [NAME]      undo it
+seatrial rollout approve ROLLOUT POINT  say yes where it asks (canary, waves, promotion, rollback)
+seatrial rollout promote [ROLLOUT]  say yes to the promotion, once the evidence is complete
+seatrial rollout abort [ROLLOUT]   undo it
 seatrial rollout retry|skip|unskip NODE…  as `seatrial node` does
 seatrial rollout observed COMPONENT VERSION NODE…  say which version is there, where Kubernetes does not show it
 seatrial rollout adopt             say what becomes of nodes that somebody left half-way, and do it
 
-Without NAME the only rollout that has not ended is meant.
+Without ROLLOUT the only rollout that has not ended is meant.
 """
 
 # Tests: tests/cli/test_rollout.py, and one file beside it for each part
@@ -19,7 +19,6 @@ Without NAME the only rollout that has not ended is meant.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Callable
 
@@ -55,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_name(parser: argparse.ArgumentParser) -> None:
     """The rollout that is meant."""
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="which rollout (the active one)")
+    parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="which rollout (the active one)")
 
 
 def add_undo(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +82,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_approve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="which rollout")
+    parser.add_argument("name", metavar="ROLLOUT", help="which rollout")
     parser.add_argument("point", choices=options.POINTS, metavar="POINT", help=", ".join(options.POINTS))
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
@@ -156,6 +155,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.app import looking
     from seatrial.app import picture as rollout_picture
     from seatrial.app.rollout import picking

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--operator-namespace",
         type=_namespace,
         default=manifests.OPERATOR_NAMESPACE,
-        metavar="NAME",
+        metavar="NAMESPACE",
         help=f"where the driver's pods run, and may be deleted ({manifests.OPERATOR_NAMESPACE})",
     )
     parser.add_argument(
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_namespace,
         action="append",
         default=[],
-        metavar="NAME",
+        metavar="NAMESPACE",
         help="where a DRA driver's plugins run, and may be deleted (nowhere); can be given several times",
     )
     parser.add_argument(

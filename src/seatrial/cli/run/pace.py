@@ -11,7 +11,6 @@ alone that somebody has put the skip label on, and leaves nothing behind.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import signal
 import sys
@@ -95,6 +94,8 @@ class PaceResult:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     told = asyncio.run(_pace(args))
     if args.output == "json":
         print(json.dumps(as_data(told), indent=2))
@@ -104,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _pace(args: argparse.Namespace) -> PaceResult:
+    import asyncio
+
     from seatrial.adapters.kube import pacing as pacings
     from seatrial.core.movers.pace import values as pace_values
     from seatrial.core.movers.pace import waking as pace
@@ -150,6 +153,8 @@ async def _pace(args: argparse.Namespace) -> PaceResult:
 
 def _on_signals(*calls: Callable[[], None]) -> None:
     """Whatever asks us to end lets us clean up first; the terminal going away too."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, lambda: [call() for call in calls])

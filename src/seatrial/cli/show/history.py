@@ -18,7 +18,7 @@ EXITS: tuple[ExitCode, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="only this rollout (all, oldest first)")
+    parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="only this rollout (all, oldest first)")
     parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 

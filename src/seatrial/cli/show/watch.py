@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from seatrial.app import picture as rollout_picture
+from seatrial.cli import program
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree as rollout_tree
 
@@ -116,7 +117,8 @@ class InPlace:
     def take(self, picture: Picture) -> None:
         size = _size(self._stream)
         ink = ink_of(self._stream)
-        lines = rollout_tree.fits(rollout_tree.tree(picture, ink, size.columns - 1), max(2, size.lines - 1), ink)
+        width = program.room(self._stream, size.columns - 1)
+        lines = rollout_tree.fits(rollout_tree.tree(picture, ink, width), max(2, size.lines - 1), ink)
         self.draw(lines)
 
     def draw(self, lines: Sequence[str]) -> None:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rollout(cluster: Cluster, name: str) -> int:
+    import asyncio
+
     from seatrial.app import looking
 
     found = asyncio.run(looking.look(cluster, name))
