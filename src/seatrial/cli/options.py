@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from seatrial.app.connecting import Cluster
 from seatrial.cli.rollout.words import span
+
+if TYPE_CHECKING:
+    from seatrial.core.model.selectors import Selector
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
@@ -23,6 +27,22 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
 def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
     return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
+
+
+def add_selector(parser: argparse.ArgumentParser, text: str) -> None:
+    """-l, which chooses by labels as kubectl's does."""
+    parser.add_argument(
+        "-l", "--selector", metavar="SELECTOR", type=_selector, default="", help=f"{text}: pool=a,team!=b, gpu in (x,y)"
+    )
+
+
+def _selector(text: str) -> Selector:
+    from seatrial.core.model.selectors import Selector
+
+    try:
+        return Selector.parse(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:

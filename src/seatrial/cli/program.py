@@ -54,7 +54,7 @@ def room(stream: TextIO, width: int) -> int:
     return width - len(stream.called) + len(SEATRIAL) if isinstance(stream, _Turned) else width
 
 
-def print_data(text: str, *, end: str = "\n") -> None:
-    """Print what scripts read: never turned."""
+def print_data(text: str, *, end: str = "\n", is_last: bool = False) -> None:
+    """Print what scripts read: never turned; at once, where it is the last for a while."""
     stream = sys.stdout
-    print(text, end=end, file=stream.beneath if isinstance(stream, _Turned) else stream)
+    print(text, end=end, file=stream.beneath if isinstance(stream, _Turned) else stream, flush=is_last)

@@ -79,17 +79,17 @@ function __seatrial_complete
     set -l words (commandline -opc)
     set -l current (commandline -ct)
     set -l before (string match -r -- '^--[^=]+=' $current)
+    set -l value (string replace -r -- '^--[^=]+=' '' "$current")
     set -l lines (seatrial __complete $words[2..-1] "$current" 2>/dev/null)
+    set -l found $lines[1..-2]
     switch "$lines[-1]"
         case :0
-            __fish_complete_path (string replace -r -- '^--[^=]+=' '' "$current") | string replace -r '^' -- "$before"
+            set found (__fish_complete_path "$value")
         case :16
-            __fish_complete_directories (string replace -r -- '^--[^=]+=' '' "$current") |
-                string replace -r '^' -- "$before"
-        case '*'
-            for line in $lines[1..-2]
-                echo -- $before$line
-            end
+            set found (__fish_complete_directories "$value")
+    end
+    for line in $found
+        echo -- "$before$line"
     end
 end
 complete -c seatrial -f -a '(__seatrial_complete)'

@@ -36,4 +36,4 @@ def _run(args: argparse.Namespace) -> int:
 
     cluster = cluster_options.cluster_of(args)
     meant = picking.last(asyncio.run(picking.listed(cluster)), args.name)
-    return rollout_acts.undo(cluster, meant, args.reason, allows_done=True, says_yes=args.yes)
+    return rollout_acts.undo(cluster, meant, args, allows_done=True)

@@ -24,6 +24,7 @@ from collections.abc import Callable
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import options
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import spec as rollout_spec
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         command = commands.add_parser(name, help=text)
         add_name(command)
+        formats.add_output(command, formats.NAME)
         cluster_options.add_cluster_arguments(command, has_rollout=False)
     _add_approve(commands.add_parser("approve", help="say yes where it asks"))
     aborted = commands.add_parser("abort", help="undo it")
@@ -61,6 +63,7 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
     """What an undo has to know."""
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes into the matrix and the status")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -70,20 +73,21 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-unknown", action="store_true", help="start although nobody knows whether it works")
     parser.add_argument("--dry-run", action="store_true", help="show every write up to the first verdict; write none")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.add_argument("-o", "--output", choices=["table", "name", "json"], default="table", help="how to print it")
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     add_name(parser)
     cluster_options.add_watch(parser)
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser, formats.WIDE, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def _add_approve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="ROLLOUT", help="which rollout")
     parser.add_argument("point", choices=options.POINTS, metavar="POINT", help=", ".join(options.POINTS))
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -165,6 +169,9 @@ def _status(args: argparse.Namespace) -> int:
 
     cluster = cluster_options.cluster_of(args)
     name = picking.meant(asyncio.run(picking.listed(cluster)), args.name).name
+    if args.output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [name])
+        return ExitCode.OK
     if args.watch:
         return rollout_watch.watch(cluster, name, timeout_seconds=args.timeout, output=args.output)
     found = asyncio.run(looking.look(cluster, name))

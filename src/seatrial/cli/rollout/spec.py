@@ -31,7 +31,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--driver", metavar="V", help="no matrix: this driver version")
     target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")
     target.add_argument("--plan", metavar="FILE", help="the same, from what `seatrial plan -o json` has written")
-    target.add_argument("--selector", metavar="K=V", type=words.label, action="append", help="labels of its members")
+    target.add_argument(
+        "-l", "--selector", metavar="K=V", type=words.label, action="append", help="labels of its members"
+    )
     way = parser.add_argument_group("who publishes, and who moves the nodes")
     way.add_argument("--publish", choices=["direct", "git", "none"], help="how versions reach the cluster (direct)")
     way.add_argument("--publish-path", metavar="P", help=f"the file that {deployers.ENGINE} brings into the cluster")

@@ -12,6 +12,7 @@ import argparse
 
 from seatrial import manifests
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
 
 EXITS: tuple[ExitCode, ...] = ()
 
@@ -52,5 +53,5 @@ def run(args: argparse.Namespace) -> int:
     )
     pace = manifests.pace(operator_namespace=args.operator_namespace)
     parts = {"crd": [manifests.crd()], "rbac": [rbac], "pace": [pace], "all": [manifests.crd(), rbac]}
-    print("---\n".join(parts[args.what]), end="")
+    print_data("---\n".join(parts[args.what]), end="")
     return ExitCode.OK

@@ -11,7 +11,6 @@ alone that somebody has put the skip label on, and leaves nothing behind.
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="for v26.3, which hears nothing else: take the state label from a done node, which it writes again",
     )
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print the summary")
+    formats.add_output(parser)
 
 
 def _seconds(text: str) -> float:
@@ -97,8 +97,8 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     told = asyncio.run(_pace(args))
-    if args.output == "json":
-        print(json.dumps(as_data(told), indent=2))
+    if formats.is_document(args.output):
+        formats.print_document(as_data(told), args.output)
     else:
         _print_table(told)
     return exit_code(told)
