@@ -30,7 +30,7 @@ from docs import drawing, house_page, phases_page, rules_page
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.adapters.files.facts import schema as facts_schema
-from seatrial.cli import main as cli
+from seatrial.cli import commands as cli
 from seatrial.cli.exit_codes import MEANINGS
 from seatrial.cli.run import demo
 from seatrial.core import decide
@@ -300,7 +300,7 @@ def commands() -> str:
     text += "\n`seatrial --version` prints the version. Data goes to stdout, messages to stderr.\n"
     text += "What the exit codes mean: [exit codes](exit-codes.md).\n"
     for name in cli.COMMANDS:
-        actions = [action for action in cli._parser_of(name)._actions if not isinstance(action, argparse._HelpAction)]
+        actions = [action for action in cli.parser_of(name)._actions if not isinstance(action, argparse._HelpAction)]
         described = (import_module(cli.COMMANDS[name].module).__doc__ or "").strip()
         shown = (
             f"```text\n{described}\n```\n" if "\n  " in described or "\nseatrial " in described else f"{described}\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatrial.cli import main
+from seatrial.cli import commands, main
 from seatrial.cli.exit_codes import MEANINGS, ExitCode
 from seatrial.cli.run import demo
 
@@ -49,14 +49,15 @@ def test_the_version_is_told_without_loading_what_only_commands_need() -> None:
 
 def test_the_overview_names_every_command_and_where_to_start(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys=capsys)
-    assert all(f"  {name:12} {each.text}\n" in text for name, each in main.COMMANDS.items())
-    assert "Start with `seatrial demo`" in text
+    words = " ".join(text.split())
+    assert all(f" {name} {each.text} " in words for name, each in commands.COMMANDS.items())
+    assert "Start with `seatrial demo`" in words
 
 
 def test_where_the_laboratory_is_not_installed_its_command_is_not_offered_and_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(main, "find_spec", lambda _: None)
+    monkeypatch.setattr(commands, "find_spec", lambda _: None)
     assert "testbed" not in help_of(capsys=capsys)
     with pytest.raises(SystemExit) as ended:
         main.main(["testbed", "up"])
@@ -64,7 +65,7 @@ def test_where_the_laboratory_is_not_installed_its_command_is_not_offered_and_sa
     assert "pip install 'seatrial[testbed]'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", main.COMMANDS)
+@pytest.mark.parametrize("command", commands.COMMANDS)
 def test_the_help_of_a_command_says_what_it_does_and_how_it_ends(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,7 +102,9 @@ def test_every_exit_code_has_a_meaning() -> None:
         (["controller", "--once", "--git-credentials", "/secrets/git"], "does not say which address the secret is for"),
         (["controller", "--once", "--lease-seconds", "1"], "'1' is not a number of seconds, 2 or more."),
         (["controller", "--once", "--lease-seconds", "soon"], "'soon' is not a number of seconds, 2 or more."),
-        (["status", "-o", "xml"], "invalid choice: 'xml'"),
+        (["status", "-o", "xml"], "argument -o/--output: there is no 'xml' here, but table, "),
+        (["status", "-o", "jsno"], "did you mean json?"),
+        (["rollout", "strat"], "did you mean start?"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_the_way_to_the_help(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.app import looking
@@ -94,6 +95,42 @@ def test_the_list_can_be_cut_to_a_state_or_to_those_who_wait(call: Call) -> None
     _, held = call(some_nodes(), "list", "--held", "-o", "name")
     assert done.split() == ["node/n3"]
     assert held.split() == ["node/cpu-1", "node/n1", "node/n2"]
+
+
+def test_the_list_can_be_cut_by_labels(call: Call) -> None:
+    found = a_look(
+        builders.a_snapshot(
+            builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, labels={"pool": "a"}),
+            builders.a_node("n2", NodePhase.UPGRADE_REQUIRED, labels={"pool": "b"}),
+            builders.a_node("n3", NodePhase.UPGRADE_REQUIRED),
+        )
+    )
+    for selector, names in (("pool=a", "n1"), ("pool", "n1 n2"), ("pool notin (a)", "n2 n3"), ("!pool", "n3")):
+        _, text = call(found, "list", "-l", selector, "-o", "name")
+        assert text.split() == [f"node/{name}" for name in names.split()]
+
+
+@pytest.mark.parametrize("words", [("skip",), ("skip", "n1", "-l", "pool=a")])
+def test_nodes_to_change_are_named_or_chosen_by_label(words: tuple[str, ...], call: Call) -> None:
+    assert call(some_nodes(), *words)[0] == ExitCode.USAGE
+
+
+def test_what_would_be_written_can_be_read_by_scripts(call: Call) -> None:
+    labelled = builders.a_node("n1", NodePhase.UPGRADE_REQUIRED, labels={"pool": "a"})
+    other = builders.a_node("n2", NodePhase.UPGRADE_REQUIRED)
+    found = a_look(builders.a_snapshot(labelled, other))
+    _, text = call(found, "skip", "-l", "pool=a", "--dry-run", "-o", "yaml")
+    assert yaml.safe_load(text) == [
+        {
+            "name": "n1",
+            "labels": {keys.SKIP_LABEL: "true"},
+            "annotations": {},
+            "said": "n1 is left out",
+            "isWritten": False,
+        }
+    ]
+    _, names = call(found, "skip", "n2", "n1", "--dry-run", "-o", "name")
+    assert names == "node/n2\nnode/n1\n"
 
 
 def test_the_wide_list_says_whose_cordon_it_is(call: Call) -> None:

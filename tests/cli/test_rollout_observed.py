@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatrial.app.rollout.noting import Noted, Observation
+from seatrial.app.rollout.noting import Noted, Observation, Where
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import observed
@@ -21,7 +21,7 @@ from seatrial.core.compat.matrix import Component
     ],
 )
 def test_what_a_node_is_said_to_have_is_one_sentence(before: str, is_written: bool, says: str) -> None:
-    seen = Observation(component=Component.FIRMWARE_CX7, version="28.43.2026")
+    seen = Observation(component=Component.FIRMWARE_CX7, version="28.43.2026", where=Where(nodes=("n1",)))
     assert observed.sentence(Noted(node="n1", before=before, is_written=is_written), seen) == says
 
 

@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import struct
+import sys
 import termios
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 import pytest
+import yaml
 
 from seatrial.cli.show import watch as rollout_watch
 from seatrial.core.model.campaign import RolloutPhase
@@ -141,12 +143,14 @@ def test_a_pipe_gets_a_block_for_every_change_and_no_escapes() -> None:
     assert "\033" not in text
 
 
-def test_a_script_gets_one_object_for_every_change() -> None:
-    pipe = io.StringIO()
-    blocks = rollout_watch.Blocks(pipe, as_json=True)
-    for phase in (RolloutPhase.CANARY, RolloutPhase.CANARY, RolloutPhase.BAKING):
-        blocks.take(a_picture(phase))
-    assert [json.loads(line)["phase"] for line in pipe.getvalue().splitlines()] == ["Canary", "Baking"]
+def test_a_script_gets_one_document_for_every_change(capsys: pytest.CaptureFixture[str]) -> None:
+    for output in ("json", "yaml"):
+        blocks = rollout_watch.Blocks(sys.stdout, output=output)
+        for phase in (RolloutPhase.CANARY, RolloutPhase.CANARY, RolloutPhase.BAKING):
+            blocks.take(a_picture(phase))
+        told = capsys.readouterr().out
+        documents = map(json.loads, told.splitlines()) if output == "json" else yaml.safe_load_all(told)
+        assert [document["phase"] for document in documents] == ["Canary", "Baking"]
 
 
 def test_ascii_is_used_where_the_stream_can_show_nothing_else() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+import yaml
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.main import main
 from seatrial.cli.show import look, why
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from tests import builders
@@ -104,8 +108,22 @@ def test_an_unknown_node_is_answered_with_one_that_is_alike(
 ) -> None:
     found = a_look(builders.a_snapshot(builders.a_node("gpu-01")))
     monkeypatch.setattr(look, "look", lambda *_, **__: found)
-    assert why.run(argparse.Namespace(node=name)) == ExitCode.ERROR
+    assert main(["why", name]) == ExitCode.ERROR
     assert capsys.readouterr().err == f"seatrial: there is no node or rollout {name}. {hint}\n"
+
+
+@pytest.mark.parametrize("read", [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_a_script_gets_the_node_and_the_answers(
+    read: tuple[str, Callable[[str], Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, decode = read
+    skipped = builders.a_node("gpu-01", NodePhase.UPGRADE_REQUIRED, is_skipped=True)
+    monkeypatch.setattr(look, "look", lambda *_, **__: a_look(builders.a_snapshot(skipped)))
+    assert main(["why", "gpu-01", "-o", output]) == ExitCode.OK
+    told = decode(capsys.readouterr().out)
+    assert (told["node"]["name"], told["node"]["hold"]["code"]) == ("gpu-01", "skipped")
+    assert [each["kind"] for each in told["answers"]] == ["answer"]
+    assert "`seatrial node unskip gpu-01`" in told["answers"][0]["text"]
 
 
 def test_a_rollout_is_answered_for_as_a_node_is() -> None:

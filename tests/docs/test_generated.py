@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.cli.main import COMMANDS
+from seatrial.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from seatrial.app.connecting import Cluster
 from seatrial.cli.rollout.words import span
+
+if TYPE_CHECKING:
+    from seatrial.core.model.selectors import Selector
 
 
 def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool = True) -> None:
     """--kubeconfig, --context, -n, and --rollout for a command that looks at one."""
     parser.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig to use (else $KUBECONFIG, ~/.kube/config)")
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    parser.add_argument("--context", metavar="CONTEXT", help="context of the kubeconfig")
     parser.add_argument(
-        "-n", "--namespace", default="gpu-operator", metavar="NAME", help="where the drivers run (gpu-operator)"
+        "-n", "--namespace", default="gpu-operator", metavar="NAMESPACE", help="where the drivers run (gpu-operator)"
     )
     if has_rollout:
-        parser.add_argument("--rollout", default="", metavar="NAME", help="which GPURollout, when there are several")
+        parser.add_argument("--rollout", default="", metavar="ROLLOUT", help="which GPURollout, when there are several")
 
 
 def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
     return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
+
+
+def add_selector(parser: argparse.ArgumentParser, text: str) -> None:
+    """-l, which chooses by labels as kubectl's does."""
+    parser.add_argument(
+        "-l", "--selector", metavar="SELECTOR", type=_selector, default="", help=f"{text}: pool=a,team!=b, gpu in (x,y)"
+    )
+
+
+def _selector(text: str) -> Selector:
+    from seatrial.core.model.selectors import Selector
+
+    try:
+        return Selector.parse(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:

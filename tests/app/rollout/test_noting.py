@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout.noting import check_version, component_of, observation_of
+from seatrial.app.rollout.noting import Where, check_version, component_of, observation_of
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.selectors import Selector
 
 
 @pytest.mark.parametrize("text", ["firmware_cx7", "firmware-cx7", "firmware"])
@@ -33,5 +34,13 @@ def test_what_can_be_no_version_is_refused() -> None:
 
 
 def test_a_node_that_is_named_twice_is_meant_once() -> None:
-    seen = observation_of("firmware", "28.43.2026", ("gpu-2", "gpu-1", "gpu-2"), is_all=False)
-    assert (seen.component, seen.nodes) == (Component.FIRMWARE_CX7, ("gpu-2", "gpu-1"))
+    seen = observation_of("firmware", "28.43.2026", Where(nodes=("gpu-2", "gpu-1", "gpu-2")))
+    assert (seen.component, seen.where.nodes) == (Component.FIRMWARE_CX7, ("gpu-2", "gpu-1"))
+
+
+@pytest.mark.parametrize(
+    "where", [Where(), Where(nodes=("a",), is_all=True), Where(nodes=("a",), selector=Selector.parse("pool=a"))]
+)
+def test_nodes_are_meant_in_one_way_only(where: Where) -> None:
+    with pytest.raises(CalledWrongly, match="choose them with -l"):
+        observation_of("firmware", "28.43.2026", where)

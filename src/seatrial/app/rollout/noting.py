@@ -7,11 +7,12 @@ says what a kubelet says itself. Tests: tests/app/rollout/test_noting.py, tests/
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import picking
+from seatrial.core.model.selectors import Selector
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
@@ -20,15 +21,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """On which nodes: by name, by label, or every member of the rollout."""
+
+    nodes: tuple[str, ...] = ()
+    selector: Selector = field(default_factory=Selector)
+    is_all: bool = False
+    rollout: str = ""
+    """Which one, where there are several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """What a person says they saw, and where."""
 
     component: Component
     version: str
-    nodes: tuple[str, ...] = ()
-    """Empty means every member of the rollout."""
-    rollout: str = ""
-    """Which one, where there are several."""
+    where: Where
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +89,17 @@ def check_version(component: Component, text: str) -> None:
         raise CalledWrongly(str(err)) from err
 
 
-def observation_of(
-    component: str, version: str, nodes: tuple[str, ...], *, is_all: bool, rollout: str = ""
-) -> Observation:
+def observation_of(component: str, version: str, where: Where) -> Observation:
     """What was said, refused where it cannot be meant."""
     found = component_of(component)
     check_version(found, version)
-    if bool(nodes) is is_all:
-        raise CalledWrongly("name the nodes on which it was observed, or say --all for every member of the rollout.")
-    return Observation(component=found, version=version, nodes=tuple(dict.fromkeys(nodes)), rollout=rollout)
+    if [bool(where.nodes), not where.selector.is_empty, where.is_all].count(True) != 1:
+        raise CalledWrongly(
+            "name the nodes on which it was observed, choose them with -l, or say --all for every member of the "
+            "rollout."
+        )
+    once = replace(where, nodes=tuple(dict.fromkeys(where.nodes)))
+    return Observation(component=found, version=version, where=once)
 
 
 async def note(cluster: Cluster, seen: Observation, *, is_dry_run: bool) -> AsyncIterator[Noted | NoMember]:
@@ -99,7 +110,7 @@ async def note(cluster: Cluster, seen: Observation, *, is_dry_run: bool) -> Asyn
     key = f"{keys.OBSERVED_PREFIX}{seen.component.value}"
     async with cluster.client() as client:
         nodes = {node["metadata"]["name"]: node for node in (await client.list(keys.NODES, dict)).items}
-        members = seen.nodes or await _members(client, seen, nodes)
+        members = _chosen(seen.where, nodes) or await _members(client, seen, nodes)
         if isinstance(members, NoMember):
             yield members
             return
@@ -118,11 +129,22 @@ async def note(cluster: Cluster, seen: Observation, *, is_dry_run: bool) -> Asyn
             yield Noted(node=name, before=before, is_written=is_written)
 
 
+def _chosen(where: Where, nodes: Mapping[str, Any]) -> tuple[str, ...]:
+    """The nodes that were named or chosen by label; empty where every member is meant."""
+    if where.selector.is_empty:
+        return where.nodes
+    labels = {name: node["metadata"].get("labels") or {} for name, node in sorted(nodes.items())}
+    found = tuple(name for name in labels if where.selector.matches(labels[name]))
+    if not found:
+        raise CalledWrongly(f"no node has the labels {where.selector}. Nothing was written.")
+    return found
+
+
 async def _members(client: Client, seen: Observation, nodes: Mapping[str, Any]) -> tuple[str, ...] | NoMember:
     """The members of the rollout that waits for the component, or is meant otherwise."""
     every, key = await picking.all_of(client), seen.component.value
     by_hand = [each for each in every if not each.is_ended and (each.spec.get("byHand") or {}).get("component") == key]
-    rollout = by_hand[0] if len(by_hand) == 1 and not seen.rollout else picking.meant(every, seen.rollout)
+    rollout = by_hand[0] if len(by_hand) == 1 and not seen.where.rollout else picking.meant(every, seen.where.rollout)
     wanted = rollout.spec.get("nodeSelector") or {}
     found = tuple(
         name

@@ -14,7 +14,9 @@ import sys
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
     from seatrial.app.matrix.judging import CheckOptions, CheckReport
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")
     parser.add_argument("--rules", metavar="FILE", action="append", default=[], help="rules of your own, in CEL")
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
-    parser.add_argument("-o", "--output", choices=["table", "json", "sarif", "junit"], default="table")
+    formats.add_output(parser, "sarif", "junit")
     parser.add_argument("-a", "--all", action="store_true", help="show what is ok too")
     parser.add_argument("--strict", action="store_true", help="exit 8 instead of 11: unknowns and warnings fail too")
     parser.add_argument("--explain", metavar="RULE", help="say what a rule means, and do nothing else")
@@ -65,13 +67,12 @@ def _print(report: CheckReport, output: str, *, shows_all: bool) -> None:
     from seatrial.cli.matrix import report as paper
 
     match output:
-        case "json" | "sarif":
-            import json
-
-            data = paper.as_json(report) if output == "json" else paper.as_sarif(report)
-            print(json.dumps(data, indent=2, ensure_ascii=False))
+        case formats.JSON | formats.YAML:
+            formats.print_document(paper.as_json(report), output)
+        case "sarif":
+            formats.print_document(paper.as_sarif(report), formats.JSON)
         case "junit":
-            print(paper.as_junit(report), end="")
+            print_data(paper.as_junit(report), end="")
         case _:
             print(paper.as_table(report, is_coloured=_is_coloured(), shows_all=shows_all), end="")
 

@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.matrix.knowing import FACTS_BESIDE, usable
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands.add_parser("schema", help="print the JSON Schema of facts, for editors")
     status = commands.add_parser("status", help="every source by age, and whose facts there are")
     for command in (listing, shown, search, status):
-        command.add_argument("-o", "--output", choices=["table", "json"], default="table")
+        formats.add_output(command)
         command.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
         command.add_argument("--dir", default=".", metavar="DIR", help=f"the folder whose {FACTS_BESIDE}/ is read too")
 
@@ -71,7 +73,7 @@ def _add_bundle_arguments(commands: argparse._SubParsersAction[Any]) -> None:
     updated.add_argument("--path", default="", metavar="DIR", help="the folder or file inside of the Git repository")
     updated.add_argument("--digest", default="", metavar="sha256:…", help="the digest it must have: pins the bundle")
     updated.add_argument("--name", default="", help="how it is called here; by its source when absent")
-    updated.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    formats.add_output(updated)
     removed = commands.add_parser("remove", help="let a bundle count no more")
     removed.add_argument("name", help="its name, as `status` prints it")
     for command in (updated, removed):
@@ -136,8 +138,9 @@ def _list(data: Any, args: argparse.Namespace) -> int:
     names = {
         f"{args.path}.{key}" if args.path else str(key): sum(1 for _ in leaves(each)) for key, each in below.items()
     }
-    if args.output == "json":
-        _print_json({"builtOn": data["generated"]["on"], "facts": [{"path": p, "count": n} for p, n in names.items()]})
+    if formats.is_document(args.output):
+        listed = [{"path": path, "count": count} for path, count in names.items()]
+        formats.print_document({"builtOn": data["generated"]["on"], "facts": listed}, args.output)
         return ExitCode.OK
     for path, count in names.items():
         print(f"{path:60} {count:5} {'fact' if count == 1 else 'facts'}")
@@ -152,8 +155,8 @@ def _dated(data: Any) -> str:
 
 def _show(data: Any, args: argparse.Namespace) -> int:
     found = find(data, args.path)
-    if args.output == "json":
-        _print_json({"builtOn": data["generated"]["on"], "path": args.path, "fact": found})
+    if formats.is_document(args.output):
+        formats.print_document({"builtOn": data["generated"]["on"], "path": args.path, "fact": found}, args.output)
         return ExitCode.OK
     import yaml
 
@@ -165,9 +168,9 @@ def _show(data: Any, args: argparse.Namespace) -> int:
 def _search(data: Any, args: argparse.Namespace) -> int:
     wanted = args.text.casefold()
     found = [each for each in leaves(data) if any(wanted in text.casefold() for text in each)]
-    if args.output == "json":
+    if formats.is_document(args.output):
         rows = [{"path": path, "text": text, "source": source} for path, text, source in found]
-        _print_json({"builtOn": data["generated"]["on"], "found": rows})
+        formats.print_document({"builtOn": data["generated"]["on"], "found": rows}, args.output)
         return ExitCode.OK
     for path, text, source in found[:SHOWN_MAX]:
         print(f"{path}\n    {text}" + (f"\n    source: {source}" if source else ""))
@@ -180,8 +183,8 @@ def _status(args: argparse.Namespace) -> int:
     from seatrial.app.matrix import knowing
 
     found = knowing.status(Path(args.dir), args.facts)
-    if args.output == "json":
-        _print_json(_status_data(found))
+    if formats.is_document(args.output):
+        formats.print_document(_status_data(found), args.output)
         return ExitCode.OK
     print(f"{'READ':17} {'FACTS':>5}  SOURCE")
     for each in found.sources:
@@ -243,8 +246,9 @@ def _update(args: argparse.Namespace) -> int:
         name=args.name,
     )
     done = updating.update(asked)
-    if args.output == "json":
-        _print_json({"changed": done.is_changed, **_bundle_data(done.name, done.locked)})
+    if formats.is_document(args.output):
+        data = {"changed": done.is_changed, **_bundle_data(done.name, done.locked)}
+        formats.print_document(data, args.output)
         return ExitCode.OK
     said = f"bundle {done.name}, {done.locked.digest}, {_vouched(done.locked)}"
     if done.is_changed:
@@ -282,7 +286,7 @@ def _remove(args: argparse.Namespace) -> int:
 def _schema(_args: argparse.Namespace) -> int:
     from seatrial.adapters.files.facts import schema as facts_schema
 
-    print(facts_schema.facts_schema_text(), end="")
+    print_data(facts_schema.facts_schema_text(), end="")
     return ExitCode.OK
 
 
@@ -298,9 +302,3 @@ def _add(args: argparse.Namespace) -> int:
     write_new(target, source.read_text(encoding="utf-8"), is_forced=args.force)
     print(f"{target}: added; `seatrial check` reads it from now on.")
     return ExitCode.OK
-
-
-def _print_json(data: Any) -> None:
-    import json
-
-    print(json.dumps(data, indent=2, ensure_ascii=False))

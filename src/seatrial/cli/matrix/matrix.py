@@ -20,7 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.matrix_file import Loaded
@@ -64,7 +66,7 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser)
 
 
 def _add_edit(parser: argparse.ArgumentParser) -> None:
@@ -83,8 +85,9 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     loaded = _load(args.file)
     findings = loaded.reading.findings
-    if args.output == "json":
-        _print_json({**_as_data(loaded.reading.matrix), "file": str(loaded.path), "findings": _told(findings)})
+    if formats.is_document(args.output):
+        data = {**_as_data(loaded.reading.matrix), "file": str(loaded.path), "findings": _told(findings)}
+        formats.print_document(data, args.output)
     elif loaded.reading.matrix is not None:
         print("\n".join(_table(loaded.reading.matrix)))
     _print_findings(findings)
@@ -100,8 +103,8 @@ def _diff(args: argparse.Namespace) -> int:
         _print_findings(findings)
         return ExitCode.FINDINGS
     differences = matrices.diff(before.reading.matrix, after.reading.matrix)
-    if args.output == "json":
-        _print_json({"differences": [_difference(difference) for difference in differences]})
+    if formats.is_document(args.output):
+        formats.print_document({"differences": [_difference(difference) for difference in differences]}, args.output)
     else:
         _print_differences(differences)
     return ExitCode.OK
@@ -110,7 +113,7 @@ def _diff(args: argparse.Namespace) -> int:
 def _schema(_args: argparse.Namespace) -> int:
     from seatrial.adapters.files import matrix_schema
 
-    print(matrix_schema.matrix_schema_text(), end="")
+    print_data(matrix_schema.matrix_schema_text(), end="")
     return ExitCode.OK
 
 
@@ -154,10 +157,10 @@ def _edit(args: argparse.Namespace, change: Callable[[str, str], str]) -> int:
     differences = matrices.diff(loaded.reading.matrix, after.matrix) if after.matrix else ()
     if not args.dry_run and text != loaded.text:
         matrix_file.replace_text(loaded.path, loaded.text, text)
-    if args.output == "json":
+    if formats.is_document(args.output):
         written = text != loaded.text and not args.dry_run
         told = [_difference(difference) for difference in differences]
-        _print_json({"file": str(loaded.path), "written": written, "differences": told})
+        formats.print_document({"file": str(loaded.path), "written": written, "differences": told}, args.output)
     elif args.dry_run:
         sys.stdout.write(_unified_diff(loaded.text, text, str(loaded.path)))
     elif text == loaded.text:
@@ -285,12 +288,6 @@ def _print_differences(differences: Sequence[Difference]) -> None:
     for difference in differences:
         spans = " → ".join(str(span) for span in difference.spans)
         print(f"{difference.kind.value:8} {difference}  ({spans})")
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    import json
-
-    print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def _as_data(matrix: Matrix | None) -> dict[str, Any]:

@@ -15,7 +15,6 @@ it that nobody accepted.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--snapshot", metavar="FILE", type=Path, help="forecast it over the nodes of a file of `seatrial snapshot`"
     )
     parser.add_argument("--impact", action="store_true", help="add what each step does to the workloads of a node")
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -94,10 +94,10 @@ def run(args: argparse.Namespace) -> int:
     if goal.bad:
         print(f"seatrial: {goal.key or goal.role.value} is marked bad: {goal.bad}", file=sys.stderr)
     told = _Told(has_impact=args.impact, expected=_expected(args, planned.answer))
-    if args.output == "json":
+    if formats.is_document(args.output):
         data = plan_document.as_data(planned, has_impact=args.impact)
         _add_expected(data, told.expected)
-        print(json.dumps(data, indent=2, ensure_ascii=False))
+        formats.print_document(data, args.output)
     else:
         print("\n".join(_lines(planned, told)))
     if isinstance(planned.answer, plans.Refusal):

@@ -6,13 +6,13 @@ Tests: tests/cli/test_rollout_live.py
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import picking, wishing
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -34,37 +34,49 @@ class Showing:
 
 def run(args: argparse.Namespace) -> int:
     """Pause, resume, approve or abort."""
+    import asyncio
+
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)
     if args.what == "abort":
-        return undo(cluster, rollout, args.reason, allows_done=False, says_yes=args.yes)
+        return undo(cluster, rollout, args, allows_done=False)
     wishes = {
         "pause": wishing.pause,
         "resume": wishing.resume,
         "approve": lambda each: wishing.approve(each, args.point),
     }
-    return _change(cluster, rollout.name, wishes[args.what])
+    return _change(cluster, rollout.name, wishes[args.what], args.output)
 
 
-def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish]) -> int:
-    _, wished = asyncio.run(picking.change(cluster, name, wish))
-    print(wished.said)
+def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], output: str) -> int:
+    import asyncio
+
+    changed, wished = asyncio.run(picking.change(cluster, name, wish))
+    return _tell(changed, wished.said, output)
+
+
+def _tell(rollout: Rollout, said: str, output: str) -> int:
+    if formats.is_document(output):
+        formats.print_document(rollout.raw, output)
+    elif output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [rollout.name])
+    print(said, file=sys.stdout if output == formats.TABLE else sys.stderr)
     return ExitCode.OK
 
 
 # ── undoing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def undo(cluster: Cluster, rollout: Rollout, why: str, *, allows_done: bool, says_yes: bool) -> int:
+def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows_done: bool) -> int:
     """Show what an undo takes back, ask, and ask for it."""
-    reason = wishing.reason_of(why)
+    reason = wishing.reason_of(args.reason)
     wishing.check_undo(rollout, allows_done=allows_done)
     if wishing.abort(rollout, reason).spec is not None:
         print("\n".join(wishing.what_is_undone(rollout)), file=sys.stderr)
-        if not confirmed("Undo it?", says_yes=says_yes):
+        if not confirmed("Undo it?", says_yes=args.yes):
             print("seatrial: nothing was written.", file=sys.stderr)
             return ExitCode.ERROR
-    return _change(cluster, rollout.name, lambda found: wishing.abort(found, reason))
+    return _change(cluster, rollout.name, lambda found: wishing.abort(found, reason), args.output)
 
 
 def confirmed(question: str, *, says_yes: bool) -> bool:
@@ -82,6 +94,8 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
 
 def promote(args: argparse.Namespace) -> int:
     """Say yes to the promotion; refused with the reason while the evidence is incomplete."""
+    import asyncio
+
     from seatrial.app import looking, promoting
     from seatrial.app.picture import picture_of
 
@@ -91,9 +105,8 @@ def promote(args: argparse.Namespace) -> int:
     picture = picture_of(asyncio.run(looking.look(cluster, rollout.name)))
     missing = promoting.why_not(picture) if picture is not None else "it has not begun"
     if picture is not None and picture.record.phase.value in ("Promoting", "Done"):
-        print(f"{rollout.name} is promoted already ({picture.record.phase.value}).")
-        return ExitCode.OK
+        return _tell(rollout, f"{rollout.name} is promoted already ({picture.record.phase.value}).", args.output)
     if missing:
         print(f"seatrial: {rollout.name} is not promoted: {missing}.", file=sys.stderr)
         return ExitCode.HELD
-    return _change(cluster, rollout.name, lambda found: wishing.approve(found, "promotion"))
+    return _change(cluster, rollout.name, lambda found: wishing.approve(found, "promotion"), args.output)

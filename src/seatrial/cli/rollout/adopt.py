@@ -11,12 +11,11 @@ known to belong to the upgrade: somebody's cordon or skip label stays. Run it ag
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
@@ -35,16 +34,17 @@ NAMED_MAX: Final = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (__doc__ or "").strip()
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "rollout", nargs="?", default="", metavar="NAME", help="a rollout that waits for it: its nodes are meant"
+        "rollout", nargs="?", default="", metavar="ROLLOUT", help="a rollout that waits for it: its nodes are meant"
     )
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--to", metavar="V", help="finish towards this driver (what the driver DaemonSets carry)")
     way.add_argument(
         "--back", nargs="?", const="", metavar="V", help="undo: back to this driver (what most nodes ran before)"
     )
-    parser.add_argument("--selector", metavar="K=V", type=words.label, action="append", help="labels of the nodes")
+    parser.add_argument(
+        "-l", "--selector", metavar="K=V", type=words.label, action="append", help="labels of the nodes; repeatable"
+    )
     parser.add_argument(
         "--release",
         metavar="NODE",
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-failed", metavar="N", type=words.count, help="failures tolerated (1)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and every write, and write nothing")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -84,6 +84,8 @@ def asked(args: argparse.Namespace) -> AdoptOptions:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.app.rollout import adopting
 
     wanted = asked(args)
@@ -93,6 +95,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
+    import asyncio
+
     from seatrial.app.rollout import adopting
 
     async with adopting.looking(cluster) as taker:
@@ -101,7 +105,7 @@ async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
             print(f"seatrial: {fault}", file=sys.stderr)
         if not isinstance(plan, adopting.AdoptionPlan):
             return _refuse(plan, showing.output)
-        if showing.output == "table":
+        if showing.output == formats.TABLE:
             print("\n".join(told(plan)), flush=True)
         if showing.is_dry_run:
             return _end(plan, None, showing.output)
@@ -116,8 +120,8 @@ async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:
 
 
 def _refuse(refusal: Refusal, output: str) -> int:
-    if output == "json":
-        print(json.dumps({"refusal": {"code": refusal.code.value, "text": refusal.text}}, indent=2))
+    if formats.is_document(output):
+        formats.print_document({"refusal": {"code": refusal.code.value, "text": refusal.text}}, output)
     print(f"seatrial: nothing is adopted. {refusal.text}", file=sys.stderr)
     return ExitCode.HELD
 
@@ -165,8 +169,10 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _end(plan: AdoptionPlan, taken: Taken | None, output: str) -> int:
-    if output == "json":
-        print(json.dumps(as_data(plan, taken), indent=2))
+    if formats.is_document(output):
+        formats.print_document(as_data(plan, taken), output)
+    elif output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [plan.rollout])
     if taken is not None and taken.changed:
         print(
             f"seatrial: {', '.join(taken.changed)} changed meanwhile and would not become what was announced, "

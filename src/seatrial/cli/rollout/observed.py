@@ -9,11 +9,11 @@ Tests: tests/cli/test_rollout_observed.py, tests/e2e/test_plan_steps.py
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
 from seatrial.app.rollout import noting
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -26,23 +26,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("component", metavar="COMPONENT", help="its key in the version matrix, such as firmware_cx7")
     parser.add_argument("version", metavar="VERSION", help="the version that is there")
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="names of nodes")
+    cluster_options.add_selector(parser, "instead of names: nodes with these labels")
     parser.add_argument("--all", action="store_true", help="every member of the rollout: an operator is there for all")
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    seen = noting.observation_of(args.component, args.version, tuple(args.nodes), is_all=args.all, rollout=args.rollout)
-    asyncio.run(_note(cluster_options.cluster_of(args), seen, is_dry_run=args.dry_run))
+    import asyncio
+
+    where = noting.Where(nodes=tuple(args.nodes), selector=args.selector, is_all=args.all, rollout=args.rollout)
+    seen = noting.observation_of(args.component, args.version, where)
+    noted = asyncio.run(_note(cluster_options.cluster_of(args), seen, args))
+    if formats.is_document(args.output):
+        formats.print_document([as_data(each, seen) for each in noted], args.output)
     return ExitCode.OK
 
 
-async def _note(cluster: Cluster, seen: Observation, *, is_dry_run: bool) -> None:
-    async for each in noting.note(cluster, seen, is_dry_run=is_dry_run):
+async def _note(cluster: Cluster, seen: Observation, args: argparse.Namespace) -> list[Noted]:
+    """Note it on every node, and tell of each as it is written."""
+    noted: list[Noted] = []
+    async for each in noting.note(cluster, seen, is_dry_run=args.dry_run):
         if isinstance(each, noting.NoMember):
             print(f"seatrial: {each.rollout} has no member.", file=sys.stderr)
-        else:
+            continue
+        noted.append(each)
+        if args.output == formats.NAME:
+            formats.print_names(formats.NODE, [each.node])
+        elif args.output == formats.TABLE:
             print(sentence(each, seen))
+    return noted
+
+
+def as_data(noted: Noted, seen: Observation) -> dict[str, object]:
+    """What is said of one node, for scripts."""
+    said = {"component": seen.component.value, "version": seen.version}
+    return {"name": noted.node, **said, "before": noted.before, "isWritten": noted.is_written}
 
 
 def sentence(noted: Noted, seen: Observation) -> str:

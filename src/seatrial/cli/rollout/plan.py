@@ -7,7 +7,6 @@ tests/e2e/test_plan_steps.py
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from seatrial.app.matrix import plan_document
 from seatrial.app.rollout import chaining
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
 from seatrial.cli.rollout import objecting
@@ -102,9 +102,9 @@ def _told(move: Move) -> str:
 
 
 def _tell(chain: Chain, output: str, what: str) -> None:
-    if output == "json":
-        print(json.dumps(list(chain.resources), indent=2, ensure_ascii=False))
-        return
-    for name in chain.names:
-        told = f"gpurollout.seatrial.dev/{name}"
-        print(told if output == "name" or not what else f"{told} {what}")
+    if formats.is_document(output):
+        formats.print_document(list(chain.resources), output)
+    elif output == formats.NAME or not what:
+        formats.print_names(formats.ROLLOUT, chain.names)
+    else:
+        print("\n".join(f"{formats.ROLLOUT}/{name} {what}" for name in chain.names))

@@ -1,6 +1,6 @@
 """Undo the last rollout, one that is done too: versions, nodes and the matrix go back, with the same care.
 
-Without NAME the rollout under way is meant, or else the one that was done last. What goes back is shown first.
+Without ROLLOUT the rollout under way is meant, or else the one that was done last. What goes back is shown first.
 """
 
 # Tests: tests/cli/test_rollout_live.py
@@ -8,7 +8,6 @@ Without NAME the rollout under way is meant, or else the one that was done last.
 from __future__ import annotations
 
 import argparse
-import asyncio
 
 from seatrial.cli.exit_codes import ExitCode
 
@@ -29,10 +28,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.app.rollout import picking
     from seatrial.cli import options as cluster_options
     from seatrial.cli.rollout import acts as rollout_acts
 
     cluster = cluster_options.cluster_of(args)
     meant = picking.last(asyncio.run(picking.listed(cluster)), args.name)
-    return rollout_acts.undo(cluster, meant, args.reason, allows_done=True, says_yes=args.yes)
+    return rollout_acts.undo(cluster, meant, args, allows_done=True)

@@ -2,16 +2,16 @@
 
 seatrial rollout start …           begin: canary, gates, bake, waves, promotion; --dry-run shows every write first
 seatrial rollout start --to ENTRY  one rollout for each step of the plan to an entry, one after the other
-seatrial rollout status [NAME]     where it stands, as a tree; -w keeps it up to date
+seatrial rollout status [ROLLOUT]  where it stands, as a tree; -w keeps it up to date
 seatrial rollout pause|resume      freeze everything where it is; go on
-seatrial rollout approve NAME POINT  say yes where it asks (canary, waves, promotion, rollback)
-seatrial rollout promote [NAME]    say yes to the promotion, once the evidence is complete
-seatrial rollout abort [NAME]      undo it
+seatrial rollout approve ROLLOUT POINT  say yes where it asks (canary, waves, promotion, rollback)
+seatrial rollout promote [ROLLOUT]  say yes to the promotion, once the evidence is complete
+seatrial rollout abort [ROLLOUT]   undo it
 seatrial rollout retry|skip|unskip NODE…  as `seatrial node` does
 seatrial rollout observed COMPONENT VERSION NODE…  say which version is there, where Kubernetes does not show it
 seatrial rollout adopt             say what becomes of nodes that somebody left half-way, and do it
 
-Without NAME the only rollout that has not ended is meant.
+Without ROLLOUT the only rollout that has not ended is meant.
 """
 
 # Tests: tests/cli/test_rollout.py, and one file beside it for each part
@@ -19,12 +19,12 @@ Without NAME the only rollout that has not ended is meant.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Callable
 
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import options
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import spec as rollout_spec
@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         command = commands.add_parser(name, help=text)
         add_name(command)
+        formats.add_output(command, formats.NAME)
         cluster_options.add_cluster_arguments(command, has_rollout=False)
     _add_approve(commands.add_parser("approve", help="say yes where it asks"))
     aborted = commands.add_parser("abort", help="undo it")
@@ -55,13 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_name(parser: argparse.ArgumentParser) -> None:
     """The rollout that is meant."""
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="which rollout (the active one)")
+    parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="which rollout (the active one)")
 
 
 def add_undo(parser: argparse.ArgumentParser) -> None:
     """What an undo has to know."""
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes into the matrix and the status")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -71,20 +73,21 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-unknown", action="store_true", help="start although nobody knows whether it works")
     parser.add_argument("--dry-run", action="store_true", help="show every write up to the first verdict; write none")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.add_argument("-o", "--output", choices=["table", "name", "json"], default="table", help="how to print it")
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     add_name(parser)
     cluster_options.add_watch(parser)
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser, formats.WIDE, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def _add_approve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="which rollout")
+    parser.add_argument("name", metavar="ROLLOUT", help="which rollout")
     parser.add_argument("point", choices=options.POINTS, metavar="POINT", help=", ".join(options.POINTS))
+    formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -156,6 +159,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.app import looking
     from seatrial.app import picture as rollout_picture
     from seatrial.app.rollout import picking
@@ -164,6 +169,9 @@ def _status(args: argparse.Namespace) -> int:
 
     cluster = cluster_options.cluster_of(args)
     name = picking.meant(asyncio.run(picking.listed(cluster)), args.name).name
+    if args.output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [name])
+        return ExitCode.OK
     if args.watch:
         return rollout_watch.watch(cluster, name, timeout_seconds=args.timeout, output=args.output)
     found = asyncio.run(looking.look(cluster, name))

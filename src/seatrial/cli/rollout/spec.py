@@ -31,7 +31,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--driver", metavar="V", help="no matrix: this driver version")
     target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")
     target.add_argument("--plan", metavar="FILE", help="the same, from what `seatrial plan -o json` has written")
-    target.add_argument("--selector", metavar="K=V", type=words.label, action="append", help="labels of its members")
+    target.add_argument(
+        "-l", "--selector", metavar="K=V", type=words.label, action="append", help="labels of its members"
+    )
     way = parser.add_argument_group("who publishes, and who moves the nodes")
     way.add_argument("--publish", choices=["direct", "git", "none"], help="how versions reach the cluster (direct)")
     way.add_argument("--publish-path", metavar="P", help=f"the file that {deployers.ENGINE} brings into the cluster")
@@ -43,8 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--canary", metavar="N", type=words.positive, help="how many nodes go first (1)")
     care.add_argument("--canary-node", metavar="NODE", action="append", help="this node goes first; repeatable")
     care.add_argument("--canary-selector", metavar="K=V", type=words.label, action="append", help="choose among these")
-    care.add_argument("--canary-pool", metavar="NAME", help="OpenShift: make this MachineConfigPool for the canary")
-    care.add_argument("--pause-pool", metavar="NAME", action="append", help="OpenShift: pause it until the waves open")
+    care.add_argument("--canary-pool", metavar="POOL", help="OpenShift: make this MachineConfigPool for the canary")
+    care.add_argument("--pause-pool", metavar="POOL", action="append", help="OpenShift: pause it until the waves open")
     care.add_argument("--gate", metavar="NAME=IMAGE", type=words.gate, action="append", help="a Job it has to pass")
     care.add_argument("--gates-file", metavar="FILE", help="gates in YAML, as spec.gates has them")
     care.add_argument("--bake", metavar="48h", type=words.span, help="hours with evidence before the fleet follows")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from seatrial.app.rollout import options, starting
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
@@ -63,12 +63,12 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
 
 def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:
     name = made["metadata"]["name"]
-    if output == "json":
-        print(json.dumps(made, indent=2))
-    elif output == "name":
-        print(f"gpurollout.seatrial.dev/{name}")
+    if formats.is_document(output):
+        formats.print_document(made, output)
+    elif output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [name])
     else:
-        print(f"gpurollout.seatrial.dev/{name} created")
+        print(f"{formats.ROLLOUT}/{name} created")
     if made["spec"].get("paused"):
         print(f"It is paused: `seatrial rollout resume {name}` begins it.", file=sys.stderr)
     elif outset.others:

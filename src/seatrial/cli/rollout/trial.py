@@ -4,11 +4,11 @@ tests/cli/test_rollout_trial.py
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from seatrial.app.rollout import rehearsing
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.words import explain
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 def show(outset: Outset, target: RolloutTarget, *, output: str) -> int:
     """Print what would be written; exit code 12 where it would wait for somebody before the first verdict."""
     trial = rehearsing.rehearse(outset, target)
-    if output == "json":
-        print(json.dumps(_as_data(outset, trial), indent=2))
+    if formats.is_document(output):
+        formats.print_document(_as_data(outset, trial), output)
+    elif output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [outset.intent.rollout])
     else:
         print("\n".join(_lines(outset, trial)))
     return ExitCode.HELD if trial.is_held else ExitCode.OK

@@ -7,7 +7,6 @@ Runs beside the cluster or in it. One controller leads, others stand by. It only
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal", type=Path, metavar="FILE", help="append what was seen, decided and done to this file (rotated)"
     )
     parser.add_argument(
-        "--lease-namespace", default="seatrial", metavar="NAME", help="where the lease lives (seatrial)"
+        "--lease-namespace", default="seatrial", metavar="NAMESPACE", help="where the lease lives (seatrial)"
     )
     parser.add_argument(
         "--lease-seconds",
@@ -139,6 +138,8 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
     from seatrial.controller.main import Settings, control

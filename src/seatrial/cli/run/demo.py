@@ -8,7 +8,6 @@ days take seconds; the rules, the decisions and the commits are real. Needs git;
 from __future__ import annotations
 
 import argparse
-import asyncio
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -130,6 +129,8 @@ def _chapters(show: Show) -> Iterator[Chapter]:
 
 def _play(show: Show, world: World, old: str, new: str) -> Chapter:
     """Propose, check, plan, and roll out to the end."""
+    import asyncio
+
     from seatrial.cli.run.demo_stage import Stage
     from seatrial.cli.run.demo_telling import Chapter, Teller
     from seatrial.run.loop import Report, run_forever

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -71,13 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--samples", metavar="N", type=_count(1, 100_000), default=200, help="runs for each setting (200)"
     )
     sweep.add_argument("--seed", metavar="N", type=int, help="repeat exactly this forecast")
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser)
     parser.add_argument("--html", metavar="FILE", type=Path, help="also write a page with pictures")
 
 
 def run(args: argparse.Namespace) -> int:
-    import json
-
     from seatrial.app import forecasting
 
     asked = _asked(args)
@@ -88,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
     tell.end()
     if args.html:
         _write_page(args.html, data)
-    if args.output == "json":
-        print(json.dumps(data, indent=2, ensure_ascii=False))
+    if formats.is_document(args.output):
+        formats.print_document(data, args.output)
     else:
         _print(data)
     return ExitCode.OK

@@ -12,6 +12,7 @@ import argparse
 
 from seatrial import manifests
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
 
 EXITS: tuple[ExitCode, ...] = ()
 
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--operator-namespace",
         type=_namespace,
         default=manifests.OPERATOR_NAMESPACE,
-        metavar="NAME",
+        metavar="NAMESPACE",
         help=f"where the driver's pods run, and may be deleted ({manifests.OPERATOR_NAMESPACE})",
     )
     parser.add_argument(
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_namespace,
         action="append",
         default=[],
-        metavar="NAME",
+        metavar="NAMESPACE",
         help="where a DRA driver's plugins run, and may be deleted (nowhere); can be given several times",
     )
     parser.add_argument(
@@ -52,5 +53,5 @@ def run(args: argparse.Namespace) -> int:
     )
     pace = manifests.pace(operator_namespace=args.operator_namespace)
     parts = {"crd": [manifests.crd()], "rbac": [rbac], "pace": [pace], "all": [manifests.crd(), rbac]}
-    print("---\n".join(parts[args.what]), end="")
+    print_data("---\n".join(parts[args.what]), end="")
     return ExitCode.OK

@@ -11,8 +11,6 @@ alone that somebody has put the skip label on, and leaves nothing behind.
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import signal
 import sys
 import time
@@ -21,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -54,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="for v26.3, which hears nothing else: take the state label from a done node, which it writes again",
     )
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print the summary")
+    formats.add_output(parser)
 
 
 def _seconds(text: str) -> float:
@@ -95,15 +94,19 @@ class PaceResult:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     told = asyncio.run(_pace(args))
-    if args.output == "json":
-        print(json.dumps(as_data(told), indent=2))
+    if formats.is_document(args.output):
+        formats.print_document(as_data(told), args.output)
     else:
         _print_table(told)
     return exit_code(told)
 
 
 async def _pace(args: argparse.Namespace) -> PaceResult:
+    import asyncio
+
     from seatrial.adapters.kube import pacing as pacings
     from seatrial.core.movers.pace import values as pace_values
     from seatrial.core.movers.pace import waking as pace
@@ -150,6 +153,8 @@ async def _pace(args: argparse.Namespace) -> PaceResult:
 
 def _on_signals(*calls: Callable[[], None]) -> None:
     """Whatever asks us to end lets us clean up first; the terminal going away too."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, lambda: [call() for call in calls])

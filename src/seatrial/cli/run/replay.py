@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ LONG = 2000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("journals", nargs="+", type=Path, metavar="JOURNAL", help="a file of a journal")
-    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="how to print it")
+    formats.add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,8 +49,10 @@ def run(args: argparse.Namespace) -> int:
             found.append((row, replay(_entries(row), advance)))
             if found[-1][1].difference is not None:
                 break
-    show = _print_json if args.output == "json" else _print_text
-    show(found)
+    if formats.is_document(args.output):
+        formats.print_document({"journals": [_as_data(row, each) for row, each in found]}, args.output)
+    else:
+        _print_text(found)
     return ExitCode.FINDINGS if found[-1][1].difference is not None else ExitCode.OK
 
 
@@ -102,12 +105,6 @@ def _print_difference(difference: Difference) -> None:
         print(f"  {sentence}")
     print(f"  recorded: {', '.join(difference.recorded) or 'no act'}")
     print(f"  now:      {', '.join(difference.decided) or 'no act'}")
-
-
-def _print_json(found: list[tuple[tuple[JournalFile, ...], Replayed]]) -> None:
-    import json
-
-    print(json.dumps({"journals": [_as_data(row, each) for row, each in found]}, indent=2))
 
 
 def _as_data(row: tuple[JournalFile, ...], each: Replayed) -> dict[str, Any]:

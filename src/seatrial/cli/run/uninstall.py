@@ -12,7 +12,6 @@ Stop the controllers first, or name their Deployment with --stop. The chart does
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lease-namespace",
         default="seatrial",
-        metavar="NAME",
+        metavar="NAMESPACE",
         help="where the lease and the Deployment live (seatrial)",
     )
     parser.add_argument(
@@ -57,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import asyncio
+
     from seatrial.app import uninstalling
     from seatrial.controller.leading import LeaseHeld
 

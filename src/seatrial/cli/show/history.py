@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -18,14 +19,14 @@ EXITS: tuple[ExitCode, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="only this rollout (all, oldest first)")
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="only this rollout (all, oldest first)")
+    formats.add_output(parser, formats.NAME)
+    cluster_options.add_selector(parser, "only rollouts with these labels")
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def run(args: argparse.Namespace) -> int:
     import asyncio
-    import json
     import sys
 
     from seatrial.app.rollout import picking
@@ -33,8 +34,12 @@ def run(args: argparse.Namespace) -> int:
 
     every = asyncio.run(picking.listed(cluster_options.cluster_of(args)))
     chosen = (picking.meant(every, args.name),) if args.name else every
-    if args.output == "json":
-        print(json.dumps(as_data(chosen), indent=2))
+    chosen = tuple(each for each in chosen if args.selector.matches(each.raw["metadata"].get("labels") or {}))
+    if formats.is_document(args.output):
+        formats.print_document(as_data(chosen), args.output)
+        return ExitCode.OK
+    if args.output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, (each.name for each in chosen))
         return ExitCode.OK
     rows = [*table(chosen)]
     if not rows:

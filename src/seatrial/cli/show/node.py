@@ -15,19 +15,23 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import node_data
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
+    from seatrial.cli.show.pages import Page
     from seatrial.core.holds import Hold
     from seatrial.core.model.seen.nodes import NodeSeen
 
-EXITS = (ExitCode.HELD,)
+EXITS = (ExitCode.HELD, ExitCode.TIMEOUT)
 
 
 class NodeRefused(SeatrialError):  # noqa: N818  a refusal about a name, in the trade's words
@@ -46,12 +50,13 @@ class Change:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="list|show|retry|skip|unskip")
     listing = commands.add_parser("list", help="every node: its state, its driver, what it waits for")
-    listing.add_argument("-o", "--output", choices=["table", "wide", "json", "name"], default="table")
+    formats.add_output(listing, formats.WIDE, formats.NAME)
+    cluster_options.add_selector(listing, "only nodes with these labels")
     listing.add_argument("--state", default="", metavar="STATE", help="only nodes in this state")
     listing.add_argument("--held", action="store_true", help="only nodes that wait for something")
     shown = commands.add_parser("show", help="everything about one node, and why it waits")
-    shown.add_argument("node", help="name of the node")
-    shown.add_argument("-o", "--output", choices=["table", "json"], default="table")
+    shown.add_argument("node", metavar="NODE", help="name of the node")
+    formats.add_output(shown, formats.NAME)
     for name, text in (
         ("retry", "try a failed node again"),
         ("skip", "leave a node out"),
@@ -59,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         add_change_arguments(commands.add_parser(name, help=text), name)
     for command in (listing, shown):
+        cluster_options.add_watch(command)
         cluster_options.add_cluster_arguments(command)
 
 
@@ -67,7 +73,9 @@ def add_change_arguments(parser: argparse.ArgumentParser, what: str) -> None:
     if what == "retry":
         parser.add_argument("--again", action="store_true", help="also one that has not failed: upgrade it once more")
         parser.add_argument("--accept-loss", action="store_true", help="accept that it offers less than before")
-    parser.add_argument("nodes", nargs="+", metavar="NODE", help="names of nodes")
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="names of nodes")
+    cluster_options.add_selector(parser, "instead of names: nodes of the rollout with these labels")
+    formats.add_output(parser, formats.NAME)
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
     cluster_options.add_cluster_arguments(parser)
 
@@ -75,95 +83,78 @@ def add_change_arguments(parser: argparse.ArgumentParser, what: str) -> None:
 def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show.look import look
 
+    if args.what not in PAGES:
+        return _change_all(args)
+    page_of = partial(PAGES[args.what], args=args)
+    if args.watch:
+        from seatrial.cli.show import pages
+
+        cluster = cluster_options.cluster_of(args)
+        return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
     found = look(args)
+    _tell_faults(found)
+    return _print(page_of(found), args.output)
+
+
+def _print(page: Page, output: str) -> int:
+    from seatrial.cli.show import pages
+
+    return pages.show(page, output)
+
+
+def _tell_faults(found: Look) -> None:
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
-    if args.what == "list":
-        return _list(found, args)
-    if args.what == "show":
-        return _show(found, args)
-    return _change(found, args)
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
-    """Everything that is known about one node, for scripts."""
-    from seatrial.core.words import explain
+def listed(found: Look, args: argparse.Namespace) -> Page:
+    """The nodes that were asked for."""
+    from seatrial.cli.show.pages import Page
 
-    facts, record = node.facts, node.record
-    held = holds.get(node.name)
-    return {
-        "name": node.name,
-        "state": record.phase.value if record else "",
-        "nvidiaState": facts.nvidia_state,
-        "attempt": record.attempt if record else 0,
-        "since": record.entered_at if record else None,
-        "reason": record.reason if record else "",
-        "trouble": record.trouble if record else "",
-        "failures": record.failures if record else 0,
-        "driver": facts.driver.version if facts.driver else "",
-        "wanted": facts.wanted.version if facts.wanted else "",
-        "loaded": facts.loaded.version if facts.loaded else "",
-        "owner": facts.owner,
-        "ready": facts.is_ready,
-        "cordoned": facts.is_cordoned,
-        "cordonedBy": _cordoned_by(node),
-        "skipped": facts.is_skipped,
-        "offers": dict(facts.offer.resources),
-        "offeredBefore": dict(record.before.resources) if record and record.before else {},
-        "gpuPods": [
-            {"namespace": pod.namespace, "name": pod.name, "holdsBy": str(pod.gpu), "terminating": pod.is_terminating}
-            for pod in facts.gpu_pods
-        ],
-        "hold": {  # worked out here, node by node: the status names the first of each reason only
-            "code": held.code.value,
-            "why": explain.why(held),
-            "next": explain.next_step(held),
-            "since": held.since,
-            "until": held.until,
-        }
-        if held
-        else None,
-    }
-
-
-def _list(found: Look, args: argparse.Namespace) -> int:
-    import json
-
-    holds = _holds(found)
+    holds = node_data.holds_of(found)
     nodes = [node for _, node in sorted(found.nodes.items()) if _is_shown(found, node, holds, args)]
-    if args.output == "json":
-        print(json.dumps([as_data(node, holds) for node in nodes], indent=2))
-    elif args.output == "name":
-        print("\n".join(f"node/{node.name}" for node in nodes))
-    else:
-        _print_table(found, nodes, holds, is_wide=args.output == "wide")
-    return ExitCode.ERROR if found.faults else ExitCode.OK
+    data = [node_data.as_data(node, holds) for node in nodes]
+    notes = [] if nodes else ["No such nodes; `kubectl get nodes` lists all there are."]
+    if any(node.name in holds for node in nodes):
+        notes = ["What each waits for is worked out here; `seatrial status` has the controller's word."]
+    return Page(
+        lines=_table(found, nodes, holds, is_wide=args.output == formats.WIDE) if nodes else [],
+        data=data,
+        key=[_key(each) for each in data],
+        code=ExitCode.ERROR if found.faults else ExitCode.OK,
+        names=[node.name for node in nodes],
+        notes=notes,
+    )
+
+
+def _key(data: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a node, without the clock of its hold."""
+    return data | {"hold": data["hold"] and data["hold"]["code"]}
 
 
 def _is_shown(found: Look, node: NodeSeen, holds: Mapping[str, Hold], args: argparse.Namespace) -> bool:
     state = node.record.phase.value if node.record else ""
     if args.state and args.state != state:
         return False
+    if not args.selector.matches(node.facts.labels):
+        return False
     is_gpu_node = node.record is not None or node.facts.driver is not None or _is_member(found, node.name)
     return node.name in holds if args.held else is_gpu_node
 
 
-def _print_table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_wide: bool) -> None:
+def _table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], *, is_wide: bool) -> list[str]:
     from seatrial.cli import terminal
     from seatrial.core.words import explain
 
-    if not nodes:
-        print("No such nodes; `kubectl get nodes` lists all there are.", file=sys.stderr)
-        return
     wide = ("Attempt", "Cordon", "GPU pods", "Owner") if is_wide else ()
     table: list[tuple[str, ...]] = [("Node", "State", "For", "Driver", "Wanted", *wide, "Waits for")]
     for node in nodes:
         facts, record = node.facts, node.record
         held = holds.get(node.name)
-        more = (str(record.attempt) if record else "–", _cordoned_by(node) or "–", str(len(facts.gpu_pods)))
+        more = (str(record.attempt) if record else "–", node_data.cordoned_by(node) or "–", str(len(facts.gpu_pods)))
         row = (
             node.name,
             record.phase.value if record else facts.nvidia_state or "–",
@@ -174,9 +165,7 @@ def _print_table(found: Look, nodes: list[NodeSeen], holds: Mapping[str, Hold], 
             held.code.value + _left(held, found.at) if held else "",
         )
         table.append(row)
-    print(terminal.columns(table))
-    if any(node.name in holds for node in nodes):
-        print("What each waits for is worked out here; `seatrial status` has the controller's word.", file=sys.stderr)
+    return terminal.columns(table).split("\n")
 
 
 def _left(held: Hold, now: float) -> str:
@@ -185,19 +174,23 @@ def _left(held: Hold, now: float) -> str:
     return f" (at most {explain.span(held.until - now)})" if held.until is not None and held.until > now else ""
 
 
-def _show(found: Look, args: argparse.Namespace) -> int:
-    import json
-
+def shown(found: Look, args: argparse.Namespace) -> Page:
+    """Everything about one node."""
     from seatrial.cli.show import why
+    from seatrial.cli.show.pages import Page
 
-    node = _find(found, args.node)
-    if args.output == "json":
-        print(json.dumps(as_data(node, _holds(found)), indent=2))
-    else:
-        answer = why.describe(found, node)
-        print("\n".join([*_details(answer, node)]))
-    is_held = node.name in _holds(found)
-    return ExitCode.ERROR if found.faults else ExitCode.HELD if is_held else ExitCode.OK
+    node, holds = _find(found, args.node), node_data.holds_of(found)
+    data = node_data.as_data(node, holds)
+    return Page(
+        lines=[*_details(why.describe(found, node), node)],
+        data=data,
+        key=_key(data),
+        code=ExitCode.ERROR if found.faults else ExitCode.HELD if node.name in holds else ExitCode.OK,
+        names=[node.name],
+    )
+
+
+PAGES: Final = {"list": listed, "show": shown}
 
 
 def _details(answer: list[str], node: NodeSeen) -> Iterator[str]:
@@ -299,16 +292,41 @@ def _not_failed(node: NodeSeen, state: str) -> str:
     )
 
 
-def _change(found: Look, args: argparse.Namespace) -> int:
-    nodes = [_find(found, name) for name in dict.fromkeys(args.nodes)]  # all are known before the first is written to
-    changes = [(node, change_of(found, node, args)) for node in nodes]
+def _change_all(args: argparse.Namespace) -> int:
+    from seatrial.cli.show.look import look
+
+    if bool(args.nodes) is not args.selector.is_empty:
+        print("seatrial: name the nodes, or choose them with -l; one of the two.", file=sys.stderr)
+        return ExitCode.USAGE
+    found = look(args)
+    _tell_faults(found)
+    changes = [(node, change_of(found, node, args)) for node in _meant(found, args)]  # all, before the first is written
     for node, change in changes:
-        if args.dry_run:
-            print(f"{change.said} (not written: --dry-run)")
-            continue
-        _write(cluster_options.cluster_of(args), node, change)
-        print(f"{change.said}.")
+        if not args.dry_run:
+            _write(cluster_options.cluster_of(args), node, change)
+        if args.output == formats.TABLE:
+            print(f"{change.said} (not written: --dry-run)" if args.dry_run else f"{change.said}.")
+    if formats.is_document(args.output):
+        told = [_change_data(node, change, is_written=not args.dry_run) for node, change in changes]
+        formats.print_document(told, args.output)
+    elif args.output == formats.NAME:
+        formats.print_names(formats.NODE, (node.name for node, _ in changes))
     return ExitCode.OK
+
+
+def _meant(found: Look, args: argparse.Namespace) -> list[NodeSeen]:
+    if args.nodes:
+        return [_find(found, name) for name in dict.fromkeys(args.nodes)]
+    members = found.sight.seen.nodes if found.sight is not None else {}
+    chosen = [node for _, node in sorted(members.items()) if args.selector.matches(node.facts.labels)]
+    if not chosen:
+        raise NodeRefused(f"no node of a rollout has the labels {args.selector}; `seatrial node list -l` shows nodes.")
+    return chosen
+
+
+def _change_data(node: NodeSeen, change: Change, *, is_written: bool) -> dict[str, Any]:
+    written = {"labels": change.labels, "annotations": change.annotations}
+    return {"name": node.name, **written, "said": change.said, "isWritten": is_written}
 
 
 def _write(cluster: Cluster, node: NodeSeen, change: Change) -> None:
@@ -338,14 +356,6 @@ def _find(found: Look, name: str) -> NodeSeen:
     raise NodeRefused(f"there is no node {name}. {hint}")
 
 
-def _holds(found: Look) -> dict[str, Hold]:
-    """What each node waits for, worked out here: a status is too small to say so of every one."""
-    from seatrial.app import waits
-
-    decided = waits.worked_out(found.sight, found.at).holds if found.sight is not None else ()
-    return {held.subject: held for held in reversed(decided)}
-
-
 def _is_member(found: Look, name: str) -> bool:
     return found.sight is not None and name in found.sight.seen.nodes
 
@@ -354,9 +364,3 @@ def _has_begun(node: NodeSeen) -> bool:
     from seatrial.core.node.phases import is_under_way
 
     return is_under_way(node.record)
-
-
-def _cordoned_by(node: NodeSeen) -> str:
-    if not node.facts.is_cordoned:
-        return ""
-    return "seatrial" if node.record is not None and node.record.is_cordon_ours else "somebody else"

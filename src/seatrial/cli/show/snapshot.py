@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
     from seatrial.adapters.files.snapshot_file import Saved
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"seatrial: {fault}", file=sys.stderr)
     if found.faults:
         return ExitCode.ERROR  # half a snapshot would be taken for a whole one
-    print(snapshot_file.text_of(saved_of(found)))
+    print_data(snapshot_file.text_of(saved_of(found)))
     return ExitCode.OK
 
 

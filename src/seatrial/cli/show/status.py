@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
@@ -30,7 +30,7 @@ NAMED_MAX = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
     cluster_options.add_watch(parser)
-    parser.add_argument("-o", "--output", choices=["table", "json"], default="table", help="how to print it")
+    formats.add_output(parser, formats.WIDE, formats.NAME)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,12 +52,12 @@ def show(found: Look, output: str) -> int:
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
     picture = rollout_picture.picture_of(found)
-    if output == "json":
-        import json
-
-        print(json.dumps(as_data(found), indent=2))
+    if formats.is_document(output):
+        formats.print_document(as_data(found), output)
+    elif output == formats.NAME:
+        formats.print_names(formats.ROLLOUT, [found.sight.intent.rollout] if found.sight is not None else [])
     else:
-        _print_table(found)
+        _print_table(found, named_max=None if output == formats.WIDE else NAMED_MAX)
     if found.faults:
         return ExitCode.ERROR
     if picture is not None:
@@ -126,13 +126,14 @@ def _state(found: Look) -> str:
     return waiting.state if waiting is not None else "none"
 
 
-def _print_table(found: Look) -> None:
+def _print_table(found: Look, *, named_max: int | None) -> None:
     from rich.table import Table
 
     from seatrial.app import waits
     from seatrial.cli import terminal
     from seatrial.core.budget import capacity, losses
     from seatrial.core.movers.mover import mover_seen
+    from seatrial.core.text.names import a_few
 
     console = terminal.console()
     operator = found.operator
@@ -155,7 +156,7 @@ def _print_table(found: Look) -> None:
         share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
         console.print(f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}")
     under_way = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
-    console.print(f"Under way {_some(sorted(under_way), len(under_way)) or 'nobody'}")
+    console.print(f"Under way {a_few(sorted(under_way), named_max or len(under_way)) or 'nobody'}")
     console.print(f"As of     {waits.as_of(found, waiting)}")
     lost = losses.lost_gpu_seconds(seen, found.at) / 3600
     if lost >= losses.TOLD_HOURS:
@@ -165,7 +166,7 @@ def _print_table(found: Look) -> None:
     for phase, count in sorted(counts.items()):
         table.add_row(phase, str(count))
     console.print(table)
-    _print_waiting(waits.together(waiting, intent.rollout), console)
+    _print_waiting(waits.together(waiting, intent.rollout), console, named_max)
 
 
 def _print_campaign(found: Look) -> None:
@@ -194,18 +195,16 @@ def _print_without_rollout(found: Look, console: Console) -> None:
     console.print("Drivers   " + (", ".join(texts) or "no nodes seen"))
 
 
-def _print_waiting(groups: tuple[Waiting, ...], console: Console) -> None:
+def _print_waiting(groups: tuple[Waiting, ...], console: Console, named_max: int | None) -> None:
+    from seatrial.core.text.names import a_few
+
     if not groups:
         console.print("Nobody waits.")
         return
     console.print("\nWaiting:")
     for group in groups:
-        console.print(f"  {group.code} ({_some(group.nodes, group.count)})", style="bold")
+        console.print(
+            f"  {group.code} ({a_few(group.nodes, named_max or len(group.nodes), count=group.count)})", style="bold"
+        )
         console.print(f"    {group.why}.")
         console.print(f"    {group.next_step}")
-
-
-def _some(names: Sequence[str], count: int) -> str:
-    from seatrial.core.text.names import a_few
-
-    return a_few(names, NAMED_MAX, count=count)

@@ -6,7 +6,6 @@ Tests: tests/cli/test_rollout_watch.py, tests/cli/test_rollout_live.py
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from seatrial.app import picture as rollout_picture
+from seatrial.cli import formats, program
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree as rollout_tree
 
@@ -50,8 +50,8 @@ def as_data(picture: Picture) -> dict[str, Any]:
 
 def show(picture: Picture, *, output: str) -> int:
     """Print a campaign once."""
-    if output == "json":
-        print(json.dumps(as_data(picture), indent=2))
+    if formats.is_document(output):
+        formats.print_document(as_data(picture), output)
     else:
         print("\n".join(rollout_tree.tree(picture, ink_of(sys.stdout))))
     return exit_code(picture)
@@ -99,8 +99,8 @@ def _nothing(found: Look) -> int:
 
 
 def _screen(output: str) -> Callable[[Picture], None]:
-    if output == "json":
-        return Blocks(sys.stdout, as_json=True).take
+    if formats.is_document(output):
+        return Blocks(sys.stdout, output=output).take
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         return InPlace(sys.stdout).take
     return Blocks(sys.stdout).take
@@ -114,9 +114,10 @@ class InPlace:
         self._height = 0
 
     def take(self, picture: Picture) -> None:
-        size = _size(self._stream)
+        size = size_of(self._stream)
         ink = ink_of(self._stream)
-        lines = rollout_tree.fits(rollout_tree.tree(picture, ink, size.columns - 1), max(2, size.lines - 1), ink)
+        width = program.room(self._stream, size.columns - 1)
+        lines = rollout_tree.fits(rollout_tree.tree(picture, ink, width), max(2, size.lines - 1), ink)
         self.draw(lines)
 
     def draw(self, lines: Sequence[str]) -> None:
@@ -128,7 +129,8 @@ class InPlace:
         self._height = len(lines)
 
 
-def _size(stream: TextIO) -> os.terminal_size:
+def size_of(stream: TextIO) -> os.terminal_size:
+    """How large a terminal is; as large as any was, where it does not say."""
     try:
         size = os.get_terminal_size(stream.fileno())
     except OSError:
@@ -139,20 +141,18 @@ def _size(stream: TextIO) -> os.terminal_size:
 class Blocks:
     """A pipe or a file: one block whenever something has changed, never cut."""
 
-    def __init__(self, stream: TextIO, *, as_json: bool = False) -> None:
+    def __init__(self, stream: TextIO, *, output: str = formats.TABLE) -> None:
         self._stream = stream
-        self._as_json = as_json
+        self._output = output
         self._last: object = None
 
     def take(self, picture: Picture) -> None:
         if picture.key == self._last:
             return
-        if self._as_json:
-            # One object a line, so that a script can read them as they come.
-            text = json.dumps(as_data(picture))
-        else:
-            blank = "\n" if self._last is not None else ""
-            text = blank + "\n".join(rollout_tree.tree(picture, ink_of(self._stream)))
+        blank = "\n" if self._last is not None else ""
         self._last = picture.key
-        self._stream.write(f"{text}\n")
+        if formats.is_document(self._output):
+            formats.print_next(as_data(picture), self._output)
+            return
+        self._stream.write(blank + "\n".join(rollout_tree.tree(picture, ink_of(self._stream))) + "\n")
         self._stream.flush()

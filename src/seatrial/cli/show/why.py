@@ -5,53 +5,102 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
+from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.app.looking import Look
+    from seatrial.cli.show.pages import Page
     from seatrial.core.actions.action import Action
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.ports import Sight
 
 
-EXITS: tuple[ExitCode, ...] = ()
+EXITS = (ExitCode.TIMEOUT,)
+ANSWERS = ("Answer", "Next", "Refused", "Failed", "Undone")
+
+
+class NobodyMeant(SeatrialError):  # noqa: N818  a refusal about a name
+    """Neither a node nor a rollout is called so."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
+    cluster_options.add_watch(parser)
+    formats.add_output(parser)
     parser.add_argument("node", metavar="NODE|ROLLOUT", help="name of a node, or of a rollout")
 
 
 def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.show import pages
     from seatrial.cli.show.look import look
 
-    found = look(args)
+    found, cluster = look(args), cluster_options.cluster_of(args)
+    is_rollout = args.node not in found.nodes and any(each.name == args.node for each in found.rollouts)
+    rollout, page_of = (args.node, rollout_page) if is_rollout else (args.rollout, partial(node_page, name=args.node))
+    if args.watch:
+        page_of(found)  # a name that is not there is said before anything is drawn
+        return pages.watched(cluster, rollout, page_of, output=args.output, timeout_seconds=args.timeout)
+    if is_rollout:
+        found = _look_at(cluster, rollout)
     for fault in found.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
-    node = found.nodes.get(args.node)
-    if node is None and any(each.name == args.node for each in found.rollouts):
-        return _rollout(cluster_options.cluster_of(args), args.node)
-    if node is None:
-        near = [name for name in sorted(found.nodes) if args.node in name][:3]
-        hint = f" Did you mean {', '.join(near)}?" if near else " `kubectl get nodes` lists them."
-        print(f"seatrial: there is no node or rollout {args.node}.{hint}", file=sys.stderr)
-        return ExitCode.ERROR
-    print("\n".join(describe(found, node)))
-    return ExitCode.ERROR if found.faults else ExitCode.OK
+    return pages.show(page_of(found), args.output)
 
 
-def _rollout(cluster: Cluster, name: str) -> int:
+def _look_at(cluster: Cluster, rollout: str) -> Look:
+    import asyncio
+
     from seatrial.app import looking
 
-    found = asyncio.run(looking.look(cluster, name))
-    print("\n".join(describe_rollout(found)))
-    return ExitCode.ERROR if found.faults else ExitCode.OK
+    return asyncio.run(looking.look(cluster, rollout))
+
+
+def node_page(found: Look, name: str) -> Page:
+    """Why a node waits."""
+    from seatrial.cli.show import node_data
+    from seatrial.cli.show.pages import Page
+
+    node = found.nodes.get(name)
+    if node is None:
+        near = [each for each in sorted(found.nodes) if name in each][:3]
+        hint = f"Did you mean {', '.join(near)}?" if near else "`kubectl get nodes` lists them."
+        raise NobodyMeant(f"there is no node or rollout {name}. {hint}")
+    lines, data = describe(found, node), node_data.as_data(node, node_data.holds_of(found))
+    key = data | {"hold": data["hold"] and data["hold"]["code"]}
+    code = ExitCode.ERROR if found.faults else ExitCode.OK
+    return Page(lines=lines, data={"node": data, "answers": answers_of(lines)}, key=key, code=code)
+
+
+def rollout_page(found: Look) -> Page:
+    """Why a rollout waits."""
+    from seatrial.app.picture import picture_of
+    from seatrial.cli.show import watch
+    from seatrial.cli.show.pages import Page
+
+    lines, picture = describe_rollout(found), picture_of(found)
+    intent = found.sight.intent if found.sight is not None else None
+    told = {
+        "name": intent.rollout if intent is not None else "",
+        "target": str(intent.goal) if intent is not None else "",
+        "campaign": watch.as_data(picture) if picture is not None else None,
+    }
+    key = picture.key if picture is not None else answers_of(lines)
+    code = ExitCode.ERROR if found.faults else ExitCode.OK
+    return Page(lines=lines, data={"rollout": told, "answers": answers_of(lines)}, key=key, code=code)
+
+
+def answers_of(lines: list[str]) -> list[dict[str, str]]:
+    """The answers among the lines, for scripts."""
+    parts = [line.split(None, 1) for line in lines]
+    return [{"kind": part[0].lower(), "text": part[1]} for part in parts if part[0] in ANSWERS]
 
 
 def describe_rollout(found: Look) -> list[str]:

@@ -113,6 +113,15 @@ def load_config(
     return _from_pod(service_account, environ)
 
 
+def contexts(*, kubeconfig: str | None = None, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every context that the files name, and the cluster behind it."""
+    found: dict[str, str] = {}
+    for path in _find_files(kubeconfig, environ):
+        for named in _read_file(path).contexts or ():
+            found.setdefault(named.name, named.context.cluster if named.context else "")
+    return found
+
+
 # --- the files, as they are written ------------------------------------------------------------------------------
 
 

@@ -1,0 +1,29 @@
+"""Print what completes these commands in your shell: commands, options, files, and the names of your cluster.
+
+seatrial completion bash   in ~/.bashrc: source <(seatrial completion bash)
+seatrial completion zsh    into a folder of your fpath: seatrial completion zsh > ~/.zfunc/_seatrial
+seatrial completion fish   seatrial completion fish > ~/.config/fish/completions/seatrial.fish
+
+As a plugin of kubectl nothing is to be done: kubectl's own completion asks `kubectl_complete-seatrial`.
+"""
+
+# Tests: tests/cli/test_completion.py, tests/cli/test_plugin_live.py
+
+from __future__ import annotations
+
+import argparse
+
+from seatrial.cli import program
+from seatrial.cli.completing import scripts
+from seatrial.cli.exit_codes import ExitCode
+
+EXITS: tuple[ExitCode, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=list(scripts.SCRIPTS), help="which shell")
+
+
+def run(args: argparse.Namespace) -> int:
+    program.print_data(scripts.SCRIPTS[args.shell], end="")
+    return ExitCode.OK

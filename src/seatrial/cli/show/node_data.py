@@ -1,0 +1,70 @@
+"""One node as it was seen, for scripts; who else tells of nodes asks here.
+
+Tests: tests/cli/test_node.py, tests/cli/test_why.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seatrial.app.looking import Look
+    from seatrial.core.holds import Hold
+    from seatrial.core.model.seen.nodes import NodeSeen
+
+
+def as_data(node: NodeSeen, holds: Mapping[str, Hold]) -> dict[str, Any]:
+    """Everything that is known about one node, for scripts."""
+    from seatrial.core.words import explain
+
+    facts, record = node.facts, node.record
+    held = holds.get(node.name)
+    return {
+        "name": node.name,
+        "state": record.phase.value if record else "",
+        "nvidiaState": facts.nvidia_state,
+        "attempt": record.attempt if record else 0,
+        "since": record.entered_at if record else None,
+        "reason": record.reason if record else "",
+        "trouble": record.trouble if record else "",
+        "failures": record.failures if record else 0,
+        "driver": facts.driver.version if facts.driver else "",
+        "wanted": facts.wanted.version if facts.wanted else "",
+        "loaded": facts.loaded.version if facts.loaded else "",
+        "owner": facts.owner,
+        "ready": facts.is_ready,
+        "cordoned": facts.is_cordoned,
+        "cordonedBy": cordoned_by(node),
+        "skipped": facts.is_skipped,
+        "offers": dict(facts.offer.resources),
+        "offeredBefore": dict(record.before.resources) if record and record.before else {},
+        "gpuPods": [
+            {"namespace": pod.namespace, "name": pod.name, "holdsBy": str(pod.gpu), "terminating": pod.is_terminating}
+            for pod in facts.gpu_pods
+        ],
+        "hold": {  # worked out here, node by node: the status names the first of each reason only
+            "code": held.code.value,
+            "why": explain.why(held),
+            "next": explain.next_step(held),
+            "since": held.since,
+            "until": held.until,
+        }
+        if held
+        else None,
+    }
+
+
+def holds_of(found: Look) -> dict[str, Hold]:
+    """What each node waits for, worked out here: a status is too small to say so of every one."""
+    from seatrial.app import waits
+
+    decided = waits.worked_out(found.sight, found.at).holds if found.sight is not None else ()
+    return {held.subject: held for held in reversed(decided)}
+
+
+def cordoned_by(node: NodeSeen) -> str:
+    """Who closed a node; nobody is empty."""
+    if not node.facts.is_cordoned:
+        return ""
+    return "seatrial" if node.record is not None and node.record.is_cordon_ours else "somebody else"

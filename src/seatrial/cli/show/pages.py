@@ -1,0 +1,112 @@
+"""What one look at the cluster has come to, printed once or for as long as somebody watches.
+
+Law of this file: whoever watches sees a page when what it tells has changed, and on a terminal its clocks go on.
+Tests: tests/cli/test_pages.py, tests/cli/test_rollout_live.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seatrial.cli import formats, program
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import tree, watch
+
+if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
+    from seatrial.app.looking import Look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The same for everybody: as lines, as a document, as names."""
+
+    lines: Sequence[str]
+    data: Any
+    key: Any
+    """What it tells, without clocks: the same key is not told twice."""
+    code: ExitCode = ExitCode.OK
+    kind: str = formats.NODE
+    names: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    """For people only, beside the page."""
+
+
+def show(page: Page, output: str) -> int:
+    """Print a page."""
+    if formats.is_document(output):
+        formats.print_document(page.data, output)
+    elif output == formats.NAME:
+        formats.print_names(page.kind, page.names)
+    else:
+        print("\n".join(page.lines), end="\n" if page.lines else "")
+        for note in page.notes:
+            print(note, file=sys.stderr)
+    return page.code
+
+
+def watched(
+    cluster: Cluster, rollout: str, page_of: Callable[[Look], Page], *, output: str, timeout_seconds: int
+) -> int:
+    """Print pages until the time given is up, or Ctrl-C."""
+    try:
+        return asyncio.run(_watched(cluster, rollout, Screen(output), page_of, timeout_seconds))
+    except KeyboardInterrupt:
+        return ExitCode.OK  # how one ends watching; nothing was under way
+
+
+async def _watched(
+    cluster: Cluster, rollout: str, screen: Screen, page_of: Callable[[Look], Page], timeout_seconds: int
+) -> int:
+    from seatrial.app.looking import looking
+
+    deadline = time.monotonic() + timeout_seconds if timeout_seconds else None
+    async with looking(cluster, rollout) as looker:
+        while True:
+            found = looker.look()
+            for fault in found.faults:
+                print(f"seatrial: {fault}", file=sys.stderr)
+            screen.take(page_of(found))
+            if deadline is not None and time.monotonic() >= deadline:
+                print(f"seatrial: {timeout_seconds} s are over; it goes on without us.", file=sys.stderr)
+                return ExitCode.TIMEOUT
+            await asyncio.sleep(watch.CALM_SECONDS)
+            await looker.wait(watch.TICK_SECONDS)
+
+
+class Screen:
+    """Where pages come one after the other: over each other on a terminal, as they change everywhere else."""
+
+    def __init__(self, output: str) -> None:
+        is_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        is_drawn = is_terminal and output in (formats.TABLE, formats.WIDE)
+        self._output, self._place = output, watch.InPlace(sys.stdout) if is_drawn else None
+        self._last: Any = None
+
+    def take(self, page: Page) -> None:
+        """Show a page, if it tells something new."""
+        if self._place is not None:
+            self._draw(page, self._place)
+        elif page.key != self._last:
+            self._print(page)
+        self._last = page.key
+
+    def _draw(self, page: Page, place: watch.InPlace) -> None:
+        size, ink = watch.size_of(sys.stdout), watch.ink_of(sys.stdout)
+        width = program.room(sys.stdout, size.columns - 1)
+        place.draw(tree.fits([tree.cut(line, width, ink) for line in page.lines], max(2, size.lines - 1), ink))
+
+    def _print(self, page: Page) -> None:
+        if formats.is_document(self._output):
+            formats.print_next(page.data, self._output)
+            return
+        if self._output != formats.NAME and self._last is not None:
+            print()
+        show(page, self._output)
+        sys.stdout.flush()

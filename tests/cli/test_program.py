@@ -1,0 +1,69 @@
+"""Who runs us through kubectl reads `kubectl seatrial …` wherever a command is named; documents are the same."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from seatrial.cli import main, program
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.run import demo
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("Look with `seatrial why NODE`.", "Look with `kubectl seatrial why NODE`."),
+        ("seatrial node list     every node", "kubectl seatrial node list     every node"),
+        ("  seatrial plan        from here", "  kubectl seatrial plan        from here"),
+        ("seatrial: there is no node", "seatrial: there is no node"),
+        ("seatrial upgrades the stack of a cluster.", "seatrial upgrades the stack of a cluster."),
+        ("`kubectl seatrial why NODE`", "`kubectl seatrial why NODE`"),
+        ("pip install 'seatrial[testbed]'", "pip install 'seatrial[testbed]'"),
+    ],
+)
+def test_a_command_is_named_as_the_program_is_called(text: str, turned: str) -> None:
+    assert program.said(text, program.PLUGIN) == turned
+    assert program.said(text, program.SEATRIAL) == text
+
+
+def test_help_and_errors_of_the_plugin_name_the_plugin(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--help"], ["node", "--help"], ["node", "skip", "--help"]):
+        with pytest.raises(SystemExit):
+            main.main(arguments, program=program.PLUGIN)
+    told = capsys.readouterr().out
+    assert told.startswith("usage: kubectl seatrial [--version] COMMAND …\n")
+    assert "Start with `kubectl seatrial demo`" in " ".join(told.split())
+    assert "\nusage: kubectl seatrial node [-h]" in told
+    assert "\nkubectl seatrial node unskip NODE...  let it be upgraded after all\n" in told
+    assert "\nusage: kubectl seatrial node skip [-h]" in told
+    assert "`seatrial" not in told
+    with pytest.raises(SystemExit) as ended:
+        main.main(["node", "lits"], program=program.PLUGIN)
+    assert ended.value.code == ExitCode.USAGE
+    assert "did you mean list? See `kubectl seatrial node --help`." in capsys.readouterr().err
+
+
+def test_what_a_command_says_is_turned_and_its_data_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: object) -> int:
+        print("Look with `seatrial status`.")
+        program.print_data('{"next": "`seatrial status`"}')
+        return ExitCode.OK
+
+    monkeypatch.setattr(demo, "run", run)
+    assert main.main(["demo"], program=program.PLUGIN) == ExitCode.OK
+    assert capsys.readouterr().out == 'Look with `kubectl seatrial status`.\n{"next": "`seatrial status`"}\n'
+    assert main.main(["demo"]) == ExitCode.OK
+    assert capsys.readouterr().out == 'Look with `seatrial status`.\n{"next": "`seatrial status`"}\n'
+
+
+def test_a_line_that_has_to_fit_is_kept_shorter_by_what_turning_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stdout", stream)
+    assert program.room(stream, 80) == 80
+    with program.speaking(program.PLUGIN):
+        assert program.room(sys.stdout, 80) == 72
