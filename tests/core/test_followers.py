@@ -77,7 +77,7 @@ def test_one_that_is_stopped_is_named_with_what_lets_it_go_on_also_on_the_way_ba
 def test_one_that_fails_is_told_in_its_own_words() -> None:
     found = held(replace(FOLLOWER, trouble="one or more objects failed to apply."))
     assert explain.why(found).endswith("could not bring it into the cluster: one or more objects failed to apply")
-    assert "`argocd app get gpu --refresh` has it try at once" in explain.next_step(found)
+    assert "`argocd app terminate-op gpu`" in explain.next_step(found)
 
 
 def test_one_that_looks_rarely_says_what_it_has_and_how_to_have_it_look() -> None:

@@ -174,7 +174,7 @@ PARTS: Final[tuple[Part, ...]] = (
     ),
     Part(
         who=Neighbour.DEPLOYER,
-        when="it is suspended, or an object of the same folder is refused",
+        when="it is suspended, or what it applies is refused",
         does="brings nothing into the cluster, a revert neither, and says so",
         reaction="repository is synced",
     ),

@@ -65,6 +65,8 @@ class Following:
     look: str
     """Has it look at its repository at once."""
     resume: Mapping[Stop, str]
+    mend: str = "{look} has it try at once"
+    """What to know when a commit has mended what it could not bring in."""
 
 
 FOLLOWING: Final[Mapping[str, Following]] = {
@@ -72,6 +74,9 @@ FOLLOWING: Final[Mapping[str, Following]] = {
         deployer="Argo CD",
         label="",
         look="`argocd app get {name} --refresh`",
+        # Five times with growing pauses where nobody said otherwise, and no newer commit is looked at meanwhile.
+        mend="it repeats the sync that failed for minutes before it takes the next commit, unless "
+        "`argocd app terminate-op {name}` ends that",
         resume={
             Stop.BY_HAND: "Sync it: `argocd app sync {name}`; or have it do so by itself: "
             "`argocd app set {name} --sync-policy automated`.",
@@ -122,6 +127,11 @@ class Follower:
     def look(self) -> str:
         """How to have it look at once."""
         return FOLLOWING[self.kind].look.format(name=self.name, namespace=self.namespace)
+
+    @property
+    def mend(self) -> str:
+        """How to have it try again."""
+        return FOLLOWING[self.kind].mend.format(name=self.name, look=self.look)
 
     @property
     def resume(self) -> str:

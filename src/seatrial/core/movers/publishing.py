@@ -240,7 +240,8 @@ def _word_of_follower(view: View, told: dict[str, str]) -> Hold | None:
         told |= {"stop": follower.stop, "resume": follower.resume}
         return hold(view.name, HoldCode.SYNC_STOPPED, told, since=since)
     if follower.trouble:
-        return hold(view.name, HoldCode.SYNC_FAILED, told, since=since, said=follower.trouble)
+        told |= {"said": follower.trouble, "mend": follower.mend}
+        return hold(view.name, HoldCode.SYNC_FAILED, told, since=since)
     ours = {commit for _, commit in view.source.steps} if view.source is not None else set()
     if follower.commit in ours and carrier.writer and not writer_of(view, told["resource"]):
         told |= {"writer": carrier.writer, "found": carrier.version}

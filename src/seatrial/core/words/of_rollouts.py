@@ -181,7 +181,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.SYNC_FAILED: says(
         "the commit is in Git, and {follower} could not bring it into the cluster: {said}",
-        "Mend what it complains of, by another commit where the files are at fault; {look} has it try at once.",
+        "Mend what it complains of, by another commit where the files are at fault; {mend}.",
     ),
     HoldCode.SYNC_WAITING: says(
         "the commit is in Git, and {follower}, which brings it into the cluster, waits itself: {said}",
