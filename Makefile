@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ test: $(READY) lint ## everything, on a real control plane (built once, then cac
 	@$(RUN)/python -m seatrial_lab.testbed.building
 	@$(RUN)/coverage run -m pytest tests/core -q
 	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster" -q -n 2
-	@$(RUN)/python -m pytest tests -m "cluster and not own_plane" -q -n 3 --dist loadfile
+	@$(RUN)/python -m pytest tests -m "cluster and not own_plane and not gitops" -q -n 3 --dist loadfile
 	@$(RUN)/python -m pytest tests -m own_plane -q -n 2 --dist loadfile
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
@@ -55,6 +55,9 @@ explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q
+
+gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (built once); timings are kept in bench/results
+	@$(RUN)/python -m pytest tests/gitops -m gitops -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

@@ -23,6 +23,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
+from seatrial.core.model.deployers import Follower, Mark, Stop
 from seatrial.core.model.gates import TRIES_MAX, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
@@ -128,6 +129,19 @@ def at(phase: RolloutPhase, *nodes: NodeSeen, record: dict[str, Any] | None = No
     return a_snapshot(*(nodes or CANARY_DONE), **(fields | changes))
 
 
+MARK = (Mark(kind="Application", name="gpu"),)
+
+
+def in_git(writer: str = "", **changes: Any) -> tuple[Snapshot, Intent]:
+    """Our commit is in Git, and whoever brings it into the cluster says this."""
+    operator = an_operator(writer=writer)
+    operator = replace(operator, carriers=tuple(replace(each, marks=MARK) for each in operator.carriers))
+    follower = replace(Follower(kind="Application", namespace="argocd", name="gpu"), **changes)
+    source = a_source(steps=((PublishStep.CANARY, "c1"),))
+    seen = at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=operator, source=source)
+    return replace(seen, followers=(follower,)), careful(publish=Via.GIT)
+
+
 HERE = Places(published=GitPlace(url="https://git.example/here", branch="main", path="gpu.yaml"))
 THERE = Places(published=GitPlace(url="https://git.example/there", branch="main", path="gpu.yaml"))
 
@@ -215,6 +229,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator()),
         CAREFUL,
     ),
+    HoldCode.SYNC_STOPPED: in_git(stop=Stop.BY_HAND),
+    HoldCode.SYNC_OVERWRITTEN: in_git(writer="kubectl-edit", commit="c1"),
+    HoldCode.SYNC_FAILED: in_git(trouble="one or more objects failed to apply."),
+    HoldCode.SYNC_WAITING: in_git(waits_for="waiting for completion of hook batch/Job/pre"),
     HoldCode.WRITTEN_BY_ANOTHER: (
         at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator(writer="argocd-controller")),
         CAREFUL,

@@ -6,15 +6,17 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.neighbours import gate_runs, operator, operator_drivers, syncer
+from seatrial_lab.testbed.neighbours.engines import Engine, Place
+from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
 OLD, NEW, BAD = "570.124.06", "570.172.08", "580.105.08"
@@ -29,6 +31,8 @@ KINDS: dict[str, tuple[operator_drivers.NvidiaDriver, ...]] = {"cluster-policy":
 PUBLISHED, MATRIX = "cluster/gpu.yaml", "gpu-version-matrix.yaml"
 LEASE_SECONDS = 4
 TIMEOUT_SECONDS = 150.0
+Follow: TypeAlias = Callable[[ControlPlane, Place], AbstractContextManager[Engine]]
+"""Has a real engine bring the published folder into the cluster."""
 
 
 @dataclass(kw_only=True)
@@ -127,6 +131,8 @@ class Stage(Ground):
 
     beside: operator.GpuOperator
     gates: gate_runs.GateRuns
+    engine: Engine | None = None
+    """Who brings commits into the cluster, where it is a real one."""
 
 
 def matrix_of(current: str, canary: str) -> str:
@@ -200,9 +206,17 @@ def pool_of(driver: operator_drivers.NvidiaDriver, node_count: int) -> operator_
 
 @contextmanager
 def staged(
-    folder: Path, kind: str, *, node_count: int = NODES, is_synced: bool = True, **changes: Any
+    folder: Path,
+    kind: str,
+    *,
+    node_count: int = NODES,
+    is_synced: bool = True,
+    follow: Follow | None = None,
+    **changes: Any,
 ) -> Iterator[Stage]:
-    """The operator with its nodes, a remote with a matrix that is synced into the cluster, and our controller."""
+    """The operator with its nodes, a remote with a matrix that is synced into the cluster, and our controller.
+
+    With `follow` a real engine does so instead of the stand-in, over HTTP."""
     remote, work = folder / "gpu-cluster.git", folder / "work"
     make_remote(remote, work)
     spec = operator.OperatorSpec(
@@ -233,9 +247,24 @@ def staged(
                 )
                 files = {MATRIX: matrix_of(OLD, OLD), PUBLISHED: published_of(kind, OLD)}
                 made.commit("The cluster as it is", **files)
-                synced = syncer.Syncer(plane, remote=remote, folder=folder / "synced", path=PUBLISHED)
-                with synced if is_synced else nullcontext(), controller:
+                with ExitStack() as following:
+                    if follow is not None:
+                        place = following.enter_context(served(remote))
+                        made.engine = following.enter_context(follow(plane, place))
+                    elif is_synced:
+                        synced = syncer.Syncer(plane, remote=remote, folder=folder / "synced", path=PUBLISHED)
+                        following.enter_context(synced)
+                    following.enter_context(controller)
                     yield made
+
+
+@contextmanager
+def served(remote: Path) -> Iterator[Place]:
+    """The published folder of a remote, over HTTP behind a login."""
+    with GitServer(root=remote.parent) as server:
+        path = str(Path(PUBLISHED).parent)
+        url = f"{server.url}/{remote.name}"
+        yield Place(url=url, path=path, username=server.username, password=server.password)
 
 
 def left_behind(stage: Stage) -> list[str]:

@@ -12,7 +12,10 @@ import pytest
 
 from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
+from seatrial.core.decide import decide
+from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
+from seatrial.core.model.deployers import Follower, Mark, Stop
 from seatrial.core.model.gates import Gate, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverPod, DriverRevision
@@ -480,3 +483,25 @@ def test_what_is_seen_of_the_outside_is_what_is_there() -> None:
     seen = world.observe().seen
     assert (seen.operator, seen.source) == (REPOSITORY.operator, REPOSITORY.source)
     assert seen.measurements == (Measurement(gate="smoke", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING),)
+
+
+def test_an_engine_that_is_stopped_brings_neither_commit_nor_revert_until_it_is_resumed() -> None:
+    follower = Follower(kind="Application", namespace="argocd", name="gpu", stop=Stop.BY_HAND)
+    marks = (Mark(kind="Application", name="gpu"),)
+    operator = POLICY.operator
+    marked = replace(operator, carriers=tuple(replace(each, marks=marks) for each in operator.carriers))
+    stopped = replace(REPOSITORY, operator=marked, follower=follower)
+    assert outer.is_synced(done(stopped, publish(Via.GIT))) is None
+    world = a_world(stopped, Via.GIT)
+    seen: list[HoldCode] = []
+
+    def resume(world: World) -> None:
+        assert drivers(world) == [OLD.version] * 4
+        sight = world.observe()
+        seen.extend(held.code for held in decide(sight.seen, sight.intent, world.time).waits)
+        world.change_outside(lambda outside: replace(outside, follower=replace(follower, stop=None)))
+
+    world.at(3600.0, resume)
+    play(world)
+    assert HoldCode.SYNC_STOPPED in seen
+    assert phases(world)[-1] is RolloutPhase.DONE

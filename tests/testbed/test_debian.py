@@ -81,7 +81,7 @@ def test_the_package_of_another_with_the_same_beginning_is_not_taken_for_it(mirr
 
 def test_a_package_whose_program_does_not_run_is_refused(mirror: Mirror) -> None:
     mirror.offer("#!/bin/sh\nexit 1\n")
-    with pytest.raises(errors.PartMissing, match=r"its usr/bin/ship does not run here\. A real node needs"):
+    with pytest.raises(errors.PartMissing, match=r"its usr/bin/ship does not run here\. Real nodes and GitOps"):
         mirror.get()
     assert [path.name for path in mirror.shelf.iterdir()] == ["ship.lock"]
 

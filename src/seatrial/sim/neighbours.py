@@ -172,4 +172,10 @@ PARTS: Final[tuple[Part, ...]] = (
         does="writes what the repository says",
         reaction="repository is synced",
     ),
+    Part(
+        who=Neighbour.DEPLOYER,
+        when="it is suspended, or what it applies is refused",
+        does="brings nothing into the cluster, a revert neither, and says so",
+        reaction="repository is synced",
+    ),
 )

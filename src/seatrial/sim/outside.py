@@ -27,6 +27,7 @@ from seatrial.core.actions.of_campaigns import (
     StartProbe,
 )
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
+from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates import GateVerdict, Measurement
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
@@ -62,6 +63,8 @@ class Outside:
     """What the repository tells each resource's driver manager."""
     undo: tuple[tuple[str, Versions, tuple[Switch, ...]], ...] = ()
     """By commit: what the files said before it."""
+    follower: Follower | None = None
+    """Who brings the repository into the cluster, where it is seen; stopped or failing it brings nothing."""
     tags: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     machine_pools: tuple[MachinePool, ...] = ()
@@ -140,6 +143,7 @@ def seen_with(seen: Snapshot, outside: Outside) -> Snapshot:
         source=outside.source,
         measurements=outside.measurements,
         machine_pools=outside.machine_pools,
+        followers=(outside.follower,) if outside.follower is not None else (),
     )
 
 
@@ -421,7 +425,7 @@ PROBED: Final = "probe ends"
 def is_synced(outside: Outside) -> Outside | None:
     """The cluster is made to carry what the repository says; None where it does already."""
     behind = tuple((name, text) for name, text in outside.files if not _is_as_in_files(outside, name, text))
-    if not behind:
+    if not behind or (outside.follower is not None and (outside.follower.stop or outside.follower.trouble)):
         return None
     return replace(outside, operator=_carrying(outside.operator, behind, DEPLOYER, outside.switches))
 

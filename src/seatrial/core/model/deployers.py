@@ -1,12 +1,15 @@
 """Who brings a Git repository into the cluster, and undoes what differs from it: every deployer that we know.
 
-Law of this file: a deployer is one row, and whoever has to name them says ENGINE. What their files look like is in
-adapters/files/published.py. Tests: tests/core/test_publishing.py
+Law of this file: a deployer is one row, so is each kind of objects by which it follows a repository, and whoever has to
+name them says ENGINE. What their files look like is in adapters/files/published.py, how their objects are read in
+adapters/kube/reading/followers.py. Tests: tests/core/test_publishing.py, tests/core/test_followers.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 
@@ -39,3 +42,131 @@ def _listed(names: tuple[str, ...]) -> str:
 
 ENGINE: Final = f"your GitOps engine ({_listed(tuple(each.name for each in DEPLOYERS))})"
 """All of them in one word, as a person says it who has one of them."""
+
+
+# ── what they say of themselves ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Stop(StrEnum):
+    """How a follower was told to bring nothing into the cluster, as the end of a sentence."""
+
+    BY_HAND = "its automated sync is off"
+    SKIPPED = "argocd.argoproj.io/skip-reconcile keeps Argo CD from looking at it"
+    SUSPENDED = "it is suspended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """A kind of followers: how it is known from what it applies, and how people speak to one."""
+
+    deployer: str
+    label: str
+    """The label it puts on what it applies, before `name` and `namespace`; empty where it is known otherwise."""
+    look: str
+    """Has it look at its repository at once."""
+    resume: Mapping[Stop, str]
+    mend: str = "{look} has it try at once"
+    """What to know when a commit has mended what it could not bring in."""
+
+
+FOLLOWING: Final[Mapping[str, Following]] = {
+    "Application": Following(
+        deployer="Argo CD",
+        label="",
+        look="`argocd app get {name} --refresh`",
+        # Five times with growing pauses where nobody said otherwise, and no newer commit is looked at meanwhile.
+        mend="it repeats the sync that failed for minutes before it takes the next commit, unless "
+        "`argocd app terminate-op {name}` ends that",
+        resume={
+            Stop.BY_HAND: "Sync it: `argocd app sync {name}`; or have it do so by itself: "
+            "`argocd app set {name} --sync-policy automated`.",
+            Stop.SKIPPED: "Take the annotation away: "
+            "`kubectl annotate application {name} -n {namespace} argocd.argoproj.io/skip-reconcile-`.",
+        },
+    ),
+    "Kustomization": Following(
+        deployer="Flux",
+        label="kustomize.toolkit.fluxcd.io/",
+        look="`flux reconcile kustomization {name} -n {namespace} --with-source`",
+        resume={Stop.SUSPENDED: "Let it follow again: `flux resume kustomization {name} -n {namespace}`."},
+    ),
+    "HelmRelease": Following(
+        deployer="Flux",
+        label="helm.toolkit.fluxcd.io/",
+        look="`flux reconcile helmrelease {name} -n {namespace} --with-source`",
+        resume={Stop.SUSPENDED: "Let it follow again: `flux resume helmrelease {name} -n {namespace}`."},
+    ),
+}
+
+TRACKING: Final = "argocd.argoproj.io/tracking-id"
+INSTANCE: Final = "app.kubernetes.io/instance"
+"""How Argo CD marks what it applies: by annotation, or by label where it was set up so before it had the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """One object by which a deployer follows a folder of a repository, and how that goes by its own word."""
+
+    kind: str
+    namespace: str
+    name: str
+    commit: str = ""
+    """What it brought into the cluster last."""
+    stop: Stop | None = None
+    trouble: str = ""
+    """What it says about what it could not bring in."""
+    waits_for: str = ""
+    """What it says while it is at it."""
+
+    @property
+    def title(self) -> str:
+        """Its kind and name, with the deployer."""
+        return f"{self.kind} {self.namespace}/{self.name} of {FOLLOWING[self.kind].deployer}"
+
+    @property
+    def look(self) -> str:
+        """How to have it look at once."""
+        return FOLLOWING[self.kind].look.format(name=self.name, namespace=self.namespace)
+
+    @property
+    def mend(self) -> str:
+        """How to have it try again."""
+        return FOLLOWING[self.kind].mend.format(name=self.name, look=self.look)
+
+    @property
+    def resume(self) -> str:
+        """How to have it follow again."""
+        said = FOLLOWING[self.kind].resume.get(self.stop, "") if self.stop is not None else ""
+        return said.format(name=self.name, namespace=self.namespace)
+
+    def has_marked(self, mark: Mark) -> bool:
+        """Whether this is the follower that a mark names; an Application is named without its namespace, mostly."""
+        return mark.kind == self.kind and mark.name == self.name and mark.namespace in ("", self.namespace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a follower leaves on an object that it applies: its own name."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+def marks_of(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[Mark, ...]:
+    """Who applies an object, by what is written on it; the surest first."""
+    found = [
+        Mark(kind=kind, name=labels[f"{row.label}name"], namespace=labels.get(f"{row.label}namespace", ""))
+        for kind, row in FOLLOWING.items()
+        if row.label and labels.get(f"{row.label}name")
+    ]
+    tracked = annotations.get(TRACKING, "").partition(":")[0] or labels.get(INSTANCE, "")
+    if tracked:
+        namespace, _, name = tracked.rpartition("_")  # no name of an object has an underscore
+        found.append(Mark(kind="Application", name=name, namespace=namespace))
+    return tuple(found)
+
+
+def follower_of(marks: tuple[Mark, ...], followers: tuple[Follower, ...]) -> Follower | None:
+    """The follower that applies what bears these marks; None where none is seen."""
+    return next((each for mark in marks for each in followers if each.has_marked(mark)), None)

@@ -223,8 +223,32 @@ def await_carried(view: View, step: PublishStep, wanted: Versions) -> Outcome:
         is_behind = not is_there or not _has_followed(view, resource, text)
         if is_behind:
             told = {"resource": resource, "version": text, "via": view.campaign.publish}
-            return (), (hold(view.name, HoldCode.PUBLISH_PENDING, told, since=view.record.entered_at),)
+            word = None if is_there else _word_of_follower(view, told)
+            return (), (word or hold(view.name, HoldCode.PUBLISH_PENDING, told, since=view.record.entered_at),)
     return (), ()
+
+
+def _word_of_follower(view: View, told: dict[str, str]) -> Hold | None:
+    """Why our commit is not in the cluster, by the word of whoever brings it there; None where nobody may be asked."""
+    carrier = carrier_of(told["resource"], view.operator)
+    follower = deployers.follower_of(carrier.marks, view.seen.followers) if view.campaign.publish is Via.GIT else None
+    if follower is None:
+        return None
+    told = {**told, "follower": follower.title, "look": follower.look}
+    since = view.record.entered_at
+    if follower.stop is not None:
+        told |= {"stop": follower.stop, "resume": follower.resume}
+        return hold(view.name, HoldCode.SYNC_STOPPED, told, since=since)
+    if follower.trouble:
+        told |= {"said": follower.trouble, "mend": follower.mend}
+        return hold(view.name, HoldCode.SYNC_FAILED, told, since=since)
+    ours = {commit for _, commit in view.source.steps} if view.source is not None else set()
+    if follower.commit in ours and carrier.writer and not writer_of(view, told["resource"]):
+        told |= {"writer": carrier.writer, "found": carrier.version}
+        return hold(view.name, HoldCode.SYNC_OVERWRITTEN, told, since=since)
+    if follower.waits_for:
+        return hold(view.name, HoldCode.SYNC_WAITING, told, since=since, said=follower.waits_for)
+    return hold(view.name, HoldCode.PUBLISH_PENDING, told, since=since, at=follower.commit[:12] or "nothing yet")
 
 
 def is_published(view: View, name: str) -> bool:

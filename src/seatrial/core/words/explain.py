@@ -40,6 +40,12 @@ PUBLISHING: Final[Mapping[str, str]] = {
     Via.NOBODY: "Publish {version} in {resource}.",
 }
 
+FOLLOWED: Final = (
+    "It goes on when {follower}, which has {at} in the cluster now, brings our commit there; "
+    "{look} has it look at once."
+)
+"""The same where it is seen who does so; it looks by itself every few minutes."""
+
 OTHERWISE_RETRY: Final = "; or mend the cause, then `seatrial rollout retry NODE`"
 OTHERWISE_NOTHING: Final = (
     ". A failed gate is not asked again and cannot be overruled: to try once more, let it be undone and start another "
@@ -191,13 +197,17 @@ def _fill(text: str, held: Hold) -> str:
     texts = _Gaps({key: value.rstrip(". ") for key, value in params.items()})
     whole = {
         "cure": params["cure"],
-        "publish_step": PUBLISHING.get(params.get("via", ""), "").format_map(texts),
+        "publish_step": _publish_step(params).format_map(texts),
         "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
         "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
     }
     return text.format_map(_Gaps({**texts, **whole, "subject": held.subject}))
+
+
+def _publish_step(params: Mapping[str, str]) -> str:
+    return FOLLOWED if params.get("follower") else PUBLISHING.get(params.get("via", ""), "")
 
 
 def _resume_step(params: Mapping[str, str], rollout: str) -> str:

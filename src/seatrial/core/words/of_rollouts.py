@@ -174,6 +174,24 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Merge it; or decline it, and end the rollout with `seatrial rollout abort {subject} --reason ...`.",
     ),
     HoldCode.PUBLISH_PENDING: says("{carrier_text} not seen to carry {version} yet", "{publish_step}"),
+    HoldCode.SYNC_STOPPED: says(
+        "the commit is in Git, and {resource} does not carry {version}: {follower} brings nothing into the cluster, "
+        "since {stop}",
+        "{resume}. Until then what is reverted in Git does not reach the cluster either.",
+    ),
+    HoldCode.SYNC_FAILED: says(
+        "the commit is in Git, and {follower} could not bring it into the cluster: {said}",
+        "Mend what it complains of, by another commit where the files are at fault; {mend}.",
+    ),
+    HoldCode.SYNC_WAITING: says(
+        "the commit is in Git, and {follower}, which brings it into the cluster, waits itself: {said}",
+        "It goes on when that is over; see to what {follower} waits for.",
+    ),
+    HoldCode.SYNC_OVERWRITTEN: says(
+        "{follower} brought the commit into the cluster, and {writer} wrote {found} over it: {resource} does not carry "
+        "{version}",
+        "Have it put back what Git says, or, where that write was meant, `seatrial rollout abort {subject}`.",
+    ),
     HoldCode.PREPULLING: says(
         "the new driver's image is brought to {count} nodes, {node} first, before they are touched", BY_ITSELF
     ),

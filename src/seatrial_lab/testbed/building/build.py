@@ -112,6 +112,12 @@ GPU_OPERATOR: Final = Recipe(
     module="github.com/NVIDIA/gpu-operator",
     usual_duration="5 min",
 )
+ARGO_CD: Final = Recipe(
+    name="argo-cd",
+    folder=toolchain.MODULES / "argo-cd",
+    module="github.com/argoproj/argo-cd/v3",
+    usual_duration="5 min",
+)
 
 
 def say_on_stderr(line: str) -> None:
@@ -132,6 +138,11 @@ def real_node(*, say: Say = say_on_stderr) -> dict[str, Path]:
 def gpu_operator(*, say: Say = say_on_stderr) -> Path:
     """Return the GPU Operator, building it where it is missing."""
     return build(GPU_OPERATOR, say=say)["gpu-operator"]
+
+
+def argo_cd(*, say: Say = say_on_stderr) -> Path:
+    """Return Argo CD, building it where it is missing: one program, each of its parts by ARGOCD_BINARY_NAME."""
+    return build(ARGO_CD, say=say)["cmd"]
 
 
 def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr) -> dict[str, Path]:

@@ -32,7 +32,8 @@ class Package:
     name: str
     program: str
     """Where the program lies in the package."""
-    question: tuple[str, ...] = ("--version",)
+    question: tuple[str, ...] | None = ("--version",)
+    """None for a library, which is whole when it is there; its place may have a star in it."""
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -67,14 +68,16 @@ def _cached(shelf: Path, package: Package) -> Path | None:
 
 
 def _is_whole(folder: Path, package: Package) -> bool:
+    if package.question is None:
+        return any(folder.glob(package.program))
     return runs(folder / package.program, package.question, dict(package.environment))
 
 
 def _fetch(shelf: Path, package: Package, say: build.Say) -> Path:
     def missing(why: str) -> errors.PartMissing:
         return errors.PartMissing(
-            f"The Debian package {package.name} is not in the cache, and {why}. A real node needs Debian's packages; "
-            "where there is apt, `apt-get update` may be all that is missing."
+            f"The Debian package {package.name} is not in the cache, and {why}. Real nodes and GitOps engines need "
+            "Debian's packages; where there is apt, `apt-get update` may be all that is missing."
         )
 
     say(f"Fetching the Debian package {package.name} (once, not installed) into {shelf}")

@@ -24,6 +24,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.model.campaign import SourceFacts
+from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -73,7 +74,7 @@ class KubeObserver(FleetObserver):
                 rollout = self._rollouts.find()
                 if rollout is not None and self._rollouts.read(rollout, time.time())[0].campaign is not None:
                     self._open_campaign()
-                    return [self.streams[row] for row in table.CAMPAIGN]
+                    return [self.streams[row] for row in table.CAMPAIGN if row.is_decisive]
         # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
         return [each for each in missing if each.row not in table.CAMPAIGN or each.state.last_error is None]
 
@@ -116,7 +117,7 @@ class KubeObserver(FleetObserver):
 
     def _with_campaign(self, seen: Snapshot, intent: Intent, uid: str) -> Snapshot:
         """The snapshot with what only a campaign looks at."""
-        for row in table.CAMPAIGN:
+        for row in (each for each in table.CAMPAIGN if each.is_decisive):
             error = self.streams[row].state.last_error
             if isinstance(error, errors.Forbidden):
                 self._on_fault(str(error))
@@ -127,6 +128,7 @@ class KubeObserver(FleetObserver):
         return replace(
             seen,
             source=self._source(),
+            followers=self._followers(),
             measurements=tuple(self._measure(uid)),
             others=self._rollouts.others(name),
             denied=self._denied(),
@@ -139,6 +141,12 @@ class KubeObserver(FleetObserver):
         if self._rights is None:
             return ()
         return self._rights.denied if self._rights.is_known else None
+
+    def _followers(self) -> tuple[Follower, ...]:
+        """What brings repositories into the cluster, in a fixed order."""
+        stores = [self.streams[table.APPLICATIONS].store, *(self.streams[row].store for row in table.TOOLKIT)]
+        found = (item.facts for store in stores for item in store)
+        return tuple(sorted(found, key=lambda each: (each.kind, each.namespace, each.name)))
 
     def _measure(self, uid: str) -> Iterable[Measurement]:
         """What the probes of one rollout have measured."""

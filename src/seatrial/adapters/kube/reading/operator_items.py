@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from seatrial.adapters.kube.api.client import FIELD_MANAGER
 from seatrial.adapters.kube.shapes import keys, models, operator_models
 from seatrial.core.model import owners
-from seatrial.core.model.deployers import is_deployer
+from seatrial.core.model.deployers import is_deployer, marks_of
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts, Pool
 from seatrial.core.movers import driver_manager
@@ -80,6 +80,7 @@ def _carriers(
             resource_version=item.metadata.resource_version,
             note=foreign.line(item.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
             switches=switches_of(item.spec.manager),
+            marks=marks_of(item.metadata.labels, item.metadata.annotations),
         )
         for item in drivers
     ]
@@ -93,6 +94,7 @@ def _carriers(
             resource_version=policy.metadata.resource_version,
             note=foreign.line(policy.metadata.annotations.get(keys.PUBLISHED_ANNOTATION, "")),
             switches=switches_of(policy.spec.driver.manager),
+            marks=marks_of(policy.metadata.labels, policy.metadata.annotations),
         )
         found.insert(0, carrier)
     return tuple(found)

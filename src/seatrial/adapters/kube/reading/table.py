@@ -6,7 +6,7 @@
     CLAIMS                       ClaimItem         the nodes of the pods that name it
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
     REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
-    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, MACHINE_POOLS                   a look, and no node
+    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, MACHINE_POOLS, FOLLOWERS        a look, and no node
 
 What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
 Tests: tests/adapters/kube/test_table.py, test_observe.py
@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from seatrial.adapters.kube.reading import items, pod_items, pools, probes, rollout_items
+from seatrial.adapters.kube.reading import followers, items, pod_items, pools, probes, rollout_items
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
+from seatrial.adapters.kube.shapes.gitops_models import Application, ToolkitObject
 from seatrial.adapters.kube.streams.index import By
 from seatrial.adapters.kube.streams.row import Found, Need, Row, Where
 from seatrial.core.model.seen.pods import DriverPod
@@ -171,6 +172,37 @@ MACHINE_POOLS: Final[Row[MachineConfigPool, pools.PoolItem]] = Row(
     need=Need.IF_INSTALLED,
 )
 
+APPLICATIONS: Final[Row[Application, followers.FollowerItem]] = Row(
+    name="applications",
+    path=_the(keys.APPLICATIONS),
+    model=Application,
+    slim=_the(followers.application_item),
+    need=Need.EXPLAINS,
+    tells=lambda item: item.facts,
+)
+
+KUSTOMIZATIONS: Final[Row[ToolkitObject, followers.FollowerItem]] = Row(
+    name="kustomizations",
+    path=_the(keys.KUSTOMIZATIONS),
+    model=ToolkitObject,
+    slim=_the(followers.toolkit_item("Kustomization")),
+    need=Need.EXPLAINS,
+    tells=lambda item: item.facts,
+)
+
+HELM_RELEASES: Final[Row[ToolkitObject, followers.FollowerItem]] = Row(
+    name="helmreleases",
+    path=_the(keys.HELM_RELEASES),
+    model=ToolkitObject,
+    slim=_the(followers.toolkit_item("HelmRelease")),
+    need=Need.EXPLAINS,
+    tells=lambda item: item.facts,
+)
+
+TOOLKIT: Final = (KUSTOMIZATIONS, HELM_RELEASES)
+FOLLOWERS: Final[tuple[Row[Any, Any], ...]] = (APPLICATIONS, *TOOLKIT)
+"""What brings repositories into the cluster; an engine that is not there, or not shown to us, explains nothing."""
+
 # ── who needs which ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 MOVED: Final[tuple[Row[Any, Any], ...]] = (NODES, PODS, REVISIONS, POLICIES, DRIVERS)
@@ -182,5 +214,5 @@ FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES,
 ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET)))
 """All that a rollout rests on; of several that are not fresh the first is told."""
 
-CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, MACHINE_POOLS)
+CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, MACHINE_POOLS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

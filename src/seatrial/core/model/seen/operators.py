@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seatrial.core.model.campaign import Mode
+from seatrial.core.model.deployers import Mark
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish
@@ -39,6 +40,8 @@ class Carrier:
     """What a campaign of ours noted on it when it last wrote a version there."""
     switches: tuple[tuple[str, str], ...] = ()
     """What it says about the driver manager's two switches (driver_manager.py), by name; one not said is left out."""
+    marks: tuple[Mark, ...] = ()
+    """Who brings it into the cluster from a repository, by what is written on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seatrial.core.model.campaign import RolloutPhase, SourceFacts
+from seatrial.core.model.deployers import Follower
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
@@ -56,6 +57,8 @@ class Snapshot:
     """What we would have to do and may not, by the API server's own word; None while it was not asked yet."""
     machine_pools: tuple[MachinePool, ...] = ()
     """MachineConfigPools; none outside of OpenShift."""
+    followers: tuple[Follower, ...] = ()
+    """What brings repositories into the cluster, as far as it may be looked at. It explains, and decides nothing."""
     is_guarded: bool = True
     """Whether the rollout carries our finalizer, so that it cannot go before we have tidied up after it."""
     is_deleting: bool = False

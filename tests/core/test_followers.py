@@ -1,0 +1,136 @@
+"""What brings our commit into the cluster, in its own words: a wait for it says whom to ask, and what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.model.campaign import PublishStep, RolloutPhase, Via
+from seatrial.core.model.deployers import FOLLOWING, INSTANCE, TRACKING, Follower, Mark, Stop, marks_of
+from seatrial.core.movers import publishing
+from seatrial.core.words import explain
+from tests.builders import (
+    NEW,
+    POLICY,
+    a_campaign,
+    a_campaign_record,
+    a_snapshot,
+    a_source,
+    a_view,
+    an_intent,
+    an_old_node,
+    an_operator,
+)
+
+FOLLOWER = Follower(kind="Application", namespace="argocd", name="gpu", commit="0f3c1d2e4b5a69788796")
+MARK = Mark(kind="Application", name="gpu")
+IN_GIT = a_source(steps=((PublishStep.CANARY, "c1"), (PublishStep.REVERT, "c2")))
+
+
+def held(*followers: Follower, step: PublishStep = PublishStep.CANARY, via: Via = Via.GIT, **changes: Any) -> Hold:
+    operator = an_operator()
+    carriers = tuple(replace(each, marks=(MARK,)) for each in operator.carriers)
+    fields: dict[str, Any] = {
+        "operator": replace(operator, carriers=carriers),
+        "campaign": a_campaign_record(RolloutPhase.CANARY),
+        "source": IN_GIT,
+        **changes,
+    }
+    seen = replace(a_snapshot(an_old_node(), **fields), followers=followers)
+    view = a_view(seen, an_intent(campaign=a_campaign(publish=via)))
+    acts, (found,) = publishing.publish(view, step, ((POLICY, NEW.version),))
+    assert acts == (), "the commit is there, and nothing is committed twice"
+    assert explain.unsaid(found) == ()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, HoldCode.PUBLISH_PENDING),
+        ({"stop": Stop.BY_HAND}, HoldCode.SYNC_STOPPED),
+        ({"stop": Stop.SKIPPED, "trouble": "exit status 1"}, HoldCode.SYNC_STOPPED),
+        ({"trouble": "exit status 1", "waits_for": "a hook"}, HoldCode.SYNC_FAILED),
+        ({"waits_for": "waiting for healthy state of batch/Job/pre"}, HoldCode.SYNC_WAITING),
+    ],
+    ids=["it looks rarely", "by hand", "stopped before all else", "failed before it waits", "a wave"],
+)
+def test_a_commit_that_is_not_in_the_cluster_waits_for(changes: dict[str, Any], code: HoldCode) -> None:
+    assert held(replace(FOLLOWER, **changes)).code is code
+
+
+def test_one_that_is_stopped_is_named_with_what_lets_it_go_on_also_on_the_way_back() -> None:
+    found = held(replace(FOLLOWER, stop=Stop.SKIPPED), step=PublishStep.REVERT)
+    assert explain.why(found) == (
+        f"the commit is in Git, and {POLICY} does not carry {NEW.version}: Application argocd/gpu of Argo CD brings "
+        "nothing into the cluster, since argocd.argoproj.io/skip-reconcile keeps Argo CD from looking at it"
+    )
+    assert explain.next_step(found) == (
+        "Take the annotation away: `kubectl annotate application gpu -n argocd argocd.argoproj.io/skip-reconcile-`. "
+        "Until then what is reverted in Git does not reach the cluster either."
+    )
+
+
+def test_one_that_fails_is_told_in_its_own_words() -> None:
+    found = held(replace(FOLLOWER, trouble="one or more objects failed to apply."))
+    assert explain.why(found).endswith("could not bring it into the cluster: one or more objects failed to apply")
+    assert "`argocd app terminate-op gpu`" in explain.next_step(found)
+
+
+def test_one_that_looks_rarely_says_what_it_has_and_how_to_have_it_look() -> None:
+    assert explain.next_step(held(FOLLOWER)) == (
+        "It goes on when Application argocd/gpu of Argo CD, which has 0f3c1d2e4b5a in the cluster now, brings our "
+        "commit there; `argocd app get gpu --refresh` has it look at once."
+    )
+
+
+@pytest.mark.parametrize("followers", [(), (replace(FOLLOWER, name="other", stop=Stop.BY_HAND),)])
+def test_where_nobody_is_seen_to_do_it_any_engine_is_named(followers: tuple[Follower, ...]) -> None:
+    found = held(*followers)
+    assert found.code is HoldCode.PUBLISH_PENDING
+    assert "your GitOps engine (Argo CD or Flux)" in explain.next_step(found)
+
+
+def test_who_publishes_otherwise_does_not_wait_for_an_engine() -> None:
+    assert held(replace(FOLLOWER, stop=Stop.BY_HAND), via=Via.NOBODY).code is HoldCode.PUBLISH_PENDING
+
+
+@pytest.mark.parametrize("kind", FOLLOWING)
+@pytest.mark.parametrize("stop", Stop)
+def test_every_stop_of_every_kind_has_a_way_on(kind: str, stop: Stop) -> None:
+    follower = replace(FOLLOWER, kind=kind, stop=stop)
+    assert (stop in FOLLOWING[kind].resume) is ("gpu" in follower.resume)
+    assert any(FOLLOWING[kind].resume)
+    assert "gpu" in follower.look
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "mark"),
+    [
+        ({}, {TRACKING: "gpu:nvidia.com/ClusterPolicy:/cluster-policy"}, MARK),
+        ({}, {TRACKING: "teams_gpu:nvidia.com/ClusterPolicy:/cluster-policy"}, replace(MARK, namespace="teams")),
+        ({INSTANCE: "gpu"}, {}, MARK),
+        (
+            {"kustomize.toolkit.fluxcd.io/name": "gpu", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"},
+            {},
+            Mark(kind="Kustomization", name="gpu", namespace="flux-system"),
+        ),
+        (
+            {"helm.toolkit.fluxcd.io/name": "gpu", "helm.toolkit.fluxcd.io/namespace": "gpu-operator", INSTANCE: "x"},
+            {},
+            Mark(kind="HelmRelease", name="gpu", namespace="gpu-operator"),
+        ),
+    ],
+    ids=["annotation", "elsewhere", "label", "kustomization", "helm release"],
+)
+def test_who_applies_an_object_is_written_on_it(
+    labels: dict[str, str], annotations: dict[str, str], mark: Mark
+) -> None:
+    assert marks_of(labels, annotations)[0] == mark
+
+
+def test_what_nobody_marked_is_applied_by_nobody() -> None:
+    assert marks_of({"app": "x"}, {"note": "y"}) == ()
