@@ -42,6 +42,8 @@ def test_a_campaign_that_has_just_begun_goes_on_by_itself() -> None:
         "Progressing": ("True", "Proposed"),
         "Healthy": ("True", "NothingFailed"),
         "Ended": ("False", "Proposed"),
+        "Ready": ("False", "Proposed"),
+        "Reconciling": ("True", "Proposed"),
     }
 
 
@@ -131,3 +133,41 @@ def test_a_rollout_without_a_campaign_is_told_by_its_state(
 ) -> None:
     found = told(a_record(state=state))
     assert (found["Progressing"], found["Ended"]) == (progressing, ended)
+
+
+def kstatus(record: RolloutRecord) -> str:
+    """What kstatus makes of a status that answers its spec: its rules for every kind that it does not know by name."""
+    found = {name: status for name, (status, _) in told(record).items()}
+    if found.get("Reconciling") == "True":
+        return "InProgress"
+    if found.get("Stalled") == "True":
+        return "Failed"
+    return "Current" if found["Ready"] == "True" else "InProgress"
+
+
+@pytest.mark.parametrize("phase", RolloutPhase)
+def test_only_what_is_done_is_ready_and_only_what_is_undone_has_failed(phase: RolloutPhase) -> None:
+    ends = {RolloutPhase.DONE: "Current", RolloutPhase.REVERTED: "Failed"}
+    assert kstatus(a_record(phase, why="it smokes")) == ends.get(phase, "InProgress")
+
+
+@pytest.mark.parametrize("code", sorted(conditions.NEEDS_SOMEBODY))
+def test_what_somebody_has_to_mend_has_failed_and_what_somebody_asked_for_is_waited_for(code: HoldCode) -> None:
+    record = a_record(RolloutPhase.WAVING, holds={"wave-at-work": 1, code.value: 1})
+    is_asked_for = code in conditions.ASKED_FOR
+    assert kstatus(record) == ("InProgress" if is_asked_for else "Failed")
+    reason = code.value.title().replace("-", "")
+    assert told(record)["Reconciling" if is_asked_for else "Stalled"] == ("True", reason)
+
+
+def test_whoever_waits_by_kstatus_reads_why_it_was_undone() -> None:
+    last = conditions_of(a_record(RolloutPhase.REVERTED, why="gate nccl failed"))[-1]
+    assert (last.type, last.reason, last.message) == ("Stalled", "Reverted", "gate nccl failed")
+
+
+def test_a_rollout_without_a_campaign_is_ready_when_every_node_is_done() -> None:
+    assert [kstatus(a_record(state=state)) for state in ("waiting", "progressing", "done")] == [
+        "InProgress",
+        "InProgress",
+        "Current",
+    ]

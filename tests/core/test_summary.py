@@ -151,3 +151,14 @@ def test_a_status_of_a_release_that_told_of_no_nodes_is_not_written_for_that_alo
     assert record.summary is not None
     old = replace(record, summary=replace(record.summary, waiting=()))
     assert written(after(seen, old), an_intent(), NOW + 3600) is None
+
+
+def test_an_edit_is_answered_at_once_even_where_it_changes_nothing() -> None:
+    seen = a_snapshot(*a_fleet(3, NodePhase.UPGRADE_REQUIRED, is_skipped=True))
+    record = written(seen, an_intent())
+    assert record is not None
+    edited = replace(record, generation=2)
+    answer = written(after(seen, edited), an_intent(), NOW + 0.1)
+    assert answer is not None
+    assert answer.observed_generation == 2
+    assert written(after(seen, answer), an_intent(), NOW + 3600) is None

@@ -271,6 +271,8 @@ LEDGER: Final = RolloutRecord(
     lost_gpu_seconds=12.5,
     rebuffs=((FIRST, Rebuff(at=AT, count=3, code="failed", detail="denied")),),
     attentive_since=AT - 1,
+    generation=1,
+    observed_generation=1,
     campaign=CampaignRecord(
         phase=RolloutPhase.PAUSED,
         entered_at=AT,

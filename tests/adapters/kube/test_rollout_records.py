@@ -133,7 +133,9 @@ def merged(known: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_rollout_without_a_status_has_admitted_nobody() -> None:
-    assert rollout_records.read_rollout(a_rollout()) == RolloutRecord(name="spring", resource_version="40")
+    assert rollout_records.read_rollout(a_rollout()) == RolloutRecord(
+        name="spring", resource_version="40", generation=3
+    )
 
 
 def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
@@ -148,6 +150,8 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
         lost_gpu_seconds=28800.125,
         rebuffs=(("pod-1", Rebuff(at=AT, count=2, code="blocked", detail="the budget needs every pod")),),
         attentive_since=AT,
+        generation=3,
+        observed_generation=3,
     )
     patch = rollout_records.rollout_patch(record)
     status = merged({}, patch["status"])
@@ -182,6 +186,7 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             "summarisedAt": AT_TEXT,
             "lostGpuSeconds": 28800.125,
             "attentiveSince": AT_TEXT,
+            "observedGeneration": 3,
             "turnedDown": [
                 {
                     "subject": "pod-1",
@@ -193,7 +198,7 @@ def test_a_rollouts_status_written_and_read_again_is_the_same() -> None:
             ],
         },
     )
-    assert [each["type"] for each in conditions] == ["Progressing", "Healthy", "Ended"]
+    assert [each["type"] for each in conditions] == ["Progressing", "Healthy", "Ended", "Ready", "Reconciling"]
     assert rollout_records.read_rollout(a_rollout(status=status)) == record
 
 
@@ -207,7 +212,7 @@ def test_a_summary_of_an_unreadable_time_is_due_again() -> None:
 
 @given(CAMPAIGNS)
 def test_a_campaign_written_and_read_again_is_the_same(campaign: CampaignRecord) -> None:
-    record = RolloutRecord(name="spring", resource_version="40", campaign=campaign)
+    record = RolloutRecord(name="spring", resource_version="40", campaign=campaign, generation=3)
     assert rollout_records.read_rollout(a_rollout(status=status_of(record))) == record
 
 
@@ -392,6 +397,8 @@ def test_a_condition_keeps_the_time_of_its_last_change() -> None:
         ("Progressing", "True", AT_TEXT),
         ("Healthy", "True", AT_TEXT),
         ("Ended", "False", AT_TEXT),
+        ("Ready", "False", AT_TEXT),
+        ("Reconciling", "True", AT_TEXT),
     ]
     reverted = replace(
         BAKING, summarised_at=LATER, campaign=CampaignRecord(phase=RolloutPhase.REVERTING, why="it smokes")
@@ -401,6 +408,8 @@ def test_a_condition_keeps_the_time_of_its_last_change() -> None:
         ("Progressing", "True", AT_TEXT),
         ("Healthy", "False", LATER_TEXT),
         ("Ended", "False", AT_TEXT),
+        ("Ready", "False", AT_TEXT),
+        ("Reconciling", "True", AT_TEXT),
     ]
 
 
@@ -454,3 +463,14 @@ def test_words_of_others_make_no_status_of_megabytes() -> None:
 def test_a_status_from_before_nodes_were_told_of_is_read() -> None:
     read = rollout_records.read_rollout(a_rollout(status={"state": "waiting", "holds": {"skipped": 3}, "waits": []}))
     assert read.summary == Summary(state="waiting", holds=(("skipped", 3),))
+
+
+def test_a_status_says_which_spec_it_answers() -> None:
+    fresh = a_rollout(status={"observedGeneration": -1})
+    seen = rollout_records.read_rollout(fresh)
+    assert (seen.generation, seen.observed_generation, seen.summary) == (3, -1, None)
+    answer = replace(BAKING, generation=3, observed_generation=3)
+    status = status_of(answer, fresh)
+    assert status["observedGeneration"] == 3
+    assert rollout_records.read_rollout(a_rollout(status=status)).observed_generation == 3
+    assert "observedGeneration" not in status_of(BAKING), "nobody counts"

@@ -1,8 +1,9 @@
 """What is written down of a rollout as a whole: the ledger, the campaign, and a summary for whoever looks.
 
 Law of this file: the ledger is written at once when it changed; the summary goes with it, or at most every now and
-then: soon where the rollout itself waits for something else, later where counts and words have changed. What is told in
-it does not change by itself: instants are values, and how long ago they were is for the reader.
+then: soon where the rollout itself waits for something else, later where counts and words have changed. An edit of the
+rollout is answered at once, since health checks wait for the answer. What is told in it does not change by itself:
+instants are values, and how long ago they were is for the reader.
 Tests: tests/core/test_decide.py, tests/core/test_summary.py
 """
 
@@ -71,8 +72,12 @@ def write_rollout(
         rebuffs=tuple(sorted(seen.rebuffs.items()))[:REBUFFS_MAX],
         attentive_since=seen.attentive_since,
         campaign=campaign,
+        generation=before.generation,
+        observed_generation=before.generation,
     )
-    is_news = before.summary is None or before.summary.state != summary.state
+    # To be deleted counts as an edit, and is answered by going away.
+    is_answer = before.generation != before.observed_generation and not seen.is_deleting
+    is_news = is_answer or before.summary is None or before.summary.state != summary.state
     if ledger != before.admitted or campaign != before.campaign or is_news:
         return (WriteRolloutRecord(record=record),), None
     if before.summary is not None and not before.summary.waiting:

@@ -1,8 +1,18 @@
-"""A rollout in three conditions, for `kubectl wait`, dashboards and health checks: Progressing, Healthy, Ended.
+"""A rollout in conditions, for `kubectl wait`, dashboards and health checks: Progressing, Healthy, Ended, and kstatus.
 
     Progressing  it goes on by itself; False names what only a person can end
     Healthy      nothing failed and nothing is undone; Unknown while a gate cannot be measured
     Ended        Done or Reverted
+
+Tools that wait by kstatus know none of the three; they know these, of which the last two are there only while they
+are so:
+
+                                            Ready    Reconciling   Stalled     kstatus
+    Done                                    True     –             –           Current
+    under way, or waiting by itself         False    True          –           InProgress
+    waiting for what somebody asked for     False    True          –           InProgress
+    waiting for somebody to mend something  False    –             True        Failed
+    Reverted                                False    –             True        Failed
 
 Law of this file: they say what the record says, in other words; nothing is decided by them, and nothing is read back.
 Tests: tests/core/test_conditions.py
@@ -58,6 +68,17 @@ NEEDS_SOMEBODY: Final = frozenset(
     }
 )
 """Holds of a rollout as a whole that last until somebody acts."""
+ASKED_FOR: Final = frozenset(
+    {
+        HoldCode.PAUSED,
+        HoldCode.APPROVAL_PENDING,
+        HoldCode.MERGE_PENDING,
+        HoldCode.BY_HAND_PENDING,
+        HoldCode.BY_HAND_BACK,
+        HoldCode.ROLLBACK_PENDING,
+    }
+)
+"""Those of them that were ordered so: a person is waited for, and nothing is wrong."""
 _ORDER: Final = {code.value: number for number, code in enumerate(HoldCode)}
 """Codes begin with what concerns the rollout as a whole, so the first of several says most."""
 _STOPPING: Final = frozenset(code.value for code in NEEDS_SOMEBODY)
@@ -86,7 +107,8 @@ def conditions_of(record: RolloutRecord) -> tuple[Condition, ...]:
     """What the record says, as conditions; none before it says anything."""
     if record.summary is None and record.campaign is None:
         return ()
-    return _progressing(record), _healthy(record), _ended(record)
+    progressing = _progressing(record)
+    return progressing, _healthy(record), _ended(record), *_kstatus(record, progressing)
 
 
 def _progressing(record: RolloutRecord) -> Condition:
@@ -128,6 +150,22 @@ def _ended(record: RolloutRecord) -> Condition:
     return Condition(type="Ended", status=Status.FALSE, reason=_camel(_where(record)))
 
 
+def _kstatus(record: RolloutRecord, progressing: Condition) -> tuple[Condition, ...]:
+    """The same for whoever reads kstatus: one that is over and undone will never be what was asked for by itself."""
+    end = _end(record)
+    reason, message = progressing.reason, progressing.message
+    if end:
+        message = record.campaign.why if record.campaign is not None else ""
+    if end == RolloutPhase.DONE:
+        return (Condition(type="Ready", status=Status.TRUE, reason=reason, message=message),)
+    is_stalled = bool(end) or (progressing.status is Status.FALSE and reason not in _ORDERED)
+    other = "Stalled" if is_stalled else "Reconciling"
+    return (
+        Condition(type="Ready", status=Status.FALSE, reason=reason, message=message),
+        Condition(type=other, status=Status.TRUE, reason=reason, message=message),
+    )
+
+
 def _end(record: RolloutRecord) -> str:
     """How the rollout ended; empty while it has not."""
     if record.campaign is None:
@@ -146,6 +184,9 @@ def _summary(record: RolloutRecord) -> Summary:
 
 def _camel(text: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in text.split("-"))
+
+
+_ORDERED: Final = frozenset(_camel(code.value) for code in ASKED_FOR)
 
 
 def _holds_text(record: RolloutRecord, codes: Collection[str]) -> str:

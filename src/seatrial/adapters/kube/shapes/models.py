@@ -391,6 +391,7 @@ class RolloutStatus(Model, frozen=True):
     lost_gpu_seconds: float = 0.0
     attentive_since: str = ""
     turned_down: tuple[TurnedDown, ...] = ()
+    observed_generation: int = 0
 
 
 class Rollout(Model, frozen=True):

@@ -59,6 +59,8 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         rebuffs=tuple((entry.subject, _read_rebuff(entry)) for entry in status.turned_down),
         attentive_since=_instant_or_never(status.attentive_since),
         campaign=_read_campaign(status.campaign) if status.campaign is not None else None,
+        generation=rollout.metadata.generation,
+        observed_generation=status.observed_generation,
     )
 
 
@@ -142,6 +144,8 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         ],
     }
     status |= _shown(record.campaign)
+    if record.observed_generation:
+        status["observedGeneration"] = record.observed_generation
     if record.campaign is not None:
         status["campaign"] = msgspec.to_builtins(_written(record.campaign))
     known = msgspec.to_builtins(before.status) if before is not None else {}

@@ -80,3 +80,7 @@ class RolloutRecord:
     """Since when the controller has been free to act: deadlines count from there."""
     campaign: CampaignRecord | None = None
     """Where the campaign stands; None before it began, and where there is none."""
+    generation: int = 0
+    """Of the wish as it was seen, which counts up with every edit; 0 where nobody counts."""
+    observed_generation: int = 0
+    """Of the wish that this record answers: what else it says may be of an earlier one."""
