@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes forge
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,9 @@ explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q
+
+forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign to the tag and back (Gitea is built once)
+	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
