@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +46,7 @@ class Stand:
     statuses: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     """By commit and name, as they were sent."""
     heard: list[tuple[str, str]] = field(default_factory=list)
-    answer: web.Response | None = None
+    answer: Callable[[], web.Response] | None = None
     """What is answered to everything, if anything."""
 
     def add(self, branch: str, *, title: str = "", text: str = "", is_forked: bool = False) -> Kept:
@@ -62,7 +63,7 @@ class Stand:
         path = request.rel_url.raw_path.removeprefix(API_PATHS[self.kind])
         self.heard.append((request.method, path))
         if self.answer is not None:
-            return self.answer
+            return self.answer()
         if TOKEN not in (request.headers.get("PRIVATE-TOKEN", ""), *request.headers.get("Authorization", "").split()):
             return web.json_response({"message": f"no: {request.headers.get('Authorization')}"}, status=401)
         body = json.loads(await request.read() or b"null")

@@ -42,7 +42,7 @@ async def failure_of(scene: Scene) -> ForgeError:
 
 
 async def test_a_redirect_is_not_followed(scene: Scene) -> None:
-    scene.stand.answer = web.Response(status=302, headers={"Location": "https://elsewhere.example.test/"})
+    scene.stand.answer = lambda: web.Response(status=302, headers={"Location": "https://elsewhere.example.test/"})
     found = await failure_of(scene)
     assert isinstance(found, ForgeRefused)
     assert "redirect" in str(found)
@@ -54,13 +54,13 @@ async def test_a_redirect_is_not_followed(scene: Scene) -> None:
     [(500, {}), (503, {}), (429, {}), (403, {"X-RateLimit-Remaining": "0"}), (403, {"Retry-After": "60"})],
 )
 async def test_who_is_overburdened_is_asked_again_later(scene: Scene, status: int, headers: dict[str, str]) -> None:
-    scene.stand.answer = web.Response(status=status, headers=headers)
+    scene.stand.answer = lambda: web.Response(status=status, headers=headers)
     assert isinstance(await failure_of(scene), ForgeUnavailable)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 async def test_a_refusal_that_repeats_the_token_is_told_without_it(scene: Scene, status: int) -> None:
-    scene.stand.answer = web.Response(status=status, text=f"bad credentials: {TOKEN}\n\x1b[31m")
+    scene.stand.answer = lambda: web.Response(status=status, text=f"bad credentials: {TOKEN}\n\x1b[31m")
     found = await failure_of(scene)
     assert isinstance(found, ForgeRefused)
     assert "***" in str(found)
@@ -69,7 +69,7 @@ async def test_a_refusal_that_repeats_the_token_is_told_without_it(scene: Scene,
 
 @pytest.mark.parametrize("text", ["<html>Sign in</html>", "{}", '[{"number": 1}]', ""])
 async def test_an_answer_in_another_shape_is_unclear(scene: Scene, text: str) -> None:
-    scene.stand.answer = web.Response(text=text)
+    scene.stand.answer = lambda: web.Response(text=text)
     assert isinstance(await failure_of(scene), ForgeUnclear)
 
 

@@ -105,7 +105,8 @@ class Pulls(Shape):
         return Call(method="PATCH", path=f"/repos/{place.project}/pulls/{number}", body=body)
 
     def reviews(self, place: Place, number: int) -> Call:
-        return Call(method="GET", path=f"/repos/{place.project}/pulls/{number}/reviews")
+        asked = {"per_page": "100", "limit": str(PAGE)}  # GitHub's word, and Gitea's
+        return Call(method="GET", path=f"/repos/{place.project}/pulls/{number}/reviews", query=asked)
 
     def review(self, body: bytes) -> Review:
         last: dict[str, Review] = {}

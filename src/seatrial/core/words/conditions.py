@@ -45,6 +45,8 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.WRITTEN_BY_ANOTHER,
         HoldCode.TAKEN_OVER,
         HoldCode.MERGE_PENDING,
+        HoldCode.MERGE_OVERDUE,
+        HoldCode.REQUEST_DECLINED,
         HoldCode.IMAGE_NOT_PULLED,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,
