@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops forge
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ crashes: $(READY) ## kill the controller after every write of campaigns; the res
 
 gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (built once); timings are kept in bench/results
 	@$(RUN)/python -m pytest tests/gitops -m gitops -q
+
+forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign to the tag and back (Gitea is built once)
+	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

@@ -6,7 +6,7 @@ a virtual one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -19,6 +19,7 @@ from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.requests import CommitStatus, Request
 from seatrial.core.model.seen.snapshot import Snapshot
 
 
@@ -107,6 +108,30 @@ class MatrixHome(Protocol):
 
     async def do(self, act: HomeAct, /) -> Outcome:
         """Write once, and look at what came of it; a step that is there already is not written again."""
+        ...
+
+
+class Forge(Protocol):
+    """Where people look at a change before it is merged: the pull requests into one branch, and what checks say."""
+
+    async def requests(self, branches: Collection[str]) -> tuple[Request, ...]:
+        """The request of each of these branches, whoever opened it; of several the open one, else the last."""
+        ...
+
+    async def open(self, branch: str, *, title: str, text: str) -> Request:
+        """Ask people to merge a branch; where they are asked already, that request is the answer."""
+        ...
+
+    async def write(self, number: int, *, title: str, text: str) -> None:
+        """Write the title and the text of a request anew."""
+        ...
+
+    async def close(self, number: int, *, title: str, text: str) -> None:
+        """Close a request, with the reason in its text."""
+        ...
+
+    async def post(self, commit: str, status: CommitStatus) -> None:
+        """Have a status shown beside a commit, in the place of an earlier one of its name."""
         ...
 
 

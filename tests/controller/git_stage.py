@@ -84,10 +84,18 @@ def a_revert(facts: SourceFacts) -> RevertCommits:
 
 
 def a_rollout(
-    remote: Bare, name: str = "spring", *, uid: str = "1a2b3c4d-0000", entry: str = "canary", **git_places: str
+    remote: Bare,
+    name: str = "spring",
+    *,
+    uid: str = "1a2b3c4d-0000",
+    entry: str = "canary",
+    is_by_request: bool = False,
+    **git_places: str,
 ) -> models.Rollout:
     matrix = models.RolloutMatrix(git=models.RolloutGit(url=str(remote.path), path=MATRIX, **git_places), entry=entry)
-    publish = models.RolloutPublish(via="git", git=models.RolloutPublishGit(path=PUBLISHED))
+    publish = models.RolloutPublish(
+        via="git", git=models.RolloutPublishGit(path=PUBLISHED, pull_requests=is_by_request)
+    )
     return models.Rollout(
         metadata=models.ObjectMeta(name=name, uid=uid), spec=models.RolloutSpec(matrix=matrix, publish=publish)
     )

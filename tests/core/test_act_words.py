@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.action import Action
-from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
@@ -117,6 +117,8 @@ LINES: list[tuple[Action, str]] = [
         Promote(rollout="spring", date="2026-10-01", tag_base="v2026-10-stable"),
         "git commit: promote the entry on 2026-10-01, tag v2026-10-stable",
     ),
+    (AskToMerge(rollout="spring", step=PublishStep.FLEET), "pull request: ask people to merge the step fleet"),
+    (CloseRequest(rollout="spring", step=PublishStep.FLEET), "pull request: close that of the step fleet"),
     (PROBE, "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPUs, command all_reduce -b"),
     (replace(PROBE, gate=Gate(name=PREPULL, image="i")), "job to bring the image: on node/n1, image i"),
     (

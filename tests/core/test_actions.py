@@ -7,7 +7,7 @@ import typing
 import pytest
 
 from seatrial.core.actions.action import Action, is_disruptive
-from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
@@ -90,6 +90,18 @@ ACTS: list[tuple[Action, str, str, bool]] = [
     ),
     (MarkBad(rollout="spring", driver="", why="Xid 79"), "spring/bad", "rollout/spring/bad", False),
     (Promote(rollout="spring", date="", tag_base="v1"), "spring/promotion/v1", "rollout/spring/promotion", False),
+    (
+        AskToMerge(rollout="spring", step=PublishStep.FLEET),
+        "spring/ask-to-merge/fleet",
+        "rollout/spring/fleet-request",
+        False,
+    ),
+    (
+        CloseRequest(rollout="spring", step=PublishStep.FLEET),
+        "spring/close-request/fleet",
+        "rollout/spring/fleet-request",
+        False,
+    ),
     (PROBE, "spring/gate/smoke/n1/2.1", "rollout/spring/gate/smoke/n1", False),
     (SWITCH, "spring/auto-upgrade/ClusterPolicy/gpu=False@", "rollout/spring/auto-upgrade/ClusterPolicy/gpu", False),
     (MakePool(rollout="spring", name="gpu"), "spring/make-pool/gpu", "rollout/spring/pool/gpu", False),

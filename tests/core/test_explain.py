@@ -32,9 +32,11 @@ from seatrial.core.model.policy import JobWait, Share
 from seatrial.core.model.seen.nodes import Loaded, Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts, Pool
 from seatrial.core.model.seen.pods import DriverRevision, Pod, PodOwner
+from seatrial.core.model.seen.requests import Request, RequestState
 from seatrial.core.model.seen.snapshot import Freshness, Snapshot
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.troubles import Symptom, Trouble
+from seatrial.core.movers.view import MERGE_SECONDS
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.words.explain import EXPLANATIONS, FAILURES, next_step, sentence, span, why
 from tests.builders import (
@@ -142,6 +144,21 @@ def in_git(writer: str = "", **changes: Any) -> tuple[Snapshot, Intent]:
     return replace(seen, followers=(follower,)), careful(publish=Via.GIT)
 
 
+REQUEST = Request(
+    branch="seatrial/spring/canary",
+    number=7,
+    url="https://git.example.com/gpu/cluster/pulls/7",
+    state=RequestState.OPEN,
+    opened_at=NOW - MERGE_SECONDS,
+)
+
+
+def by_request(**source: Any) -> Snapshot:
+    """The canary's version waits for a person to merge it."""
+    asked = a_source(proposals=((PublishStep.CANARY, "the text"),), **source)
+    return at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator(), source=asked)
+
+
 HERE = Places(published=GitPlace(url="https://git.example/here", branch="main", path="gpu.yaml"))
 THERE = Places(published=GitPlace(url="https://git.example/there", branch="main", path="gpu.yaml"))
 
@@ -225,6 +242,13 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         ),
         careful(publish=Via.GIT),
     ),
+    HoldCode.REQUEST_PENDING: (by_request(unasked=(PublishStep.CANARY,)), careful(publish=Via.GIT)),
+    HoldCode.MERGE_OVERDUE: (by_request(requests=((PublishStep.CANARY, REQUEST),)), careful(publish=Via.GIT)),
+    HoldCode.REQUEST_DECLINED: (
+        by_request(requests=((PublishStep.CANARY, replace(REQUEST, state=RequestState.CLOSED)),)),
+        careful(publish=Via.GIT),
+    ),
+    HoldCode.FORGE_UNREACHABLE: (by_request(forge_trouble="no route to host"), careful(publish=Via.GIT)),
     HoldCode.PUBLISH_PENDING: (
         at(RolloutPhase.CANARY, an_old_node(canary_of="spring"), operator=an_operator()),
         CAREFUL,

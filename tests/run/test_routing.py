@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from seatrial.core.actions.action import Action
-from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.core.model.campaign import SourceFacts, Via
@@ -79,7 +79,7 @@ class Stage:
 
 def places_of(act: Action) -> list[str]:
     match act:
-        case Publish(via=Via.GIT) | RevertCommits() | MarkBad() | Promote():
+        case Publish(via=Via.GIT) | RevertCommits() | MarkBad() | Promote() | AskToMerge() | CloseRequest():
             return ["home"]
         case StartProbe():
             return ["measurer"]

@@ -1033,6 +1033,7 @@ CASES: Final = (
 
 _ID: Final = "it is part of the act's id, by which an act is found again, and of nothing else"
 _PLACE: Final = "the pods are named one by one; it says under whose name the act is told and counted"
+_ASKED: Final = "nobody is asked where everybody may push; tests/adapters/test_matrix_homes.py has a protected branch"
 SILENT: Final[Mapping[tuple[str, str], str]] = {
     ("AskCheckpoint", "attempt"): _ID,
     ("EvictPods", "attempt"): _ID,
@@ -1049,6 +1050,12 @@ SILENT: Final[Mapping[tuple[str, str], str]] = {
         "RevertCommits",
         "driver",
     ): "a repository has commits to take back; tests/controller/test_homes.py has what has none",
+    ("AskToMerge", "rollout"): _ASKED,
+    ("AskToMerge", "step"): _ASKED,
+    ("AskToMerge", "message"): _ASKED,
+    ("CloseRequest", "rollout"): _ASKED,
+    ("CloseRequest", "step"): _ASKED,
+    ("CloseRequest", "message"): _ASKED,
     ("ReleaseRollout", "left"): "it is told to people before the rollout goes, and written nowhere else",
 }
 """Fields that change nothing, in World or in a cluster, and why that is right."""

@@ -22,7 +22,7 @@ from seatrial.adapters.kube.writing import config_maps
 from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite
 from seatrial.controller.matrix_text import MatrixPlace
-from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RequestAct, RevertCommits
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
 
@@ -66,7 +66,7 @@ class ConfigMapHome:
         )
 
     async def do(self, act: HomeAct, /) -> None:
-        if isinstance(act, Publish):
+        if isinstance(act, Publish | RequestAct):
             raise CannotWrite("A ConfigMap has no commits. Publish directly, or name a repository in publish.git.url.")
         try:
             found = await config_maps.read(self._client, self._namespace, self._name)

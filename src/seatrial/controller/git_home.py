@@ -2,6 +2,7 @@
 
     look    one fetch: the entry, our commits by their steps, what waits for a merge, the tag
     do      one commit, pushed; on a protected branch one branch of ours for a person to merge, and the tag afterwards
+    forge   where one is known, people are asked to merge by a pull request; whether they have is seen in Git alone
 
 Law of this file: the remote is the memory. What is kept here besides is an answer that only a try can give (a revert
 that conflicts, a step with nothing left to do), and it counts for the head it was given at: whoever pushes has it asked
@@ -15,19 +16,32 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, assert_never
 
 from seatrial.adapters.files import published, switched
 from seatrial.adapters.git.errors import FileUnusable, NothingToChange, RevertConflict
+from seatrial.adapters.git.proposals import branch_of
 from seatrial.adapters.git.repository import Edit, Look, NewTag, Repository
 from seatrial.controller import matrix_text
 from seatrial.controller.homes import CannotWrite
 from seatrial.controller.matrix_text import EntrySeen, MatrixPlace
-from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import (
+    CloseRequest,
+    HomeAct,
+    MarkBad,
+    Promote,
+    Publish,
+    RequestAct,
+    RevertCommits,
+    StepAct,
+)
+from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
+from seatrial.core.model.seen.requests import Request, RequestState, mark_in
+from seatrial.ports import Forge
 
 _STEPS: Final = frozenset(PublishStep)
 _MANIFEST: Final = re.compile(r"^[\"']?kind[\"']?[ \t]*:", re.MULTILINE)
@@ -52,20 +66,36 @@ class GitPlaces:
 class GitHome:
     """A branch of a repository."""
 
-    def __init__(self, repository: Repository, *, rollout: str, places: GitPlaces) -> None:
+    def __init__(self, repository: Repository, *, rollout: str, places: GitPlaces, forge: Forge | None = None) -> None:
         self._repository = repository
         self._rollout = rollout
         self._places = places
         self._entry = MatrixPlace(file=places.matrix, entry=places.entry)
         self._needless: dict[PublishStep, str] = {}
         """Steps with nothing left to do, and the head at which that was found."""
+        self._forge = forge if places.is_by_request else None
+        self._requests: tuple[Request, ...] = ()
+        """As they were last seen; a forge that does not answer takes nothing away."""
         self._conflict = ("", "")
         """Why our commits cannot be reverted, and the head at which that was found."""
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def look(self, now: Instant) -> SourceFacts:
-        return await asyncio.to_thread(self._look, now)
+        facts = await asyncio.to_thread(self._look, now)
+        return facts if self._forge is None else await self._with_requests(facts, self._forge)
+
+    async def _with_requests(self, facts: SourceFacts, forge: Forge) -> SourceFacts:
+        """What Git shows, and what became of the requests for steps that it does not show."""
+        branches = {branch_of(self._rollout, step): step for step in PublishStep if not facts.commit_of(step)}
+        try:
+            self._requests, trouble = await forge.requests(tuple(branches)), ""
+        except SeatrialError as err:
+            trouble = str(err)
+        requests = tuple((branches[each.branch], each) for each in self._requests if each.branch in branches)
+        asked = {step for step, _ in requests}
+        unasked = () if trouble else tuple(step for step, _ in facts.proposals if step not in asked)
+        return replace(facts, requests=requests, unasked=unasked, forge_trouble=trouble)
 
     def _look(self, now: Instant) -> SourceFacts:
         seen = self._repository.look(rollout=self._rollout, pinned=self._places.pinned)
@@ -111,9 +141,29 @@ class GitHome:
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def do(self, act: HomeAct, /) -> None:
-        await asyncio.to_thread(self._do, act)
+        if isinstance(act, RequestAct):
+            await self._request(act)
+        else:
+            await asyncio.to_thread(self._do, act)
 
-    def _do(self, act: HomeAct) -> None:
+    async def _request(self, act: RequestAct) -> None:
+        """Ask people, or do not ask them any more; where nothing of this step waits here, there is nothing to do."""
+        if self._forge is None:
+            return
+        branch, title, text = branch_of(self._rollout, act.step), act.message.subject, act.message.body
+        if isinstance(act, CloseRequest):
+            for each in await self._forge.requests((branch,)):
+                if each.state is RequestState.OPEN:
+                    await self._forge.close(each.number, title=title, text=text)
+            return
+        seen = await asyncio.to_thread(self._repository.look, rollout=self._rollout)
+        if act.step.value not in dict(seen.proposals):
+            return  # merged meanwhile, or it waits at the other home
+        found = await self._forge.open(branch, title=title, text=text)
+        if found.mark not in ("", mark_in(text)):  # a text that a person wrote is theirs
+            await self._forge.write(found.number, title=title, text=text)
+
+    def _do(self, act: StepAct) -> None:
         seen = self._repository.look(rollout=self._rollout)
         match act:
             case Publish():
@@ -171,7 +221,7 @@ class GitHome:
             self._conflict = (str(err), seen.head)
             raise
 
-    def _write(self, act: HomeAct, seen: Look, edits: Mapping[str, Edit], tag: NewTag | None = None) -> None:
+    def _write(self, act: StepAct, seen: Look, edits: Mapping[str, Edit], tag: NewTag | None = None) -> None:
         """Commit, or propose; NothingToChange where the files say it already."""
         rollout, step, subject, body = self._rollout, act.step.value, act.message.subject, act.message.body
         if self._places.is_by_request and act.step not in _ours(seen):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from seatrial.core.actions.at_home import HomeAct, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, HomeAct, Publish, RevertCommits
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, SourceFacts
 from seatrial.core.model.instants import Instant
@@ -51,13 +51,13 @@ class Apart:
         match act:
             case Publish():
                 await self._files.do(act)
-            case RevertCommits():
-                await self._revert(act)
+            case RevertCommits() | AskToMerge() | CloseRequest():
+                await self._at_both(act)
             case _:
                 await self._matrix.do(act)
 
-    async def _revert(self, act: RevertCommits) -> None:
-        """Each takes back what it has; what one of them cannot do does not keep the other from it."""
+    async def _at_both(self, act: HomeAct) -> None:
+        """Each takes back, or asks for, what it has; what one of them cannot do does not keep the other from it."""
         failures: list[SeatrialError] = []
         for home in (self._files, self._matrix):
             try:
@@ -82,5 +82,8 @@ def _joined(*, matrix: SourceFacts, files: SourceFacts) -> SourceFacts:
         matrix,
         steps=tuple(steps),
         proposals=tuple(proposals.items()),
+        requests=(*files.requests, *matrix.requests),
+        unasked=tuple(dict.fromkeys((*files.unasked, *matrix.unasked))),
+        forge_trouble="; ".join(facts.forge_trouble for facts in both if facts.forge_trouble),
         conflict="\n".join(facts.conflict for facts in both if facts.conflict),
     )

@@ -30,13 +30,14 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import rollout_intent
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.config_map_home import ConfigMapHome
+from seatrial.controller.forges import NO_FORGES, Forges
 from seatrial.controller.git_home import GitHome, GitPlaces
 from seatrial.controller.homes import Apart, Home
 from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.campaign import NOWHERE, GitPlace, Places, SourceFacts
 from seatrial.core.model.instants import Instant
-from seatrial.ports import Outcome, Result
+from seatrial.ports import Forge, Outcome, Result
 
 LOOK_SECONDS: Final = 30.0
 AUTHOR: Final = Author(name="seatrial", email="seatrial@localhost")
@@ -55,6 +56,8 @@ class GitSettings:
     permits: Permits = NOBODY
     """Which addresses we may speak to, and as whom; without any, none."""
     look_seconds: float = LOOK_SECONDS
+    forges: Forges = NO_FORGES
+    """Where people are asked to merge by a pull request; elsewhere by a branch and a text."""
 
 
 class Rollouts(Protocol):
@@ -203,7 +206,7 @@ class Keeper:
                 pinned=_pinned(rollout),
                 is_by_request=is_by_request,
             )
-            matrix = GitHome(self._repository(git), rollout=identity, places=places)
+            matrix = GitHome(self._repository(git), rollout=identity, places=places, forge=self._forge(git))
         elif spec.matrix is not None and spec.matrix.config_map is not None:
             named = spec.matrix.config_map
             where = {"namespace": named.namespace, "name": named.name, "key": named.key}
@@ -211,8 +214,11 @@ class Keeper:
         if place is None or is_together:
             return matrix
         places = GitPlaces(published=place.path, is_by_request=is_by_request)
-        files = GitHome(self._repository(place), rollout=identity, places=places)
+        files = GitHome(self._repository(place), rollout=identity, places=places, forge=self._forge(place))
         return Apart(matrix=matrix, files=files) if matrix is not None else files
+
+    def _forge(self, place: GitPlace) -> Forge | None:
+        return self._settings.forges.of(place)
 
     def _repository(self, place: GitPlace) -> Repository:
         permit = self._settings.permits.of(place.url)

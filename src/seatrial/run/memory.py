@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, assert_never
 
-from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import (
     MakePool,
     MarkNode,
@@ -39,6 +39,7 @@ from seatrial.core.model.campaign import PublishStep, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod
+from seatrial.core.model.seen.requests import RequestState, mark_in
 from seatrial.core.model.seen.rollouts import Rebuff
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.progress import carrier_of
@@ -215,6 +216,11 @@ def _looks_unpublished(action: OuterAct, seen: Snapshot) -> bool:
             return PublishStep.BAD not in steps
         case Promote():
             return PublishStep.PROMOTION not in steps or seen.source is None or not seen.source.tag
+        case AskToMerge(step=step, message=message):
+            asked = seen.source.requests_of(step, RequestState.OPEN) if seen.source is not None else ()
+            return all(each.mark != mark_in(message.body) for each in asked)
+        case CloseRequest(step=step):
+            return seen.source is not None and bool(seen.source.requests_of(step, RequestState.OPEN))
         case StartProbe(gate=gate, node=node, round=number, attempt=attempt):
             tried = ((each.gate, each.node, each.round, each.attempt) for each in seen.measurements)
             return (gate.name, node, number, attempt) not in tried

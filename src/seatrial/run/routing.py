@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core.actions.action import Action
-from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.actions.on_nodes import AskCheckpoint
 from seatrial.core.model.campaign import Via
@@ -91,7 +91,7 @@ class Router:
     async def _send(self, action: Action) -> Outcome:
         routes = self._routes
         match action:
-            case Publish(via=Via.GIT) | RevertCommits() | MarkBad() | Promote():
+            case Publish(via=Via.GIT) | RevertCommits() | MarkBad() | Promote() | AskToMerge() | CloseRequest():
                 return await routes.home.do(action)
             case StartProbe():
                 return await routes.measurer.measure(action)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
-from seatrial.core.actions.at_home import MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RequestAct, RevertCommits, StepAct
 from seatrial.core.actions.of_campaigns import (
     MakePool,
     MarkNode,
@@ -66,6 +66,12 @@ class Outside:
     follower: Follower | None = None
     """Who brings the repository into the cluster, where it is seen; stopped or failing it brings nothing."""
     tags: tuple[str, ...] = ()
+    is_protected: bool = False
+    """Whether every step waits for a person to merge it; merging.py plays that."""
+    has_forge: bool = False
+    """Whether the person is asked by a pull request; else by a branch and a text."""
+    waiting: tuple[StepAct, ...] = ()
+    """Steps that are on branches of ours."""
     measurements: tuple[Measurement, ...] = ()
     machine_pools: tuple[MachinePool, ...] = ()
     rollout: str = ""
@@ -169,6 +175,8 @@ def mark(node: NodeSeen, act: MarkNode) -> NodeSeen | Refused:
 
 def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
     """The outside after one of our acts, or why it was turned down."""
+    if isinstance(act, RequestAct):
+        return outside  # nobody has to be asked where everybody may push
     match act:
         case Publish(via=Via.GIT, step=step, versions=versions, switches=switches):
             is_said = set(versions) <= set(outside.files)
@@ -229,11 +237,11 @@ def _has(outside: Outside, step: PublishStep) -> bool:
     return outside.source is not None and bool(outside.source.commit_of(step))
 
 
-def is_bound(act: object) -> TypeGuard[Publish | RevertCommits | MarkBad | Promote | StartProbe]:
+def is_bound(act: object) -> TypeGuard[HomeAct | StartProbe]:
     """Whether an act is done only for the rollout at work: its commits, and its probes, which belong to it."""
     if isinstance(act, Publish):
         return act.via is Via.GIT
-    return isinstance(act, RevertCommits | MarkBad | Promote | StartProbe)
+    return isinstance(act, HomeAct | StartProbe)
 
 
 def _write(outside: Outside, act: Publish) -> Outside | Refused:

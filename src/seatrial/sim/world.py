@@ -19,7 +19,7 @@ from seatrial.core.actions.action import Action
 from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
 from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, WriteRolloutRecord
-from seatrial.core.model.campaign import SourceFacts
+from seatrial.core.model.campaign import PublishStep, SourceFacts
 from seatrial.core.model.gates import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -28,9 +28,10 @@ from seatrial.core.model.seen.pods import DriverRevision, Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Journal, Outcome, Ports, Result, Sight
+from seatrial.sim import merging, upgrade_controller
 from seatrial.sim import outside as outer
-from seatrial.sim import upgrade_controller
 from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
+from seatrial.sim.merging import MERGED
 from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
 from seatrial.sim.reactions import OPERATORS_OWN, REACTIONS
@@ -72,12 +73,13 @@ DELAYS: Final[Mapping[str, Delay]] = {
 
 OUTSIDE_DELAYS: Final[Mapping[str, Delay]] = {
     SYNCED: Delay(seconds=60, jitter_seconds=120),
+    MERGED: Delay(seconds=3600, jitter_seconds=7200),
     FOLLOWED: Delay(seconds=5, jitter_seconds=5),
     PROBED: Delay(seconds=60, jitter_seconds=60),
     STEERED: Delay(seconds=0.5, jitter_seconds=1.5),
 }
-"""A deployer that looks at its repository every three minutes, gates of a minute or two, and a controller of NVIDIA's
-that we wake whenever there is something to see."""
+"""A deployer that looks at its repository every three minutes, people who merge within hours, gates of a minute or two,
+and a controller of NVIDIA's that we wake whenever there is something to see."""
 
 
 class World:
@@ -243,7 +245,7 @@ class World:
         if outer.is_bound(action) and action.rollout != self.rollout.name:
             return Outcome(action=action, result=Result.STALE, detail=f"{action.rollout} is not the rollout at work")
         if not isinstance(action, NodeAct | MarkNode):
-            changed = outer.apply(self.outside, action)
+            changed = merging.apply(self.outside, action, self.time)
             if isinstance(changed, Refused):
                 return _turned_down(action, changed)
             self._set_outside(changed)
@@ -318,6 +320,8 @@ class World:
         self._schedule_steering()
         if outer.is_synced(self.outside) is not None:
             self._schedule((SYNCED, "", ""), self._sync)
+        for step in merging.mergeable(self.outside):
+            self._schedule((MERGED, step, ""), partial(self._merge, step))
         behind = {outer.behind_of(node.facts, self.outside) for node in self.nodes.values()} - {""}
         for resource in sorted(behind):
             self._schedule((FOLLOWED, resource, ""), partial(self._follow, resource))
@@ -350,6 +354,10 @@ class World:
 
     def _sync(self) -> None:
         self.outside = outer.is_synced(self.outside) or self.outside
+
+    def _merge(self, step: PublishStep) -> None:
+        if step in merging.mergeable(self.outside):  # else it was withdrawn, or declined, meanwhile
+            self.outside = merging.merged(self.outside, step)
 
     def _follow(self, resource: str) -> None:
         for node in outer.followed(tuple(self.nodes.values()), resource, self.outside, self._revisions):

@@ -23,6 +23,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
+from seatrial.sim.merging import MERGED
 from seatrial.sim.nodes import Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, GateFate
 from seatrial.sim.reactions import REACTIONS
@@ -77,6 +78,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = {
     **{
         name: Behaviour(kind=Kind.REACTION, does=does, chance=1.0, delay=OUTSIDE_DELAYS[name])
         for name, does in (
+            (MERGED, "A person merges what was proposed on a protected branch."),
             (SYNCED, "The deployer brings what the repository says into the cluster."),
             (FOLLOWED, "The operator gives the DaemonSets of a resource the version that it carries."),
             (STEERED, "NVIDIA's controller marks a node, starts it, or ends its work."),

@@ -1,4 +1,4 @@
-"""What a file was at a revision. Reads only.
+"""What a file was at a revision, and where it is kept. Reads only.
 
 Tests: tests/adapters/git/test_history.py
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from seatrial.adapters.git.credentials import Cleaner
 from seatrial.adapters.git.errors import GitUnavailable
 from seatrial.adapters.git.process import Done, run
 
@@ -25,6 +26,23 @@ def text_at(path: Path, revision: str) -> str | None:
     raise GitUnavailable(
         f"Git knows no revision {revision!r} for {path}: {_reason(shown)}. Name a commit, a branch or a tag."
     )
+
+
+def head_of(path: Path) -> str:
+    """The commit that a file's folder is checked out at."""
+    found = _git(path, "rev-parse", "--verify", "HEAD^{commit}")
+    if not found.is_good:
+        raise GitUnavailable(f"Git knows no commit for {path}: {_reason(found)}. Name one with --commit.")
+    return found.line
+
+
+def origin_of(path: Path) -> str:
+    """Where a file's repository comes from, without the login that CI may have put into the address."""
+    found = _git(path, "remote", "get-url", "origin")
+    if not found.is_good:
+        raise GitUnavailable(f"Git knows no remote origin for {path}: {_reason(found)}. Name it with --repository.")
+    url = found.line
+    return Cleaner().clean(url) if url.startswith(("http://", "https://")) else url
 
 
 def _reason(done: Done) -> str:

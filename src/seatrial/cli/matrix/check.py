@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 from datetime import date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.matrix import posting
 from seatrial.cli.program import print_data
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formats.add_output(parser, "sarif", "junit")
     parser.add_argument("-a", "--all", action="store_true", help="show what is ok too")
     parser.add_argument("--strict", action="store_true", help="exit 8 instead of 11: unknowns and warnings fail too")
+    posting.add_arguments(parser)
     parser.add_argument("--explain", metavar="RULE", help="say what a rule means, and do nothing else")
 
 
@@ -48,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     report = judging.judge(_asked(args))
     _print(report, args.output, shows_all=args.all)
     code = paper.exit_code(report)
-    return ExitCode.FINDINGS if args.strict and code is ExitCode.INCONCLUSIVE else code
+    code = ExitCode.FINDINGS if args.strict and code is ExitCode.INCONCLUSIVE else code
+    posting.post(args, file=Path(report.file), code=code, summary=paper.summary(report))
+    return code
 
 
 def _asked(args: argparse.Namespace) -> CheckOptions:

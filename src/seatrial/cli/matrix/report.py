@@ -39,7 +39,7 @@ def as_table(report: CheckReport, *, is_coloured: bool, shows_all: bool) -> str:
     shown = [each for each in report.found if shows_all or each.finding.verdict is not Verdict.OK]
     blocks = ["\n".join(_block(each, is_coloured)) for each in shown]
     blocks += ["\n".join(_note_lines(note)) for note in report.notes]
-    return "\n".join([*blocks, *([""] if blocks else []), _summary(report)]) + "\n"
+    return "\n".join([*blocks, *([""] if blocks else []), summary(report)]) + "\n"
 
 
 def _block(found: Found, is_coloured: bool) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _wrapped(text: str, mark: str) -> Iterator[str]:
         yield f"    {mark if number == 0 else ' ' * len(mark)}{line}"
 
 
-def _summary(report: CheckReport) -> str:
+def summary(report: CheckReport) -> str:
     accepted = report.count(Verdict.WARN, is_accepted=True) + report.count(Verdict.UNKNOWN, is_accepted=True)
     parts = [
         f"{report.count(Verdict.FAIL)} fail",

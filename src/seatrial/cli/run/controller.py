@@ -85,6 +85,15 @@ def add_git_arguments(parser: argparse.ArgumentParser) -> None:
         help="let addresses of this machine be named by plain http, for a test",
     )
     parser.add_argument(
+        "--forge",
+        type=bound_forge,
+        action="append",
+        default=[],
+        metavar="KIND:PREFIX=DIR",
+        help="repositories behind an address live on a forge (gitea, github, gitlab): where a rollout asks for pull "
+        "requests they are opened there, with the file token of the mounted secret; may be repeated",
+    )
+    parser.add_argument(
         "--git-look-seconds",
         type=_look_seconds,
         default=30,
@@ -115,6 +124,17 @@ def _bound(text: str) -> tuple[str, Path]:
     return prefix, Path(folder)
 
 
+def bound_forge(text: str) -> tuple[str, str, Path]:
+    """Which forge, for repositories behind which address, with which mounted secret."""
+    kind, found, rest = text.partition(":")
+    if not found or "=" not in rest or rest.startswith("//"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} does not say which forge the secret is for: write KIND:PREFIX=DIR, such as "
+            "gitea:https://git.example.com/gpu=/secrets/forge"
+        )
+    return kind, *_bound(rest)
+
+
 def _permits(args: argparse.Namespace) -> Permits:
     """Every address that was named; a SeatrialError says what is wrong with one."""
     from seatrial.adapters.git.addresses import Permit, Permits
@@ -132,9 +152,13 @@ def _cache() -> Path:
 
 def git_settings(args: argparse.Namespace) -> GitSettings:
     """What the command line says about Git; a SeatrialError says what is wrong with it."""
+    from seatrial.controller.forges import Forges
     from seatrial.controller.keeper import GitSettings
 
-    return GitSettings(folder=args.git_folder or _cache(), permits=_permits(args), look_seconds=args.git_look_seconds)
+    forges = Forges.read(args.forge, is_loopback_http=args.git_loopback_http)
+    return GitSettings(
+        folder=args.git_folder or _cache(), permits=_permits(args), look_seconds=args.git_look_seconds, forges=forges
+    )
 
 
 def run(args: argparse.Namespace) -> int:

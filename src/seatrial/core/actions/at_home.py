@@ -4,6 +4,8 @@
     RevertCommits       take our commits back, and nobody else's
     MarkBad             write into the matrix that an entry was rejected
     Promote             move the entries of the matrix, and tag it
+    AskToMerge          have a pull request ask people to merge a step that was pushed to a branch of ours
+    CloseRequest        close it, since the rollout is undone
 
 Law of this file: each has a step, which a campaign takes at most once. Tests: tests/core/test_actions.py
 """
@@ -125,5 +127,43 @@ class Promote:
         return PublishStep.PROMOTION
 
 
-HomeAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote
-"""What a campaign does to the home of the matrix; each step of it at most once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskToMerge:
+    """Have a pull request ask for a step: opened where there is none, its text written anew where it says another."""
+
+    rollout: str
+    step: PublishStep
+    message: Message = field(default=UNSAID, compare=False)
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/ask-to-merge/{self.step}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/{self.step}-request"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseRequest:
+    """Close the pull request of a step that nobody is to merge any more; the branch stays."""
+
+    rollout: str
+    step: PublishStep
+    message: Message = field(default=UNSAID, compare=False)
+
+    @property
+    def id(self) -> str:
+        return f"{self.rollout}/close-request/{self.step}"
+
+    @property
+    def subject(self) -> str:
+        return f"{rollout_subject(self.rollout)}/{self.step}-request"
+
+
+StepAct: TypeAlias = Publish | RevertCommits | MarkBad | Promote
+"""What a campaign changes there; each step of it at most once."""
+RequestAct: TypeAlias = AskToMerge | CloseRequest
+"""What it does on the forge, for a step that people merge."""
+HomeAct: TypeAlias = StepAct | RequestAct
+"""What a campaign does to the home of the matrix."""

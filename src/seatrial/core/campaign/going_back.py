@@ -12,10 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.actions.at_home import MarkBad, RevertCommits
+from seatrial.core.campaign import requests
 from seatrial.core.campaign.course import Course, turn_to
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PUBLISHING, PublishStep, RolloutPhase, SourceFacts, Via
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.model.seen.requests import RequestState
 from seatrial.core.movers import marks, publishing
 from seatrial.core.movers.view import Outcome, View
 from seatrial.core.text.names import a_few
@@ -33,6 +35,8 @@ def step_reverting(view: View) -> Course:
     if closing or _is_closing(view, marks.unclosed(view, turn)):
         return Course(record=record, acts=closing, holds=pending)
     acts, holds = _unpublish(view)
+    withdrawn, told = requests.withdraw(view)
+    acts, holds = (*withdrawn, *acts), (*holds, *told)
     if not acts and view.campaign.has_source:
         acts, told = _mark_bad(view)
         holds = (*holds, *(each for each in told if each not in holds))
@@ -117,7 +121,7 @@ def _owes_revert(view: View, source: SourceFacts) -> bool:
 def _mark_bad(view: View) -> Outcome:
     """What is due so that the entry says that nobody is to try it again."""
     source = view.source
-    if source is not None and (source.bad or source.commit_of(PublishStep.BAD)):
+    if source is not None and (source.bad or source.commit_of(PublishStep.BAD) or _is_mark_declined(source)):
         return (), ()
     if source is None or source.trouble:
         return (), (view.unreachable(),)
@@ -125,6 +129,12 @@ def _mark_bad(view: View) -> Outcome:
         return (), ()
     act = MarkBad(rollout=view.name, driver=str(view.intent.target.driver), why=view.record.why)
     return view.act(act, HoldCode.REVERT_PENDING)
+
+
+def _is_mark_declined(source: SourceFacts) -> bool:
+    """Whether somebody closed the request for the mark: they want none, and nothing waits for it."""
+    is_asked = bool(source.requests_of(PublishStep.BAD, RequestState.OPEN))
+    return not is_asked and bool(source.requests_of(PublishStep.BAD, RequestState.CLOSED))
 
 
 def _is_promoted(source: SourceFacts | None) -> bool:

@@ -23,12 +23,14 @@ from typing import Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, ReleaseRollout, guard_subject, rollout_subject
+from seatrial.core.campaign import requests
 from seatrial.core.campaign.course import Course, plain
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, PublishStep, RolloutPhase
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent, OnDelete
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.model.seen.requests import RequestState
 from seatrial.core.model.seen.rollouts import RolloutRecord
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks
@@ -176,6 +178,8 @@ def course_of(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -
     acts, holds = _unmark(view)
     if not acts and not holds:
         acts, holds = machine_pools.clear(view, is_leaving=True)
+    if not acts and not holds:
+        acts, holds = requests.withdraw_if_it_can_be(view)
     return Course(record=record, acts=acts, holds=holds)
 
 
@@ -274,6 +278,9 @@ def _left(seen: Snapshot, intent: Intent) -> Iterable[str]:
         steps = seen.source.steps if seen.source is not None else ()
         commits = [commit for step_, commit in steps if step_ not in (PublishStep.REVERT, PublishStep.BAD)]
         yield f"the commits {', '.join(commits)} stay in the repository" if commits else ""
+    asked = seen.source.requests if seen.source is not None else ()
+    urls = [each.url for _, each in asked if each.state is RequestState.OPEN]
+    yield f"pull requests stay open, and publish if they are merged: {a_few(urls)}" if urls else ""
     if is_begun(seen.rollout):
         there = [name for name, node in nodes if node.facts.driver and is_same(node.facts.driver.version, target)]
         yield f"{len(there)} of {len(nodes)} nodes run {target}: {a_few(there)}" if there else ""

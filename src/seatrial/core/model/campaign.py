@@ -20,6 +20,7 @@ from seatrial.core.model.gates import Gate, GateResult
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Share
+from seatrial.core.model.seen.requests import Request, RequestState
 
 HOUR: Final = 3600.0
 FIVE_PERCENT: Final = Share(amount=5, is_percent=True)
@@ -334,9 +335,19 @@ class SourceFacts:
     """Our steps that are found there, and the commit of each."""
     proposals: tuple[tuple[PublishStep, str], ...] = ()
     """Our steps that wait for a person to merge them, and what they are asked to."""
+    requests: tuple[tuple[PublishStep, Request], ...] = ()
+    """The pull requests of our steps, where a forge is known; whether a step is done, `steps` alone says."""
+    unasked: tuple[PublishStep, ...] = ()
+    """Those of `proposals` for which the forge has no request yet."""
+    forge_trouble: str = ""
+    """Why the forge cannot be asked now; the requests seen before stay."""
     conflict: str = ""
     """Why our commits cannot be reverted, and what a person has to type."""
     tag: str = ""
 
     def commit_of(self, step: PublishStep) -> str:
         return next((commit for done, commit in self.steps if done is step), "")
+
+    def requests_of(self, step: PublishStep, state: RequestState) -> tuple[Request, ...]:
+        """The requests of a step in one state: one, or two where the matrix lives apart from the file."""
+        return tuple(each for asked, each in self.requests if asked is step and each.state is state)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, TypeAlias
 
-from seatrial.core.actions.at_home import HomeAct
+from seatrial.core.actions.at_home import AskToMerge, StepAct
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.actions.on_rollouts import rollout_subject
 from seatrial.core.holds import Hold, HoldCode, hold
@@ -36,16 +36,19 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
+from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.node.progress import Progress, resource_of
 from seatrial.core.node.readiness import Lack, why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
-from seatrial.core.words import commits, explain
+from seatrial.core.words import commits, explain, requests
 
 SOURCE_SECONDS_MIN: Final = 300.0
 """How long what was seen of a matrix counts at least: a slow fetch, or a controller that was busy, is no reason."""
 SOURCE_LOOKS_MISSED: Final = 4
 """Where it is looked at rarely, so many looks may be missed."""
+MERGE_SECONDS: Final = 3 * 24 * 3600.0
+"""How long a request may wait for people before that is said more loudly; it waits on."""
 
 Versions: TypeAlias = tuple[tuple[str, str], ...]
 """Resources, each with a version."""
@@ -161,15 +164,47 @@ class View:
         self, act: CampaignAct, code: HoldCode, **params: object
     ) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
         """An act, once it may be tried, and why we wait for what comes of it."""
-        proposed = dict(self.source.proposals) if self.source is not None and isinstance(act, HomeAct) else {}
-        if isinstance(act, HomeAct) and act.step in proposed:
-            return (), (self.hold(HoldCode.MERGE_PENDING, step=act.step, request=proposed[act.step]),)
+        asked = self._asked(act) if isinstance(act, StepAct) else None
+        if asked is not None:
+            return asked
         due = (commits.worded(act, self.intent, self.record),) if self.may_act(act.subject) else ()
         rebuff = self.seen.rebuffs.get(act.subject)
         if rebuff is None:
             since, until = self.record.entered_at or None, self.again_at(act.subject)
             return due, (hold(self.name, code, params, since=since, until=until),)
         return due, (self.hold(HoldCode.WRITE_REFUSED, until=self.again_at(act.subject), why=rebuff.detail),)
+
+    def _asked(self, act: StepAct) -> Outcome | None:
+        """What is due for a step that people merge, and why we wait; None where it is ours to write, or to push."""
+        source, step = self.source or SourceFacts(), act.step
+        waiting, is_there = dict(source.proposals).get(step), bool(source.commit_of(step))
+        declined = source.requests_of(step, RequestState.CLOSED)
+        opened = source.requests_of(step, RequestState.OPEN)
+        if declined and not opened and not is_there:
+            return (), (self.hold(HoldCode.REQUEST_DECLINED, step=step, request=_urls(declined)),)
+        if source.forge_trouble and not is_there:
+            return (), (self.hold(HoldCode.FORGE_UNREACHABLE, step=step, why=source.forge_trouble),)
+        if waiting is None:
+            return None
+        message = requests.message_of(act, self.intent, self.record)
+        mark = mark_in(message.body)
+        if step in source.unasked or any(each.mark not in ("", mark) for each in opened):
+            ask = AskToMerge(rollout=self.name, step=step, message=message)
+            done = "opened" if step in source.unasked else "brought up to date"
+            return self.act(ask, HoldCode.REQUEST_PENDING, step=step, done=done)
+        if not opened:
+            return (), (self.hold(HoldCode.MERGE_PENDING, step=step, request=waiting),)
+        since, urls = min(each.opened_at for each in opened), _urls(opened)
+        until = since + MERGE_SECONDS
+        if self.now >= until:
+            limit = explain.span(MERGE_SECONDS)
+            return (), (hold(self.name, HoldCode.MERGE_OVERDUE, since=since, step=step, request=urls, limit=limit),)
+        return (), (hold(self.name, HoldCode.MERGE_PENDING, since=since, until=until, step=step, request=urls),)
+
+
+def _urls(found: Iterable[Request]) -> str:
+    """Where people look at these requests, and how far they are."""
+    return "; ".join(f"{each.url} ({each.review}, checks: {each.checks})" for each in found)
 
 
 # ── whom it asks ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from seatrial.core.actions.action import Action
-from seatrial.core.actions.at_home import HomeAct, MarkBad, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, HomeAct, MarkBad, Promote, Publish, RevertCommits
 from seatrial.core.actions.of_campaigns import (
     MakePool,
     MarkNode,
@@ -217,6 +217,10 @@ def _at_home(action: HomeAct) -> Written:
             return Written(where="git commit", what=f"mark the entry as bad: {why}")
         case Promote(date=date, tag_base=tag):
             return Written(where="git commit", what=f"promote the entry on {date}, tag {tag}")
+        case AskToMerge(step=step):
+            return Written(where="pull request", what=f"ask people to merge the step {step}")
+        case CloseRequest(step=step):
+            return Written(where="pull request", what=f"close that of the step {step}")
         case _:
             assert_never(action)
 

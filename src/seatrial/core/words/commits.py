@@ -19,7 +19,17 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from seatrial.core.actions.action import Action
-from seatrial.core.actions.at_home import UNSAID, HomeAct, MarkBad, Message, Promote, Publish, RevertCommits
+from seatrial.core.actions.at_home import (
+    UNSAID,
+    AskToMerge,
+    CloseRequest,
+    MarkBad,
+    Message,
+    Promote,
+    Publish,
+    RevertCommits,
+    StepAct,
+)
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, Via
 from seatrial.core.model.gates import READINESS, GateVerdict
@@ -47,13 +57,13 @@ def unworded(action: Action) -> Action:
     match action:
         case Promote():
             return replace(action, message=UNSAID, tag_message="")
-        case Publish() | MarkBad() | RevertCommits():
+        case Publish() | MarkBad() | RevertCommits() | AskToMerge() | CloseRequest():
             return replace(action, message=UNSAID)
         case _:
             return action
 
 
-def message_of(action: HomeAct, intent: Intent, record: CampaignRecord) -> Message:
+def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Message:
     """The text of the commit that an act makes."""
     target = str(intent.target.driver)
     match action:

@@ -58,6 +58,8 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.SYNC_STOPPED,
         HoldCode.SYNC_FAILED,
         HoldCode.SYNC_OVERWRITTEN,
+        HoldCode.MERGE_OVERDUE,
+        HoldCode.REQUEST_DECLINED,
         HoldCode.IMAGE_NOT_PULLED,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,

@@ -173,6 +173,22 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "a person has to merge our change ({step}): {request}",
         "Merge it; or decline it, and end the rollout with `seatrial rollout abort {subject} --reason ...`.",
     ),
+    HoldCode.REQUEST_PENDING: says("the pull request for our change ({step}) is being {done}", BY_ITSELF),
+    HoldCode.MERGE_OVERDUE: says(
+        "nobody has merged our change ({step}) in {limit}: {request}",
+        "Review and merge it; or close it, and end the rollout with `seatrial rollout abort {subject} --reason ...`. "
+        "Nothing moves meanwhile.",
+    ),
+    HoldCode.REQUEST_DECLINED: says(
+        "somebody closed the request to merge our change ({step}) without merging it: {request}",
+        "Open it again and merge it, if that was not meant; else end the rollout with "
+        "`seatrial rollout abort {subject} --reason ...`.",
+    ),
+    HoldCode.FORGE_UNREACHABLE: says(
+        "the forge cannot be asked about our change ({step}): {why}",
+        "It is tried again by itself, and a merge is seen in Git all the same. If it stays so, look at the forge and "
+        "at the token that the controller was started with (--forge).",
+    ),
     HoldCode.PUBLISH_PENDING: says("{carrier_text} not seen to carry {version} yet", "{publish_step}"),
     HoldCode.SYNC_STOPPED: says(
         "the commit is in Git, and {resource} does not carry {version}: {follower} brings nothing into the cluster, "

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,6 +43,9 @@ class Recipe:
     module: str
     usual_duration: str
     stamps_kubernetes_version: bool = False
+    tags: tuple[str, ...] = ()
+    is_with_c: bool = False
+    """Whether a part of it is written in C, and a compiler for that is needed."""
 
     @property
     def version(self) -> str:
@@ -78,6 +81,7 @@ class Recipe:
         """Everything besides the version that changes the programs."""
         ours = (source.read_text(encoding="utf-8") for source in sorted(self.folder.glob("*.go")))
         parts = (self._go_mod(), self._go_sum(), self.linker_flags, platform.system(), platform.machine(), *ours)
+        parts += self.tags
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
 
     def _go_mod(self) -> str:
@@ -118,6 +122,14 @@ ARGO_CD: Final = Recipe(
     module="github.com/argoproj/argo-cd/v3",
     usual_duration="5 min",
 )
+GITEA: Final = Recipe(
+    name="gitea",
+    folder=toolchain.MODULES / "gitea",
+    module="code.gitea.io/gitea",
+    usual_duration="8 min",
+    tags=("sqlite", "sqlite_unlock_notify"),
+    is_with_c=True,
+)
 
 
 def say_on_stderr(line: str) -> None:
@@ -143,6 +155,11 @@ def gpu_operator(*, say: Say = say_on_stderr) -> Path:
 def argo_cd(*, say: Say = say_on_stderr) -> Path:
     """Return Argo CD, building it where it is missing: one program, each of its parts by ARGOCD_BINARY_NAME."""
     return build(ARGO_CD, say=say)["cmd"]
+
+
+def gitea(*, say: Say = say_on_stderr) -> Path:
+    """Return Gitea, building it where it is missing."""
+    return build(GITEA, say=say)["gitea"]
 
 
 def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr) -> dict[str, Path]:
@@ -225,21 +242,25 @@ def _build_one(recipe: Recipe, go: Path, home: Path, package: str, label: str, s
             "-trimpath",
             "-ldflags",
             recipe.linker_flags,
+            *(("-tags", ",".join(recipe.tags)) if recipe.tags else ()),
             "-o",
             fresh,
             package,
         ]
-        seconds = _run_showing_progress(command, cwd=recipe.folder, label=label, say=say)
+        environment = toolchain.go_environment() | ({"CGO_ENABLED": "1"} if recipe.is_with_c else {})
+        seconds = _run_showing_progress(command, cwd=recipe.folder, environment=environment, label=label, say=say)
         fresh.replace(program)
     _write_manifest(home, _read_manifest(home) | {program.name: program.stat().st_size})
     say(f"  built {label} in {seconds:.0f} s")
 
 
-def _run_showing_progress(command: Sequence[str | Path], *, cwd: Path, label: str, say: Say) -> float:
+def _run_showing_progress(
+    command: Sequence[str | Path], *, cwd: Path, environment: Mapping[str, str], label: str, say: Say
+) -> float:
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         process = subprocess.Popen(
-            command, cwd=cwd, env=toolchain.go_environment(), stdout=output, stderr=subprocess.STDOUT, text=True
+            command, cwd=cwd, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True
         )
         try:
             while True:

@@ -7,6 +7,7 @@
     pods         the pods on a node, and those that bring, prove and share its driver
     nodes        one node: its facts and its record
     rollouts     the rollout's record: its ledger, and what its status tells
+    requests     a pull request for a step of ours, as its forge shows it
     operators    NVIDIA's GPU Operator, and the pools of OpenShift
     snapshot     all of it at once, with how fresh it is
 

@@ -1,0 +1,103 @@
+"""What a pull request of ours says: what changes, the plan, the evidence so far, and what comes of a yes or a no.
+
+    Driver 580.105.08 for the canary node-3                 title: the subject of the commit
+
+    It takes the place of 570.124.06. Only node-3 moves …   the body of the commit
+    ### The plan                                            who goes first, what is asked of them, how the others follow
+    ### The evidence                                        every verdict, and how long the canary has been well
+    ### What happens then                                   on a merge, and when it is closed
+
+Law of this file: nothing is claimed that the record does not show; the same record gives the same words at any time, so
+a text is written anew only when there is something else to say.
+
+Tests: tests/core/test_asking_to_merge.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from seatrial.core.actions.at_home import Message, Publish, RevertCommits, StepAct
+from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, Via
+from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.intent import Intent
+from seatrial.core.model.seen.requests import Request, marked
+from seatrial.core.words import commits, explain
+
+_THEN: Final = {
+    PublishStep.CANARY: "the canary is upgraded, and nobody else",
+    PublishStep.FLEET: "the others follow, wave by wave",
+    PublishStep.PROMOTION: "the promotion is tagged, and the rollout is done",
+    PublishStep.REVERT: "the nodes go back to what they ran before",
+    PublishStep.BAD: "nobody is offered this version again",
+}
+_KEEP: Final = (
+    "Keep the Seatrial-Rollout and Seatrial-Step lines of the commit when merging: by them the change is recognised."
+)
+
+
+def message_of(act: StepAct, intent: Intent, record: CampaignRecord) -> Message:
+    """The title and the text of the request for a step."""
+    said = commits.message_of(act, intent, record)
+    target = str(intent.target.driver)
+    title = said.subject or f"Take driver {target} back"
+    parts = (
+        said.body,
+        _section("The plan", _plan(act, intent, record)),
+        _section("The evidence", _evidence(record)),
+        _section("What happens then", _then(act, intent)),
+    )
+    return Message(subject=title, body=marked("\n\n".join(part for part in parts if part)))
+
+
+def closed(request: Request, step: PublishStep, intent: Intent, record: CampaignRecord) -> Message:
+    """What a request says that we close."""
+    why = f" {record.why}" if record.why else ""
+    body = f"Closed by seatrial, since the rollout {intent.rollout} is undone or was let go.{why}"
+    return Message(
+        subject=f"Driver {intent.target.driver}: {step} (withdrawn)", body=marked(f"{body}\n\n{request.url}")
+    )
+
+
+def _section(title: str, lines: Iterable[str]) -> str:
+    listed = "\n".join(f"- {line}" for line in lines if line)
+    return f"### {title}\n\n{listed}" if listed else ""
+
+
+def _plan(act: StepAct, intent: Intent, record: CampaignRecord) -> Iterable[str]:
+    yield f"rollout `{intent.rollout}`, driver {intent.target.driver}, this is its step `{act.step}`"
+    if isinstance(act, Publish):
+        yield from (f"`{resource}` carries {version}" for resource, version in act.versions)
+    if isinstance(act, RevertCommits):
+        yield from (f"commit {commit} is undone" for commit in act.commits)
+    yield f"first: {', '.join(record.canaries)}" if record.canaries else ""
+    yield from _asked(intent.campaign) if intent.campaign is not None else ()
+    yield from (f"before: `{resource}` carried {version}" for resource, version in record.baseline)
+
+
+def _asked(campaign: Campaign) -> Iterable[str]:
+    yield f"then gates: {', '.join(gate.name for gate in campaign.gates)}" if campaign.gates else ""
+    yield f"then it has to be well for {explain.span(campaign.bake.seconds)}" if campaign.bake.seconds else ""
+    waves = campaign.waves
+    yield f"then the others in waves ({waves.growth}, first {waves.first})"
+    yield f"a person approves: {', '.join(campaign.manual)}" if campaign.manual else ""
+
+
+def _evidence(record: CampaignRecord) -> Iterable[str]:
+    for each in record.gates:
+        # What is being measured is no evidence, and would have the text written anew with every round.
+        if each.verdict is not GateVerdict.PENDING:
+            yield f"{each.gate} on {each.node}: {each.verdict}" + (f" ({each.detail})" if each.detail else "")
+    if record.baked_seconds >= 1:
+        yield f"{', '.join(record.canaries)} well for {explain.span(record.baked_seconds)}"
+    yield f"why it is taken back: {record.why}" if record.why else ""
+    if not record.gates and record.baked_seconds < 1 and not record.why:
+        yield "none yet: it is gathered on the canary"
+
+
+def _then(act: StepAct, intent: Intent) -> Iterable[str]:
+    is_synced = isinstance(act, Publish) and act.via is Via.GIT
+    yield f"merged: {'your GitOps engine brings it into the cluster, and ' if is_synced else ''}{_THEN[act.step]}"
+    yield f"closed: the rollout holds and says so; end it with `seatrial rollout abort {intent.rollout}`"
+    yield _KEEP
