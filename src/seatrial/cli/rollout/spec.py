@@ -30,7 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--entry", metavar="ENTRY", help="which entry: its key or its role (canary)")
     target.add_argument("--driver", metavar="V", help="no matrix: this driver version")
     target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")
-    target.add_argument("--plan", metavar="FILE", help="the same, from what `seatrial plan -o json` has written")
+    target.add_argument(
+        "--plan", metavar="FILE", help="the same, from what `seatrial plan -o json` or `-o yaml` has written"
+    )
     target.add_argument(
         "-l", "--selector", metavar="K=V", type=words.label, action="append", help="labels of its members"
     )
