@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops forge
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops forge krew
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,9 @@ facts-derive: $(READY) ## derive the facts again from checkouts of vendors' repo
 
 image: $(READY) ## build the container image into dist/image, for amd64 and arm64 (no docker, no registry, no root)
 	@$(RUN)/python -m seatrial_lab.image.build
+
+krew: $(READY) ## build the kubectl plugin for krew into dist/krew; RELEASE_URL=… HOMEPAGE=… fill its manifest in
+	@$(RUN)/python -m seatrial_lab.krew --release-url "$(RELEASE_URL)" --homepage "$(HOMEPAGE)"
 
 testbed: $(READY) ## start a control plane to try things on
 	@$(RUN)/seatrial testbed up

@@ -300,22 +300,39 @@ def commands() -> str:
     text += "\n`seatrial --version` prints the version. Data goes to stdout, messages to stderr.\n"
     text += "What the exit codes mean: [exit codes](exit-codes.md).\n"
     for name in cli.COMMANDS:
-        actions = [action for action in cli.parser_of(name)._actions if not isinstance(action, argparse._HelpAction)]
+        parser = cli.parser_of(name)
         described = (import_module(cli.COMMANDS[name].module).__doc__ or "").strip()
         shown = (
             f"```text\n{described}\n```\n" if "\n  " in described or "\nseatrial " in described else f"{described}\n"
         )
         text += f"\n## seatrial {name}\n\n{shown}\n"
-        text += _table(("Argument", "Meaning"), [(_argument(action), action.help or "") for action in actions])
+        text += _arguments(parser)
+        for word, below in _subcommands(parser).items():
+            text += f"\n### seatrial {name} {word}\n\n"
+            text += f"{(below.description or '').splitlines()[0]}\n\n{_arguments(below)}"
     return text
 
 
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return {word: each for choices in below for word, each in choices.items()}
+
+
+def _arguments(parser: argparse.ArgumentParser) -> str:
+    actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+    rows = [(_argument(action), (action.help or "").replace("%%", "%")) for action in actions]
+    return _table(("Argument", "Meaning"), rows) if rows else "It takes no argument.\n"
+
+
 def _argument(action: argparse.Action) -> str:
-    choices = "\\|".join(map(str, action.choices)) if action.choices else ""
+    choices = " (" + "\\|".join(map(str, action.choices)) + ")" if action.choices else ""
+    name = str(action.metavar or (action.dest.upper() if action.option_strings else action.dest)).replace("|", "\\|")
+    if isinstance(action, argparse._SubParsersAction):
+        name = action.dest
     if not action.option_strings:
-        return f"`{action.dest}`" + (f" ({choices})" if choices else "")
-    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
-    return f"`{', '.join(action.option_strings)}{value}`" + (f" ({choices})" if choices else "")
+        return f"`{name}`{choices}"
+    value = "" if action.nargs == 0 else f" {name}"
+    return f"`{', '.join(action.option_strings)}{value}`{choices}"
 
 
 # ── the resource ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from seatrial.app.rollout import chaining, options
 from seatrial.app.rollout.chaining import Chain
 from seatrial.app.rollout.options import StartOptions
 from seatrial.app.rollout.picking import Rollout, meant
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import plan as rollout_plan
@@ -175,11 +176,18 @@ def test_from_a_repository_the_last_step_promotes_and_every_commit_knows_where_t
     assert driver["publish"] == {"via": "git", "git": {"path": "cluster/gpu.yaml", "url": url}}
 
 
+def test_a_plan_is_read_from_either_form(plan: dict[str, Any], here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for output in ("json", "yaml"):
+        formats.print_document(plan, output)
+        (here / "plan").write_text(capsys.readouterr().out, encoding="utf-8")
+        assert plan_document.read_plan("plan") == plan
+
+
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_plan_that_is_none_is_refused_with_what_to_do(here: Path) -> None:
-    for text, said in (("{", "is no JSON"), ("[]", "holds no plan"), ('{"a": 1}', "holds no plan")):
+    for text, said in (("{", "is no YAML"), ("[]", "holds no plan"), ('{"a": 1}', "holds no plan")):
         (here / "plan.json").write_text(text, encoding="utf-8")
         with pytest.raises(PlanUnusable, match=said):
             plan_document.read_plan("plan.json")

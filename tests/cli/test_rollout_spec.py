@@ -13,6 +13,7 @@ from seatrial.app.rollout import resource
 from seatrial.app.rollout.options import StartOptions
 from seatrial.cli.rollout import rollout
 from seatrial.cli.rollout import spec as rollout_spec
+from seatrial.core.model.campaign import ASKED_BY_WORD, AUTO
 
 TARGET = "580.105.08"
 
@@ -116,3 +117,7 @@ def test_a_point_that_nobody_asks_at_is_refused(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         options("--driver", TARGET, "--manual", "canary,lunch")
     assert "'lunch' is no point to ask at" in capsys.readouterr().err
+
+
+def test_the_modes_are_those_that_a_campaign_knows() -> None:
+    assert sorted(rollout_spec.MODES) == sorted([AUTO, *(mode.value for mode in ASKED_BY_WORD)])

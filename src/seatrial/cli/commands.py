@@ -5,6 +5,7 @@ Tests: tests/cli/test_main.py, tests/cli/test_options.py
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -90,7 +91,17 @@ def parser_of(named: str, program: str = programs.SEATRIAL) -> Parser:
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     module.add_arguments(parser)
+    _describe(parser)
     return parser
+
+
+def _describe(parser: argparse.ArgumentParser) -> None:
+    """Let the help of a subcommand begin with what it does, as that of a command does."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action._choices_actions:
+                below, text = action.choices[each.dest], each.help or ""
+                below.description = below.description or f"{text[:1].upper()}{text[1:]}."
 
 
 def _exits(codes: Sequence[ExitCode]) -> str:

@@ -45,7 +45,7 @@ def _selector(text: str) -> Selector:
         raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
 
 
-def add_watch(parser: argparse.ArgumentParser) -> None:
+def add_watch(parser: argparse.ArgumentParser, until: str = "Ctrl-C") -> None:
     """How long to look."""
-    parser.add_argument("-w", "--watch", action="store_true", help="keep it up to date until it ends")
+    parser.add_argument("-w", "--watch", action="store_true", help=f"keep it up to date until {until}")
     parser.add_argument("--timeout", metavar="3h", type=span, default=0, help="with -w: end after so long (exit 13)")

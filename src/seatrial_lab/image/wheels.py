@@ -55,13 +55,15 @@ class Wheel:
 # ── choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def chosen(lock_text: str, architecture: str) -> tuple[Wheel, ...]:
+def chosen(lock_text: str, architecture: str, python: tuple[int, int] = recipe.PYTHON) -> tuple[Wheel, ...]:
     """The wheels that seatrial needs on an architecture, sorted by name."""
     packages = {package["name"]: package for package in tomllib.loads(lock_text)["package"]}
     machine = recipe.MACHINES[architecture]
-    ranks = {tag: rank for rank, tag in enumerate(_tags(machine))}
-    needed = _needed(packages, _environment(machine)) - {"seatrial"}
-    return tuple(_best(packages[name], ranks, architecture) for name in sorted(needed))
+    ranks = {tag: rank for rank, tag in enumerate(_tags(machine, python))}
+    needed = _needed(packages, _environment(machine, python)) - {"seatrial"}
+    return tuple(
+        _best(packages[name], ranks, f"{architecture} and Python {_dotted(python)}") for name in sorted(needed)
+    )
 
 
 def _needed(packages: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str]) -> set[str]:
@@ -80,7 +82,7 @@ def _needed(packages: Mapping[str, Mapping[str, Any]], environment: Mapping[str,
     return {name for name, _ in seen}
 
 
-def _best(package: Mapping[str, Any], ranks: Mapping[Tag, int], architecture: str) -> Wheel:
+def _best(package: Mapping[str, Any], ranks: Mapping[Tag, int], where: str) -> Wheel:
     ranked = []
     for wheel in package.get("wheels", ()):
         tags = parse_wheel_filename(wheel["url"].rsplit("/", 1)[-1])[3]
@@ -88,14 +90,16 @@ def _best(package: Mapping[str, Any], ranks: Mapping[Tag, int], architecture: st
         if fitting:
             ranked.append((min(fitting), wheel["url"], wheel["hash"].removeprefix("sha256:")))
     if not ranked:
-        raise ImageFailure(
-            f"{package['name']} {package['version']} has no wheel for {architecture} and Python {PYTHON}."
-        )
+        raise ImageFailure(f"{package['name']} {package['version']} has no wheel for {where}.")
     _, url, sha256 = min(ranked)
     return Wheel(name=package["name"], version=package["version"], url=url, sha256=sha256)
 
 
-def _environment(machine: str) -> dict[str, str]:
+def _dotted(python: tuple[int, int]) -> str:
+    return ".".join(map(str, python))
+
+
+def _environment(machine: str, python: tuple[int, int]) -> dict[str, str]:
     """What markers ask for, of the image and not of this machine."""
     return {
         "implementation_name": "cpython",
@@ -103,17 +107,17 @@ def _environment(machine: str) -> dict[str, str]:
         "platform_machine": machine,
         "platform_python_implementation": "CPython",
         "platform_system": "Linux",
-        "python_full_version": f"{PYTHON}.2",
-        "python_version": PYTHON,
+        "python_full_version": f"{_dotted(python)}.2",
+        "python_version": _dotted(python),
         "sys_platform": "linux",
     }
 
 
-def _tags(machine: str) -> Iterator[Tag]:
+def _tags(machine: str, python: tuple[int, int]) -> Iterator[Tag]:
     platforms = list(_platforms(machine))
-    short = f"cp{PYTHON.replace('.', '')}"
-    yield from cpython_tags(recipe.PYTHON, abis=[short], platforms=platforms)
-    yield from compatible_tags(recipe.PYTHON, interpreter=short, platforms=platforms)
+    short = f"cp{python[0]}{python[1]}"
+    yield from cpython_tags(python, abis=[short], platforms=platforms)
+    yield from compatible_tags(python, interpreter=short, platforms=platforms)
 
 
 def _platforms(machine: str) -> Iterator[str]:

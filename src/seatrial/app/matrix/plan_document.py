@@ -6,7 +6,6 @@ tests/cli/test_plan.py
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -156,13 +155,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def read_plan(path: str) -> dict[str, Any]:
-    """A plan as `seatrial plan -o json` has written it."""
+    """A plan as `seatrial plan -o json` has written it, or `-o yaml`: JSON is YAML, too."""
     try:
-        data = json.loads(texts.read_text(path))
-    except (OSError, UnicodeDecodeError) as err:
-        raise PlanUnusable(f"{path} cannot be read: {err}.") from err
-    except json.JSONDecodeError as err:
-        raise PlanUnusable(f"{path} is no JSON: {err}. `seatrial plan -o json` writes it.") from err
+        data = texts.read_yaml(path)
+    except texts.FileUnusable as err:
+        raise PlanUnusable(f"{err} `seatrial plan -o json` writes a plan.") from err
     if not isinstance(data, dict) or not ("steps" in data or "refusal" in data):
         raise PlanUnusable(f"{path} holds no plan. `seatrial plan -o json` writes one.")
     return data

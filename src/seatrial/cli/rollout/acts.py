@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.rollout import picking, wishing
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
@@ -36,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
     """Pause, resume, approve or abort."""
     import asyncio
 
+    from seatrial.app.rollout import picking, wishing
+
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)
     if args.what == "abort":
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], output: str) -> int:
     import asyncio
+
+    from seatrial.app.rollout import picking
 
     changed, wished = asyncio.run(picking.change(cluster, name, wish))
     return _tell(changed, wished.said, output)
@@ -69,6 +72,8 @@ def _tell(rollout: Rollout, said: str, output: str) -> int:
 
 def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows_done: bool) -> int:
     """Show what an undo takes back, ask, and ask for it."""
+    from seatrial.app.rollout import wishing
+
     reason = wishing.reason_of(args.reason)
     wishing.check_undo(rollout, allows_done=allows_done)
     if wishing.abort(rollout, reason).spec is not None:
@@ -98,6 +103,7 @@ def promote(args: argparse.Namespace) -> int:
 
     from seatrial.app import looking, promoting
     from seatrial.app.picture import picture_of
+    from seatrial.app.rollout import picking, wishing
 
     cluster = cluster_options.cluster_of(args)
     rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)

@@ -12,7 +12,6 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from seatrial.app.rollout import noting
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
@@ -36,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from seatrial.app.rollout import noting
+
     where = noting.Where(nodes=tuple(args.nodes), selector=args.selector, is_all=args.all, rollout=args.rollout)
     seen = noting.observation_of(args.component, args.version, where)
     noted = asyncio.run(_note(cluster_options.cluster_of(args), seen, args))
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
 
 async def _note(cluster: Cluster, seen: Observation, args: argparse.Namespace) -> list[Noted]:
     """Note it on every node, and tell of each as it is written."""
+    from seatrial.app.rollout import noting
+
     noted: list[Noted] = []
     async for each in noting.note(cluster, seen, is_dry_run=args.dry_run):
         if isinstance(each, noting.NoMember):

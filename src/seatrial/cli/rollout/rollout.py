@@ -79,7 +79,7 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     add_name(parser)
-    cluster_options.add_watch(parser)
+    cluster_options.add_watch(parser, "it ends")
     formats.add_output(parser, formats.WIDE, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 

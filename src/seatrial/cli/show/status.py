@@ -29,7 +29,7 @@ NAMED_MAX = 4
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
-    cluster_options.add_watch(parser)
+    cluster_options.add_watch(parser, "it ends")
     formats.add_output(parser, formats.WIDE, formats.NAME)
 
 
