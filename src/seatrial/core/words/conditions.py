@@ -46,6 +46,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.TAKEN_OVER,
         HoldCode.MERGE_PENDING,
         HoldCode.IMAGE_NOT_PULLED,
+        HoldCode.GATE_REFUSED,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,
         HoldCode.NO_WAY_BACK_BY_HAND,

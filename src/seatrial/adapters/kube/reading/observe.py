@@ -73,7 +73,7 @@ class KubeObserver(FleetObserver):
                 rollout = self._rollouts.find()
                 if rollout is not None and self._rollouts.read(rollout, time.time())[0].campaign is not None:
                     self._open_campaign()
-                    return [self.streams[row] for row in table.CAMPAIGN]
+                    return [self.streams[row] for row in table.CAMPAIGN if row.is_decisive]
         # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
         return [each for each in missing if each.row not in table.CAMPAIGN or each.state.last_error is None]
 
@@ -118,7 +118,7 @@ class KubeObserver(FleetObserver):
         """The snapshot with what only a campaign looks at."""
         for row in table.CAMPAIGN:
             error = self.streams[row].state.last_error
-            if isinstance(error, errors.Forbidden):
+            if isinstance(error, errors.Forbidden) and row.is_decisive:
                 self._on_fault(str(error))
         if self._rights is not None:
             self._rights.want_for(intent, seen)
@@ -145,7 +145,8 @@ class KubeObserver(FleetObserver):
         for item in _by_name(self.streams[table.PROBES].store):
             if item.rollout_uid == uid:
                 pods = self.streams.under(table.PROBE_PODS, table.PROBE_PODS_BY_JOB, item.metadata.uid)
-                found = probes.measurement_of(item, pods)
+                refusals = self.streams.under(table.REFUSALS, table.REFUSALS_BY_JOB, item.metadata.uid)
+                found = probes.measurement_of(item, pods, refusals)
                 if found is not None:
                     yield found
 
