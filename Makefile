@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops forge krew
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops forge krew deploy
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,6 +76,9 @@ facts: $(READY) ## check data/compat-facts.yaml and write it into the package
 
 facts-derive: $(READY) ## derive the facts again from checkouts of vendors' repositories and compare (SOURCES=DIR)
 	@$(RUN)/python -m data.extract $(SOURCES)
+
+deploy: $(READY) ## write deploy/seatrial.yaml and its kustomization anew, from the chart
+	@$(RUN)/python -m seatrial_lab.deploy
 
 image: $(READY) ## build the container image into dist/image, for amd64 and arm64 (no docker, no registry, no root)
 	@$(RUN)/python -m seatrial_lab.image.build

@@ -59,6 +59,19 @@ def test_the_operators_namespace_is_the_one_asked_for() -> None:
     assert namespaces(objects(operator_namespace="nvidia")) == {"", "default", "seatrial", "nvidia"}
 
 
+def test_jobs_are_made_where_gates_run_and_nowhere_else() -> None:
+    def making(**options: Any) -> list[tuple[str, str]]:
+        return [
+            (item["kind"], item["metadata"].get("namespace", ""))
+            for item in objects(has_campaigns=True, **options)
+            for rule in item.get("rules", ())
+            if "jobs" in rule["resources"]
+        ]
+
+    assert making() == [("Role", "seatrial")]
+    assert making(gates_namespace="trials") == [("Role", "trials")]
+
+
 def test_plugins_of_dra_drivers_may_be_deleted_only_where_asked_for() -> None:
     found = objects(dra_namespaces=["dra-b", "dra-a", "dra-b"])
     deleting = [
@@ -108,6 +121,8 @@ def test_what_cannot_be_a_namespace_is_refused(name: str) -> None:
         manifests.rbac(operator_namespace=name)
     with pytest.raises(ValueError, match="cannot be the name of a namespace"):
         manifests.rbac(dra_namespaces=[name])
+    with pytest.raises(ValueError, match="cannot be the name of a namespace"):
+        manifests.rbac(gates_namespace=name)
 
 
 def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +131,8 @@ def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"])
     assert cli.main(["manifests", "rbac", "--canary"]) == 0
     assert capsys.readouterr().out == manifests.rbac(has_campaigns=True)
+    assert cli.main(["manifests", "rbac", "--canary", "--gates-namespace", "trials"]) == 0
+    assert capsys.readouterr().out == manifests.rbac(has_campaigns=True, gates_namespace="trials")
     assert cli.main(["manifests"]) == 0
     assert capsys.readouterr().out == f"{manifests.crd()}---\n{manifests.rbac()}"
 

@@ -54,8 +54,13 @@ def rights(objects: list[dict[str, Any]]) -> dict[tuple[str, str, str], object]:
 
 
 def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
-    text = manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"], has_campaigns=True)
-    text = re.sub(r"namespace: seatrial\b", f"namespace: {NAMESPACE}", text)
+    text = manifests.rbac(
+        operator_namespace="nvidia",
+        dra_namespaces=["dra-a", "dra-b"],
+        has_campaigns=True,
+        gates_namespace="seatrial-gates",
+    )
+    text = re.sub(r"namespace: seatrial\b(?!-)", f"namespace: {NAMESPACE}", text)
     asked = rendered(
         "operatorNamespace=nvidia",
         "draNamespaces={dra-a,dra-b}",
@@ -65,16 +70,70 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
     assert rights(asked) == rights(list(yaml.safe_load_all(text)))
 
 
-@pytest.mark.parametrize("feature", ["checkpoints", "campaigns"])
-def test_a_feature_that_is_off_has_no_rights(feature: str) -> None:
+@pytest.mark.parametrize(
+    ("feature", "roles"),
+    [
+        ("checkpoints", {"seatrial-controller-checkpoint"}),
+        ("campaigns", {"seatrial-controller-campaign", "seatrial-controller-gates"}),
+    ],
+)
+def test_a_feature_that_is_off_has_no_rights(feature: str, roles: set[str]) -> None:
     on, off = rights(rendered(f"features.{feature}=true")), rights(rendered(f"features.{feature}=false"))
-    lost = {name for _, _, name in on.keys() - off.keys()}
-    assert lost == {f"seatrial-controller-{feature.removesuffix('s')}"}
+    assert {name for _, _, name in on.keys() - off.keys()} == roles
 
 
 def test_nobody_may_patch_pods_unless_asked_for() -> None:
     granted = [rule for item in rendered() for rule in item.get("rules") or ()]
     assert not [rule for rule in granted if "pods" in rule["resources"] and "patch" in rule["verbs"]]
+
+
+# ── where gates run ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def gate_arguments(objects: list[dict[str, Any]]) -> list[str]:
+    (container,) = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    return [each for each in container["args"] if each.startswith("--gates-")]
+
+
+def namespaces(objects: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """The namespaces that the chart makes, and what PodSecurity lets in there."""
+    prefix = "pod-security.kubernetes.io/"
+    return {
+        item["metadata"]["name"]: {
+            key.removeprefix(prefix): value
+            for key, value in item["metadata"]["labels"].items()
+            if key.startswith(prefix)
+        }
+        for item in objects
+        if item["kind"] == "Namespace"
+    }
+
+
+@pytest.mark.parametrize(
+    ("level", "told"), [("baseline", []), ("privileged", []), ("restricted", ["--gates-level=restricted"])]
+)
+def test_gates_have_a_namespace_of_their_own_at_the_level_asked_for(level: str, told: list[str]) -> None:
+    objects = rendered(f"gates.podSecurity={level}")
+    assert namespaces(objects) == {"seatrial-gates": dict.fromkeys(("enforce", "warn", "audit"), level)}
+    assert gate_arguments(objects) == ["--gates-namespace=seatrial-gates", *told]
+
+
+@pytest.mark.parametrize(
+    ("setting", "where"),
+    [
+        ("gates.create=false", "seatrial-gates"),
+        ("gates.namespace=", NAMESPACE),
+        (f"gates.namespace={NAMESPACE}", NAMESPACE),
+        ("gates=null", NAMESPACE),  # values kept from a chart that knew no such namespace
+    ],
+)
+def test_a_namespace_that_is_there_already_is_not_made(setting: str, where: str) -> None:
+    objects = rendered(setting)
+    assert namespaces(objects) == {}
+    assert gate_arguments(objects) == [f"--gates-namespace={where}"]
+    assert one(objects, "Role", "seatrial-controller-gates")["metadata"]["namespace"] == where
+    job = one(objects, "Job", "seatrial-uninstall")["spec"]["template"]["spec"]["containers"][0]
+    assert f"--gates-namespace={where}" in job["args"]
 
 
 # ── the controller's pod ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -136,6 +195,7 @@ def test_the_controller_understands_every_argument_it_is_given() -> None:
         ("operatorNamespace=GPU_Operator", "operatorNamespace"),
         ("image.digest=latest", "image.digest"),
         ("features.checkpoint=true", "checkpoint"),
+        ("gates.podSecurity=loose", "podSecurity"),
         ("git.credentials[0].prefix=https://x/", "secret"),
     ],
 )

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.reading.probes import Level
+from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates import Gate
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart.charts import CHART, NAMESPACE, helm
@@ -15,6 +19,7 @@ from tests.chart.charts import CHART, NAMESPACE, helm
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
 CRD = "gpurollouts.seatrial.dev"
+GATES = "seatrial-gates"
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +60,57 @@ def test_pods_of_the_controller_are_let_into_a_restricted_namespace(installed: C
         "spec": deployment["spec"]["template"]["spec"],
     }
     installed.kubectl("-n", NAMESPACE, "create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
+
+
+@pytest.mark.parametrize("level", Level)
+def test_pods_of_gates_are_let_in_where_the_level_is_the_one_they_ask_for(
+    installed: ControlPlane, level: Level
+) -> None:
+    body = json.dumps(a_gate_pod(level))
+    installed.kubectl("-n", GATES, "create", "--dry-run=server", "-f", "-", stdin=body)
+    strict = ("-n", NAMESPACE, "create", "--dry-run=server", "-f", "-")
+    if level is Level.RESTRICTED:
+        installed.kubectl(*strict, stdin=body)
+        return
+    with pytest.raises(errors.KubectlFailed, match='violates PodSecurity "restricted:latest"'):
+        installed.kubectl(*strict, stdin=body)
+
+
+def a_gate_pod(level: Level) -> dict[str, Any]:
+    gate = Gate(name="train", image="registry.example.com/train:1")
+    job = probes.job_of(StartProbe(rollout="spring", gate=gate, node="n1", round=1, attempt=1), "uid", level=level)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "trial"},
+        "spec": job["spec"]["template"]["spec"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "namespace", "may"),
+    [
+        ("create", "jobs.batch", GATES, True),
+        ("watch", "events", GATES, True),
+        ("create", "jobs.batch", NAMESPACE, False),
+        ("create", "jobs.batch", "default", False),
+        ("create", "pods", GATES, False),
+        ("delete", "jobs.batch", GATES, False),
+        ("get", "secrets", GATES, False),
+        ("get", "configmaps", GATES, False),
+        ("list", "events", NAMESPACE, False),
+    ],
+)
+def test_jobs_are_made_in_the_namespace_of_gates_and_nowhere_else(
+    installed: ControlPlane, verb: str, resource: str, namespace: str, may: bool
+) -> None:
+    who = f"--as=system:serviceaccount:{NAMESPACE}:seatrial-controller"
+    ask = ("auth", "can-i", verb, resource, "-n", namespace, who)
+    if may:
+        assert installed.kubectl(*ask).strip() == "yes"
+        return
+    with pytest.raises(errors.KubectlFailed):
+        installed.kubectl(*ask)
 
 
 class Approver:

@@ -108,6 +108,7 @@ DELEGATED = {"mode": Mode.DELEGATED}
 ASKED_OFTEN = tuple(
     a_measurement(GateVerdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX)
 )
+REFUSED = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity")
 EMPTY_POOL = Pool(name="spare", claim=DriverClaim(name="spare"), is_auto_upgrading=False)
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
 PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)
@@ -291,6 +292,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.GATES_RUNNING: (at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}), CAREFUL),
     HoldCode.GATE_UNKNOWN: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=ASKED_OFTEN),
+        CAREFUL,
+    ),
+    HoldCode.GATE_REFUSED: (
+        at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(REFUSED,)),
         CAREFUL,
     ),
     HoldCode.BAKING: (at(RolloutPhase.BAKING, record={"baked_until": 900.0, "baked_seconds": 3600.0}), CAREFUL),

@@ -57,6 +57,13 @@ def test_a_job_that_runs_is_waited_for_and_not_started_again() -> None:
     assert [held.code for held in pull.holds] == [HoldCode.PREPULLING]
 
 
+def test_a_job_whose_pod_is_not_let_in_is_told_at_once() -> None:
+    refused = replace(measured("n1", GateVerdict.PENDING), detail="violates PodSecurity")
+    pull = prepulling.bring(seeing(refused), ["n1"])
+    assert (pull.ready, pull.acts) == (frozenset(), ())
+    assert [held.code for held in pull.holds] == [HoldCode.GATE_REFUSED]
+
+
 def test_an_image_that_cannot_be_started_is_asked_for_a_few_times_and_then_holds_the_node() -> None:
     pull = prepulling.bring(seeing(*USED_UP[:1]), ["n1"])
     assert [act.attempt for act in pull.acts if isinstance(act, StartProbe)] == [2]

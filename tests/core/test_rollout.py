@@ -419,6 +419,16 @@ def test_a_gate_that_cannot_be_measured_is_asked_anew_in_the_next_round() -> Non
     assert (later.record.round, later.record.round_at, later.record.gates) == (2, 4500.0, ())
 
 
+def test_a_gate_whose_pod_is_not_let_in_is_named_with_the_reason_and_not_asked_twice() -> None:
+    refused = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity")
+    course = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(refused,)))
+    assert (codes(course), course.acts) == ([HoldCode.GATE_REFUSED], ())
+    assert dict(course.holds[0].params) == {"gate": "smoke", "node": "n1", "why": "violates PodSecurity"}
+    again = a_measurement(GateVerdict.UNKNOWN, detail="no image")
+    tried = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(again,)))
+    assert codes(tried) == [HoldCode.GATES_RUNNING], "what an ended try said is no refusal of the next"
+
+
 def test_a_canary_that_is_not_well_has_as_long_as_a_validation_may_take() -> None:
     seen = at(
         RolloutPhase.GATING, canary(driver=a_new_driver(is_ready=False)), record=GATING, measurements=(a_measurement(),)

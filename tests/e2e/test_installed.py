@@ -1,7 +1,8 @@
 """Installed as users install it: our image and our chart on a real node, and a campaign that outlives every leader.
 
-The controllers are pods under their own ServiceAccount, with the rights of the chart and no others. The canary is the
-node they run on; its gate is a Job with a GPU of the device plugin. Needs root: left out without.
+The controllers are pods under their own ServiceAccount, with the rights of the chart and no others, in a namespace that
+enforces the level `restricted`. The canary is the node they run on; its gate is a Job with a GPU of the device plugin,
+in the namespace of gates. Needs root: left out without.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 if why := able.why_not():
     pytest.skip(f"Left out. {why}", allow_module_level=True)
 
-PREFIX, NAMESPACE, MATRIX = "harbour", "seatrial", "gpu-version-matrix"
+PREFIX, NAMESPACE, GATES, MATRIX = "harbour", "seatrial", "seatrial-gates", "gpu-version-matrix"
 REAL = f"{PREFIX}-real-000"
 QUIET = {EVICTION: "false", DRAIN: "false"}
 PHASES = ("Canary", "Gating", "Baking", "Waving")
@@ -90,7 +91,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
         real = node.start(plane, REAL, driver_versions=(OLD, NEW))
         real.import_archive(our_image(folder))
         fleet = make_fleet(plane, FleetSpec(prefix=PREFIX, node_count=8, driver_version=OLD, real_nodes=(REAL,)))
-        labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         plane.apply([manifests.namespace(NAMESPACE, PREFIX, labels=labels), a_policy(OLD)])
         login = ("--from-literal=username=ship", "--from-literal=password=aye")
         plane.kubectl("-n", NAMESPACE, "create", "secret", "generic", "login", *login)
@@ -179,8 +180,9 @@ def test_a_campaign_goes_from_the_real_canary_to_the_matrix_although_every_phase
     assert harbour.real.loaded_driver == NEW
     promoted = plane.get("configmap", MATRIX, "-n", NAMESPACE)["data"]["matrix.yaml"]
     assert f'driver: "{NEW}"' in promoted.partition("canary:")[0], promoted
-    jobs = plane.get("jobs", "-n", NAMESPACE)["items"]
+    jobs = plane.get("jobs", "-n", GATES)["items"]
     assert jobs
+    assert plane.get("jobs", "-n", NAMESPACE)["items"] == [], "gates are away from the controllers"
     assert all(job["status"].get("succeeded") == 1 for job in jobs), "a gate is a real Job that ran to its end"
 
 

@@ -29,6 +29,11 @@ capabilities: {drop: [ALL]}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{/* Where gates run. Values kept from a chart that knew no such namespace have them where they were. */}}
+{{- define "seatrial.gatesNamespace" -}}
+{{ (.Values.gates | default dict).namespace | default .Release.Namespace }}
+{{- end }}
+
 {{/* Which repositories are spoken to, and as whom: for whoever plays a controller. */}}
 {{- define "seatrial.gitArguments" -}}
 {{- range .Values.git.allow }}

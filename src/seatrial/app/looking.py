@@ -14,6 +14,7 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
+from seatrial.adapters.kube.shapes import keys
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
 from seatrial.core.model.instants import Instant
@@ -95,7 +96,9 @@ async def looking(cluster: Cluster, rollout: str = "") -> AsyncIterator[Looker]:
     faults: list[str] = []
     async with cluster.client() as client:
         rollouts = await _rollouts(client)
-        observing = KubeObserver(client, namespace=cluster.namespace, rollout=rollout, on_fault=faults.append)
+        observing = KubeObserver(
+            client, namespace=cluster.namespace, rollout=rollout, on_fault=faults.append, home=keys.EVERYWHERE
+        )
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
             looker = Looker(client, observer, faults, rollouts)

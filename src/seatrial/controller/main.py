@@ -27,6 +27,7 @@ from seatrial.adapters.kube.api.config import Config
 from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
 from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.reading.probes import Level
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
@@ -64,6 +65,9 @@ class Settings:
     namespace: str
     rollout: str
     lease_namespace: str
+    gates_namespace: str = ""
+    """Where gates run; empty for where the lease is."""
+    gates_level: Level = Level.BASELINE
     lease_seconds: int
     journal: Path | None
     once: bool
@@ -74,6 +78,11 @@ class Settings:
     """How long we stand by before we give up; None for ever."""
     pages: str
     """HOST:PORT where health and metrics are served; empty serves them nowhere. A single pass serves none."""
+
+    @property
+    def gates_home(self) -> str:
+        """Where gates run."""
+        return self.gates_namespace or self.lease_namespace
 
 
 class SystemClock:
@@ -188,9 +197,9 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             namespace=settings.namespace,
             rollout=settings.rollout,
             on_fault=log.fault,
-            home=settings.lease_namespace,
+            home=settings.gates_home,
             source=keeper.facts,
-            rights=Access(client, home=settings.lease_namespace, namespace=settings.namespace),
+            rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
         )
@@ -222,7 +231,7 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
-        measurer=JobMeasurer(sights.client, observer, home=life.settings.lease_namespace),
+        measurer=JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level),
         webhook=HttpCheckpoints(),
     )
     router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)

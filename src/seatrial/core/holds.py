@@ -72,6 +72,7 @@ class HoldCode(StrEnum):
     NO_WAY_BACK_BY_HAND = "no-way-back-by-hand"
     CANARY_AT_WORK = "canary-at-work"
     GATES_RUNNING = "gates-running"
+    GATE_REFUSED = "gate-refused"
     GATE_UNKNOWN = "gate-unknown"
     BAKING = "baking"
     CANARY_UNWELL = "canary-unwell"

@@ -12,7 +12,10 @@ from typing import Final
 
 OPERATOR_NAMESPACE: Final = "gpu-operator"
 DRA_NAMESPACE: Final = "nvidia-dra-driver-gpu"
-"""What the namespaces are called in the files; both are replaced by the names asked for."""
+GATES_NAMESPACE: Final = "seatrial-gates"
+"""What the namespaces are called in the files; all are replaced by the names asked for."""
+HOME: Final = "seatrial"
+"""The controller's own, where gates run unless told otherwise."""
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -23,18 +26,24 @@ def crd() -> str:
 
 
 def rbac(
-    *, operator_namespace: str = OPERATOR_NAMESPACE, dra_namespaces: Iterable[str] = (), has_campaigns: bool = False
+    *,
+    operator_namespace: str = OPERATOR_NAMESPACE,
+    dra_namespaces: Iterable[str] = (),
+    has_campaigns: bool = False,
+    gates_namespace: str = HOME,
 ) -> str:
     """The controller's ServiceAccount and exactly the rights it needs. The chart carries the same files.
 
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
-    name that cannot be a namespace's is a ValueError. Rollouts with a canary (`has_campaigns`) need some more.
+    name that cannot be a namespace's is a ValueError. Rollouts with a canary (`has_campaigns`) need some more, of which
+    the right to make Jobs is granted where gates run.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     parts += [_read("rbac-checkpoint.yaml")]
     dra = _read("rbac-dra.yaml")
     parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in sorted(set(dra_namespaces))]
-    parts += [_read("rbac-campaign.yaml")] if has_campaigns else []
+    campaign = _in_namespace(_read("rbac-campaign.yaml"), GATES_NAMESPACE, gates_namespace)
+    parts += [campaign] if has_campaigns else []
     return "---\n".join(parts)
 
 

@@ -36,6 +36,7 @@ RESTING: Final = frozenset(
         HoldCode.APPROVAL_PENDING,
         HoldCode.ROLLBACK_PENDING,
         HoldCode.GATE_UNKNOWN,
+        HoldCode.GATE_REFUSED,
         HoldCode.FAILURE_BUDGET,
         HoldCode.WRITTEN_BY_ANOTHER,
         HoldCode.TAKEN_OVER,

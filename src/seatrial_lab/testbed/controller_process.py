@@ -22,9 +22,13 @@ from seatrial_lab.testbed.plane import control_plane
 ROLES = ("ClusterRole", "Role")
 
 
-def controller_rules(*, has_campaigns: bool = False) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+def controller_rules(
+    *, has_campaigns: bool = False, gates_namespace: str = manifests.HOME
+) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """The rules of the shipped manifests: those for the whole cluster, and those per namespace."""
-    rights = manifests.rbac(dra_namespaces=[dra.NAMESPACE], has_campaigns=has_campaigns)
+    rights = manifests.rbac(
+        dra_namespaces=[dra.NAMESPACE], has_campaigns=has_campaigns, gates_namespace=gates_namespace
+    )
     objects = [item for item in yaml.safe_load_all(rights) if item and item["kind"] in ROLES]
     cluster = [rule for item in objects if item["kind"] == "ClusterRole" for rule in item["rules"]]
     by_namespace: dict[str, list[dict[str, Any]]] = {}
@@ -51,9 +55,15 @@ def remove_rollouts(plane: control_plane.ControlPlane, *names: str) -> None:
             plane.kubectl("patch", "gpurollout", name, "--type=merge", "-p", body)
 
 
-def identity(plane: control_plane.ControlPlane, name: str, *, has_campaigns: bool = False) -> Path:
+def identity(
+    plane: control_plane.ControlPlane,
+    name: str,
+    *,
+    has_campaigns: bool = False,
+    gates_namespace: str = manifests.HOME,
+) -> Path:
     """A kubeconfig of a ServiceAccount that may do what the shipped manifests say, and nothing else."""
-    cluster, by_namespace = controller_rules(has_campaigns=has_campaigns)
+    cluster, by_namespace = controller_rules(has_campaigns=has_campaigns, gates_namespace=gates_namespace)
     return plane.service_account("seatrial", name, cluster_rules=cluster, namespaced_rules=by_namespace)
 
 
@@ -70,6 +80,7 @@ class ControllerProcess:
         pages: str = "",
         environment: Mapping[str, str] | None = None,
         git: Sequence[str] = ("--git-allow", "/"),
+        arguments: Sequence[str] = (),
     ) -> None:
         """Serves no pages unless told where: many controllers share one machine here. Repositories are folders."""
         self._environment = environment or {}
@@ -81,6 +92,7 @@ class ControllerProcess:
             *("--journal", str(self.journal), "--lease-seconds", str(lease_seconds)),
             *("--metrics-bind-address", pages),
             *("--git-folder", str(folder / "git"), "--git-look-seconds", "1", *git),
+            *arguments,
         ]
         self._process: subprocess.Popen[bytes] | None = None
 

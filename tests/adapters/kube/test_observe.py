@@ -569,7 +569,11 @@ async def test_a_campaign_that_cannot_be_read_and_has_begun_is_under_way_for_tho
 
 # ── campaigns ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-JOBS, PROBE_PODS = keys.jobs_path(keys.HOME), keys.pods_path(keys.HOME)
+JOBS, PROBE_PODS, JOB_EVENTS = (
+    keys.jobs_path(keys.HOME),
+    keys.pods_path(keys.HOME),
+    keys.events_path(keys.HOME),
+)
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=1, attempt=1)
 PENDING = Measurement(gate="nccl", node="n1", round=1, attempt=1, verdict=GateVerdict.PENDING)
 
@@ -651,6 +655,27 @@ async def test_a_probe_is_followed_to_its_end_and_its_last_words_are_its_pods() 
         await until(observer, lambda seen: seen.measurements == (failed,))
         kinds.tell("DELETED", JOBS, a_probe("Failed", version="104"))
         await until(observer, lambda seen: seen.measurements == ())
+
+
+async def test_a_probe_whose_pod_is_not_let_in_says_so_and_who_may_not_know_goes_on() -> None:
+    kinds = campaigning()
+    kinds.lists |= {JOBS: [a_probe()], JOB_EVENTS: []}
+    async with observing(kinds) as observer:
+        assert seen_by(observer).measurements == (PENDING,)
+        about = {"kind": "Job", "uid": "uid-job-uid-spring", "namespace": keys.HOME}
+        said = 'Error creating: pods "p-1" is forbidden: violates PodSecurity "restricted:latest"'
+        meta = {"name": "e", "namespace": keys.HOME, "resourceVersion": "101"}
+        event = {"metadata": meta, "involvedObject": about, "reason": "FailedCreate", "message": said}
+        await until(observer, lambda _: JOB_EVENTS in kinds.asked)
+        kinds.tell("ADDED", JOB_EVENTS, event)
+        refused = replace(PENDING, detail='violates PodSecurity "restricted:latest"')
+        await until(observer, lambda seen: seen.measurements == (refused,))
+    kinds.forbidden = {JOB_EVENTS}
+    faults: list[str] = []
+    async with observing(kinds, faults=faults) as observer:
+        seen = seen_by(observer)
+    assert (seen.measurements, faults) == ((PENDING,), [])
+    assert all(each.is_synced for each in seen.freshness)
 
 
 async def test_without_the_rights_of_a_campaign_its_view_is_no_view_and_the_reason_is_told() -> None:

@@ -13,7 +13,7 @@ from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates import PREPULL, Gate, GateVerdict, Measurement
 
 UID = "uid-spring"
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=2, attempt=1)
@@ -39,9 +39,18 @@ def a_pod(*, phase: str = "Failed", reason: str = "", state: Any = None, **metad
     return probes.probe_pod_item(msgspec.convert(body, kinds.Pod))
 
 
-def measured(job: probes.ProbeItem | None, *pods: probes.ProbePodItem) -> tuple[GateVerdict, str]:
+def a_refusal(message: str, kind: str = "Job") -> probes.RefusalItem | None:
+    """What the Job controller says of a pod that it could not make."""
+    about = {"kind": kind, "uid": "uid-job"}
+    body = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "FailedCreate", "message": message}
+    return probes.refusal_item(msgspec.convert(body, kinds.Event))
+
+
+def measured(
+    job: probes.ProbeItem | None, *pods: probes.ProbePodItem, refused: probes.RefusalItem | None = None
+) -> tuple[GateVerdict, str]:
     assert job is not None
-    found = probes.measurement_of(job, pods)
+    found = probes.measurement_of(job, pods, [refused] if refused is not None else [])
     assert found is not None
     return found.verdict, found.detail
 
@@ -86,6 +95,20 @@ def test_a_probe_is_pinned_to_its_node_and_accounted_for_by_the_scheduler() -> N
     ]
 
 
+def test_a_restricted_probe_asks_for_nothing_and_only_a_pull_runs_as_another_than_its_image_says() -> None:
+    pull = replace(PROBE, gate=replace(PROBE.gate, name=PREPULL, command=("true",), gpus=0))
+    for probe, user in ((PROBE, {}), (pull, {"runAsUser": 65534})):
+        body = probes.job_of(probe, UID, level=probes.Level.RESTRICTED)
+        (container,) = body["spec"]["template"]["spec"]["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+            **user,
+        }
+
+
 # ── the measurement ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -98,6 +121,48 @@ def test_a_probe_that_completed_has_passed() -> None:
 @pytest.mark.parametrize("pods", [(), (a_pod(phase="Pending"),), (a_pod(phase="Running", state={"running": {}}),)])
 def test_a_probe_under_way_is_pending(pods: tuple[probes.ProbePodItem, ...]) -> None:
     assert measured(a_job(), *pods) == (GateVerdict.PENDING, "")
+
+
+VIOLATION = 'violates PodSecurity "restricted:latest": unrestricted capabilities'
+REFUSAL = f'Error creating: pods "gate-nccl-n1-2-1-0a1b2c-x9" is forbidden: {VIOLATION}'
+
+
+def test_a_probe_whose_pod_is_not_let_in_says_why_before_its_limit_and_after() -> None:
+    refused = a_refusal(REFUSAL)
+    assert measured(a_job(), refused=refused) == (GateVerdict.PENDING, VIOLATION)
+    verdict, detail = measured(a_job("Failed", reason=probes.DEADLINE, message="too long"), refused=refused)
+    assert (verdict, detail) == (GateVerdict.UNKNOWN, f"it was not run to its end in time: {VIOLATION}")
+
+
+def test_a_probe_that_was_let_in_after_all_says_nothing() -> None:
+    assert measured(a_job(), a_pod(phase="Pending"), refused=a_refusal(REFUSAL)) == (GateVerdict.PENDING, "")
+    assert measured(a_job("Complete"), refused=a_refusal(REFUSAL)) == (GateVerdict.PASSED, "")
+
+
+def test_a_probe_that_the_kubelet_does_not_start_as_it_is_says_why() -> None:
+    said = "container has runAsNonRoot and image will run as root"
+    state = {"waiting": {"reason": "CreateContainerConfigError", "message": said}}
+    words = f"CreateContainerConfigError: {said}"
+    assert measured(a_job(), a_pod(phase="Pending", state=state)) == (GateVerdict.PENDING, words)
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        (REFUSAL, VIOLATION),
+        (
+            'Error creating: admission webhook "x" denied the request: no',
+            'admission webhook "x" denied the request: no',
+        ),
+        ("Something else", None),
+    ],
+)
+def test_of_a_refusal_the_reason_is_kept_without_the_name_that_changes_with_every_try(
+    message: str, kept: str | None
+) -> None:
+    found = a_refusal(message)
+    assert (found.said if found is not None else None) == kept
+    assert a_refusal(message, kind="Pod") is None
 
 
 def test_a_probe_that_failed_says_its_last_words() -> None:

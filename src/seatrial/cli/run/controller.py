@@ -45,12 +45,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how long a dead leader blocks the next one (15)",
     )
+    add_gates_argument(parser)
+    parser.add_argument(
+        "--gates-level",
+        choices=["baseline", "restricted"],
+        default="baseline",
+        help="how much the pods of gates ask for, in the words of PodSecurity: restricted for a namespace that lets "
+        "nothing else in, where images that run as root are not started (baseline)",
+    )
     add_git_arguments(parser)
     parser.add_argument(
         "--metrics-bind-address",
         default=PAGES,
         metavar="HOST:PORT",
         help=f"where /healthz, /readyz and /metrics are served with --forever; empty serves nothing ({PAGES})",
+    )
+
+
+def add_gates_argument(parser: argparse.ArgumentParser) -> None:
+    """Where the Jobs of gates are, for whoever plays a controller."""
+    parser.add_argument(
+        "--gates-namespace", default="", metavar="NAME", help="where gates run as Jobs (where the lease lives)"
     )
 
 
@@ -164,6 +179,7 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from seatrial.adapters.kube.reading.probes import Level
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
     from seatrial.controller.main import Settings, control
@@ -175,6 +191,8 @@ def run(args: argparse.Namespace) -> int:
         namespace=args.namespace,
         rollout=args.rollout,
         lease_namespace=args.lease_namespace,
+        gates_namespace=args.gates_namespace,
+        gates_level=Level(args.gates_level),
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,

@@ -37,6 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--canary", action="store_true", help="with the rights that rollouts with a canary need besides (none of them)"
     )
+    parser.add_argument(
+        "--gates-namespace",
+        type=_namespace,
+        default=manifests.HOME,
+        metavar="NAME",
+        help=f"with --canary: where gates run, as `seatrial controller --gates-namespace` says ({manifests.HOME})",
+    )
 
 
 def _namespace(text: str) -> str:
@@ -49,7 +56,10 @@ def _namespace(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     rbac = manifests.rbac(
-        operator_namespace=args.operator_namespace, dra_namespaces=args.dra_namespace, has_campaigns=args.canary
+        operator_namespace=args.operator_namespace,
+        dra_namespaces=args.dra_namespace,
+        has_campaigns=args.canary,
+        gates_namespace=args.gates_namespace,
     )
     pace = manifests.pace(operator_namespace=args.operator_namespace)
     parts = {"crd": [manifests.crd()], "rbac": [rbac], "pace": [pace], "all": [manifests.crd(), rbac]}

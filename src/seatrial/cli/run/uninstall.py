@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how long to wait until no controller leads any more (90)",
     )
+    controller.add_gates_argument(parser)
     controller.add_git_arguments(parser)
 
 
@@ -94,6 +95,7 @@ async def _leave(args: argparse.Namespace, rollout: str) -> bool:
         namespace=args.namespace,
         rollout=rollout,
         lease_namespace=args.lease_namespace,
+        gates_namespace=args.gates_namespace,
         lease_seconds=args.lease_seconds,
         journal=None,
         once=False,

@@ -17,7 +17,7 @@ from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
-from seatrial.core.model.gates import READINESS, TRIES_MAX, GateVerdict
+from seatrial.core.model.gates import READINESS, TRIES_MAX, GateVerdict, Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
@@ -242,11 +242,21 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 
 def _running(view: View, looked: baking.Round) -> Hold:
+    refused = _refused(view, looked)
+    if refused is not None:
+        return view.hold(HoldCode.GATE_REFUSED, gate=refused.gate, node=refused.node, why=refused.detail)
     names = sorted({f"{each.gate} on {each.node}" for each in looked.of(GateVerdict.PENDING)})
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
     until = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
     return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until if until > view.now else None)
+
+
+def _refused(view: View, looked: baking.Round) -> Measurement | None:
+    """The first probe of this round whose pod is not let in: of those under way only such a one says anything."""
+    asked = {(each.gate, each.node, each.round) for each in looked.of(GateVerdict.PENDING)}
+    waiting = (each for each in view.seen.measurements if each.verdict is GateVerdict.PENDING and each.detail)
+    return next((each for each in waiting if (each.gate, each.node, each.round) in asked), None)
 
 
 def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Course:

@@ -72,7 +72,7 @@ class Measurement:
     attempt: int
     verdict: GateVerdict
     detail: str = ""
-    """What it said; for a failure the evidence."""
+    """What it said; for a failure the evidence, and for one that is pending why its pod is not let in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

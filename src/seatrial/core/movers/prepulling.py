@@ -41,6 +41,7 @@ def bring(view: View, names: Collection[str]) -> Start:
     acts: list[CampaignAct] = []
     pulling: list[str] = []
     lacking: list[tuple[str, str, str]] = []
+    refused: list[tuple[str, str]] = []
     for name in sorted(names):
         wanted = view.nodes[name].facts.wanted
         is_needed = wanted is not None and wanted.image and view.progress(name) is Progress.AWAY
@@ -53,12 +54,16 @@ def bring(view: View, names: Collection[str]) -> Start:
         if judged.verdict is GateVerdict.UNKNOWN:
             lacking.append((name, wanted.image, judged.detail))
             continue
+        if judged.detail and judged.due is None:
+            refused.append((name, judged.detail))
+            continue
         pulling.append(name)
         if judged.due is not None:
             acts.append(StartProbe(rollout=view.name, gate=gate, node=name, round=number, attempt=judged.due))
     due = tuple(act for act in acts if view.may_act(act.subject))[:STARTS_MAX]
     record = _round_of(view) if lacking else view.record
     holds = _told(view, record, pulling, lacking)
+    holds += tuple(view.hold(HoldCode.GATE_REFUSED, gate=PREPULL, node=name, why=why) for name, why in refused)
     return Start(record=record, ready=frozenset(ready), acts=due, holds=holds)
 
 

@@ -61,6 +61,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.MERGE_OVERDUE,
         HoldCode.REQUEST_DECLINED,
         HoldCode.IMAGE_NOT_PULLED,
+        HoldCode.GATE_REFUSED,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,
         HoldCode.NO_WAY_BACK_BY_HAND,

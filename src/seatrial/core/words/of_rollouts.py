@@ -246,6 +246,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.GATES_RUNNING: says(
         "gates have not answered yet: {gates}", "See the gate's Job if it takes longer than usual."
     ),
+    HoldCode.GATE_REFUSED: says(
+        "the pod of gate {gate} is not let in on {node}: {why}",
+        "For PodSecurity: raise the level of the gates' namespace (`gates.podSecurity` of the chart, the label "
+        "`pod-security.kubernetes.io/enforce`), or, where it is `restricted`, give the gate an image that does not run "
+        "as root. For a quota or a webhook: let it in there. It is tried again until then.",
+    ),
     HoldCode.GATE_UNKNOWN: says(
         "gate {gate} could not be measured on {node}{reason_text}; unknown is no pass",
         "It is asked again by itself, and the time until then is no evidence; see the gate's Job and its image.",

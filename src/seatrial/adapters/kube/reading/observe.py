@@ -119,7 +119,7 @@ class KubeObserver(FleetObserver):
         """The snapshot with what only a campaign looks at."""
         for row in (each for each in table.CAMPAIGN if each.is_decisive):
             error = self.streams[row].state.last_error
-            if isinstance(error, errors.Forbidden):
+            if isinstance(error, errors.Forbidden) and row.is_decisive:
                 self._on_fault(str(error))
         if self._rights is not None:
             self._rights.want_for(intent, seen)
@@ -153,7 +153,8 @@ class KubeObserver(FleetObserver):
         for item in _by_name(self.streams[table.PROBES].store):
             if item.rollout_uid == uid:
                 pods = self.streams.under(table.PROBE_PODS, table.PROBE_PODS_BY_JOB, item.metadata.uid)
-                found = probes.measurement_of(item, pods)
+                refusals = self.streams.under(table.REFUSALS, table.REFUSALS_BY_JOB, item.metadata.uid)
+                found = probes.measurement_of(item, pods, refusals)
                 if found is not None:
                     yield found
 

@@ -10,6 +10,10 @@ the kubelet counts from when it takes the pod up and which leaves the pod behind
 more, and only ends what nobody took up. A probe that is moved away (an eviction, a preemption) fails its Job at once
 and was not measured: were it started anew, it would come back to a node that is being emptied.
 
+A pod that is not let in (the level of PodSecurity that its namespace has, a quota, a webhook) is told of while the Job
+still tries, by the event that the Job controller writes, and so is one that the kubelet does not start as it is: nobody
+has to wait for the limit to know why.
+
 A probe belongs to one GPURollout, by uid: one of the same name finds nothing of its predecessor, and what is left goes
 with its owner. Tests: tests/adapters/kube/test_probes.py, test_execute_campaign.py
 """
@@ -21,13 +25,14 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import GateVerdict, Measurement
+from seatrial.core.model.gates import PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
@@ -40,13 +45,28 @@ DETAIL_MAX: Final = 400
 """So much of a probe's last words is kept: it goes into a status."""
 SELECTOR: Final = keys.GATE_KEY
 """By label: Jobs that are probes, and their pods."""
+REFUSALS: Final = "type=Warning,involvedObject.kind=Job,reason=FailedCreate"
+"""By field: what the Job controller says of a pod that it could not make."""
 
 _NAME_MAX: Final = 63
 _LABEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _FAILING: Final = ("Failed", "FailureTarget")
 """Conditions of a Job that has failed; the second comes first, while its pods still end."""
+_REFUSED: Final = re.compile(r'Error creating: (?:pods "[^"]*" is forbidden: )?(.+)', re.DOTALL)
+_UNFIT: Final = "CreateContainerConfigError"
+"""Why the kubelet does not start a container: as it is asked for it may not run, such as as root."""
+_NOBODY: Final = 65534
 DEADLINE: Final = "DeadlineExceeded"
 DISRUPTED: Final = "PodFailurePolicy"
+
+
+class Level(StrEnum):
+    """How much a probe's pod asks for, in the words of PodSecurity; none needs more than baseline."""
+
+    BASELINE = "baseline"
+    """As whoever its image runs as."""
+    RESTRICTED = "restricted"
+    """As a user that is not root, with nothing besides: an image that runs as root is not started."""
 
 
 # ── making ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -60,7 +80,7 @@ def name_of(action: StartProbe, owner_uid: str) -> str:
     return f"gate-{_slug(action.gate.name, room)}-{_slug(action.node, room)}{end}"
 
 
-def job_of(action: StartProbe, owner_uid: str) -> dict[str, Any]:
+def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
     """The Job that measures a gate on one node."""
     said = {
         keys.GATE_KEY: action.gate.name,
@@ -93,12 +113,12 @@ def job_of(action: StartProbe, owner_uid: str) -> dict[str, Any]:
             "podFailurePolicy": {
                 "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
             },
-            "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, limit_seconds)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, limit_seconds, level)},
         },
     }
 
 
-def _pod_of(action: StartProbe, limit_seconds: int) -> dict[str, Any]:
+def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": CONTAINER,
         "image": action.gate.image,
@@ -108,6 +128,8 @@ def _pod_of(action: StartProbe, limit_seconds: int) -> dict[str, Any]:
         container["command"] = list(action.gate.command)
     if action.gate.gpus:
         container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
+    if level is Level.RESTRICTED:
+        container["securityContext"] = _restricted(action)
     only_here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [action.node]}]}
     return {
         "restartPolicy": "Never",
@@ -121,6 +143,18 @@ def _pod_of(action: StartProbe, limit_seconds: int) -> dict[str, Any]:
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
     }
+
+
+def _restricted(action: StartProbe) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "allowPrivilegeEscalation": False,
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    # Images of drivers run as root, and here only `true` is run in them. For a gate another user than its image has
+    # would be a reason to fail that is none of the driver's.
+    return asked | ({"runAsUser": _NOBODY} if action.gate.name == PREPULL else {})
 
 
 def _slug(text: str, length: int) -> str:
@@ -166,6 +200,26 @@ class ProbePodItem:
     has_run: bool
     is_leaving: bool
     said: str
+    is_unfit: bool = False
+    """The kubelet does not start it as it is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalItem:
+    """Why the pod of a Job could not be made."""
+
+    metadata: Meta
+    job_uid: str
+    said: str
+
+
+def refusal_item(event: kinds.Event) -> RefusalItem | None:
+    """Keep why a pod was not let in, without the name it would have had: that is another one with every try."""
+    about = event.involved_object
+    told = _REFUSED.fullmatch(event.message)
+    if about.kind != "Job" or not about.uid or told is None:
+        return None
+    return RefusalItem(metadata=meta_of(event.metadata), job_uid=about.uid, said=foreign.line(told[1], DETAIL_MAX))
 
 
 def probe_item(job: Job) -> ProbeItem | None:
@@ -206,12 +260,17 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
         has_run=has_run,
         is_leaving=pod.metadata.deletion_timestamp is not None,
         said=_last_words(ended) or _why_waiting(waiting) or foreign.line(pod.status.reason),
+        is_unfit=any(state.reason == _UNFIT for state in waiting),
     )
 
 
-def measurement_of(probe: ProbeItem, pods: Iterable[ProbePodItem]) -> Measurement | None:
-    """What a probe has measured so far; None for one that is taken away before its end."""
-    verdict, detail = _verdict(probe, tuple(pods))
+def measurement_of(
+    probe: ProbeItem, pods: Iterable[ProbePodItem], refusals: Iterable[RefusalItem] = ()
+) -> Measurement | None:
+    """What a probe has measured so far; None for one that is taken away before its end.
+
+    One that is pending says something only where its pod is not let in, or not started as it is."""
+    verdict, detail = _verdict(probe, tuple(pods), next((each.said for each in refusals), ""))
     if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
     return Measurement(
@@ -224,13 +283,14 @@ def measurement_of(probe: ProbeItem, pods: Iterable[ProbePodItem]) -> Measuremen
     )
 
 
-def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> tuple[GateVerdict, str]:
+def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> tuple[GateVerdict, str]:
     if probe.is_complete:
         return GateVerdict.PASSED, ""
     if not probe.is_failed:
-        return GateVerdict.PENDING, ""
+        unfit = next((pod.said for pod in pods if pod.is_unfit), "")
+        return GateVerdict.PENDING, unfit or ("" if pods else refused)
     if probe.reason == DEADLINE:
-        words = next((pod.said for pod in pods if pod.said), "") or probe.message
+        words = next((pod.said for pod in pods if pod.said), "") or (refused if not pods else "") or probe.message
         return GateVerdict.UNKNOWN, f"it was not run to its end in time: {words}"
     if probe.reason == DISRUPTED:
         return GateVerdict.UNKNOWN, "its pod was moved away before it ended"

@@ -6,7 +6,7 @@
     CLAIMS                       ClaimItem         the nodes of the pods that name it
     WARNINGS                     WarningItem       the node of the driver pod it is about; else nothing
     REVISIONS, DRIVERS           as read           every node, when what they want has changed (fleet.py)
-    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, MACHINE_POOLS, FOLLOWERS        a look, and no node
+    POLICIES, ROLLOUTS, PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, FOLLOWERS   a look, and no node
 
 What is about a node is read in project.py with `around.of(ROW)`. Whoever looks asks for the rows it needs.
 Tests: tests/adapters/kube/test_table.py, test_observe.py
@@ -164,6 +164,19 @@ PROBE_PODS: Final[Row[kinds.Pod, probes.ProbePodItem]] = Row(
     indices=(PROBE_PODS_BY_JOB,),
 )
 
+REFUSALS_BY_JOB: Final[By[probes.RefusalItem, str]] = By(keys=lambda item: (item.job_uid,))
+REFUSALS: Final[Row[kinds.Event, probes.RefusalItem]] = Row(
+    name="events of jobs",
+    path=lambda where: keys.events_path(where.home),
+    model=kinds.Event,
+    slim=_the(probes.refusal_item),
+    need=Need.EXPLAINS,
+    field_selector=probes.REFUSALS,
+    key=lambda item: item.job_uid,
+    tells=lambda item: item.said,
+    indices=(REFUSALS_BY_JOB,),
+)
+
 MACHINE_POOLS: Final[Row[MachineConfigPool, pools.PoolItem]] = Row(
     name="machineconfigpools",
     path=_the(keys.MACHINE_POOLS),
@@ -214,5 +227,5 @@ FLEET: Final[tuple[Row[Any, Any], ...]] = (*MOVED, CLAIMS, SLICES, MAINTENANCES,
 ROLLOUT: Final[tuple[Row[Any, Any], ...]] = tuple(dict.fromkeys((NODES, PODS, REVISIONS, ROLLOUTS, *FLEET)))
 """All that a rollout rests on; of several that are not fresh the first is told."""
 
-CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, MACHINE_POOLS, *FOLLOWERS)
+CAMPAIGN: Final[tuple[Row[Any, Any], ...]] = (PROBES, PROBE_PODS, REFUSALS, MACHINE_POOLS, *FOLLOWERS)
 """What only a campaign needs, and has the right to: opened when there is the first."""

@@ -108,7 +108,9 @@ GPU_DRIVER: Final = "gpu.nvidia.com"
 DRIVER_VERSION_ATTRIBUTE: Final = "driverVersion"
 
 HOME: Final = "seatrial"
-"""The controller's own namespace as the manifests have it: its lease is there, and its probes."""
+"""The controller's own namespace as the manifests have it: its lease is there, and its probes unless told otherwise."""
+EVERYWHERE: Final = ""
+"""For who looks, and does not know in which namespace a controller has its probes."""
 
 # ── paths ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,8 +138,8 @@ def revisions_path(namespace: str) -> str:
 
 
 def events_path(namespace: str) -> str:
-    """Where the events about the operator's pods are listed."""
-    return f"/api/v1/namespaces/{namespace}/events"
+    """Where the events about the operator's pods are listed, and those about probes."""
+    return f"/api/v1{_inside(namespace)}/events"
 
 
 def maintenances_path(namespace: str) -> str:
@@ -147,9 +149,13 @@ def maintenances_path(namespace: str) -> str:
 
 def jobs_path(namespace: str) -> str:
     """Where the probes of gates are made and listed."""
-    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    return f"/apis/batch/v1{_inside(namespace)}/jobs"
 
 
 def pods_path(namespace: str) -> str:
     """Where the pods of probes are listed."""
-    return f"/api/v1/namespaces/{namespace}/pods"
+    return f"/api/v1{_inside(namespace)}/pods"
+
+
+def _inside(namespace: str) -> str:
+    return f"/namespaces/{namespace}" if namespace != EVERYWHERE else ""

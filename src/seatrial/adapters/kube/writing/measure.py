@@ -10,6 +10,7 @@ from typing import Protocol
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.reading.probes import Level
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions.of_campaigns import StartProbe
@@ -25,10 +26,13 @@ class Rollouts(Protocol):
 class JobMeasurer:
     """Makes Jobs."""
 
-    def __init__(self, client: Client, rollouts: Rollouts, *, home: str = keys.HOME) -> None:
+    def __init__(
+        self, client: Client, rollouts: Rollouts, *, home: str = keys.HOME, level: Level = Level.BASELINE
+    ) -> None:
         self._client = client
         self._rollouts = rollouts
         self._home = home
+        self._level = level
 
     async def measure(self, act: StartProbe, /) -> Outcome:
         return await tried(act, self._measure(act))
@@ -38,7 +42,8 @@ class JobMeasurer:
         if owner is None:
             return stale(act, f"there is no GPURollout {act.rollout} any more")
         try:
-            await self._client.create(keys.jobs_path(self._home), probes.job_of(act, owner.metadata.uid))
+            job = probes.job_of(act, owner.metadata.uid, level=self._level)
+            await self._client.create(keys.jobs_path(self._home), job)
         except errors.Conflict as err:
             if not err.is_name_taken:  # its name is made of what it measures, so whoever made it asked the same
                 raise
