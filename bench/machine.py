@@ -1,4 +1,4 @@
-"""Where something was measured, and where its result is kept; shared by the benchmarks."""
+"""Where something was measured, where its result is kept, and how a failure is told; shared by the benchmarks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 import os
 import platform
 import subprocess
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from seatrial_lab.testbed import errors
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -38,6 +42,15 @@ def keep(name: str, result: dict[str, Any]) -> Path:
     path = RESULTS / f"{name}-{datetime.now(UTC):%Y-%m-%dT%H%M}.json"
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def run(main: Callable[[], int]) -> int:
+    """Run a benchmark; what the testbed cannot do is said in one line."""
+    try:
+        return main()
+    except errors.TestbedFailure as err:
+        print(f"bench: {err}", file=sys.stderr)
+        return 1
 
 
 def _processor() -> str:

@@ -4,8 +4,8 @@ A campaign goes there with automatic upgrades off (direct mode), another goes ba
 canary, no gates, no bake, one wave with all the others. R is T / max(max tᵢ, Σtᵢ/p) of that wave: T from its opening
 (as the rollout's history says) to the last node done, tᵢ from the delete of a node's driver pod until driver and
 validator are Ready, as seen on a watch, p the parallel limit. What it does not show: a real kubelet, a real driver, GPU
-pods to evict; and the operator is the testbed's, of mid-2025, which the labels of feature discovery wake as well (our
-own machine does not call a driver proven without them).
+pods to evict; and the operator that the testbed builds is of mid-2025, which the labels of feature discovery wake as
+well (our own machine does not call a driver proven without them). SEATRIAL_GPU_OPERATOR names another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.machine import keep, machine
+from bench.machine import keep, machine, run
 from bench.pace import NEW, OLD, PREFIX, environment_seconds, most_under_way, quicken, say
 
 from seatrial.adapters.kube.shapes import keys
@@ -78,6 +78,7 @@ def measure(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": machine(),
             "kubernetes": plane.status().versions,
+            "gpu_operator": beside.release,
             "nodes_in_the_wave": args.nodes - 1,
             "parallel": args.parallel,
             "reload_seconds": args.reload_seconds,
@@ -158,4 +159,4 @@ def rollout_of(mode: str, version: str, parallel: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bench.machine import keep, machine
+from bench.machine import keep, machine, run
 
 from seatrial import manifests as shipped
 from seatrial.adapters.kube.shapes import keys
@@ -91,6 +91,7 @@ def measure(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "machine": machine(),
                 "kubernetes": plane.status().versions,
+                "gpu_operator": beside.release,
                 "nodes": args.nodes,
                 "parallel": args.parallel,
                 "reload_seconds": args.reload_seconds,
@@ -271,4 +272,4 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

@@ -19,10 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.machine import keep, machine
+from bench.machine import keep, machine, run
 
 from seatrial.core.movers import driver_manager
 from seatrial_lab.testbed import controller_process
+from seatrial_lab.testbed.building import operator_parts
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History, PodMoment
 from seatrial_lab.testbed.nodes import manifests
@@ -154,6 +155,7 @@ def result_of(
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "kubernetes": plane.status().versions,
+        "nvidia_definitions": operator_parts.find().release,
         "nodes": args.nodes,
         "parallel": args.parallel,
         "reload_seconds": args.reload_seconds,
@@ -238,4 +240,4 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

@@ -2,7 +2,8 @@
 
 One story per kind of fleet, drivers by the ClusterPolicy or by NVIDIADrivers, each on a control plane of its own. It is
 told once; each test looks at one promise in what the watches and the API server's audit log recorded of it. The rollout
-says nothing but its target: how it is done is the ClusterPolicy's upgradePolicy.
+says nothing but its target: how it is done is the operator's upgradePolicy, the ClusterPolicy's for all nodes, or where
+the operator has them each NVIDIADriver's for its own.
 
     node 0  a budget that never allows an eviction, until it is loosened
     node 1  cordoned by an admin before its turn; its image comes while the rollout is paused
@@ -176,7 +177,7 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         with operator.GpuOperator.start(plane, spec) as beside:
             beside.wait_ready()
             beside.fleet.start_dra()
-            beside.set_upgrade_policy(**CLOSED)
+            limit(beside, CLOSED)
             make_rollout(plane, ROLLOUT, target=NEW)
             account = controller_process.identity(plane, ROLLOUT)
             controller = ControllerProcess(account, ROLLOUT, folder, lease_seconds=LEASE_SECONDS)
@@ -209,14 +210,14 @@ def tale(stage: Stage) -> Tale:
     # So that all ask for their turn at the same time, and get it by name.
     stage.wait(lambda: {stage.state(node) for node in stage.nodes} == {"upgrade-required"}, "everybody to want a turn")
     closed = history.latest()
-    beside.set_upgrade_policy(**NARROW)
+    limit(beside, NARROW, only=blocked)
     stage.wait(lambda: stage.state(blocked) == "pod-deletion-required", "the first node to be under way")
     beside.fleet.cordon(cordoned)  # not before: it costs nobody's availability, so even closed limits let it begin
     wait_asked(stage, guarded, count=2)
     narrow = history.latest()
 
     widened_at = time.time()
-    beside.set_upgrade_policy(**WIDE)
+    limit(beside, WIDE)
     # Not before its old driver is gone: between its record and the delete it may wait for word of its pods.
     stage.wait(lambda: has_lost_driver(history, cordoned), "a node to be in the middle of its upgrade")
     stage.patch_rollout(paused=True)
@@ -275,7 +276,7 @@ def tale(stage: Stage) -> Tale:
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_cluster_policys_limits_hold_at_every_moment_and_a_change_of_them_counts_at_once(tale: Tale) -> None:
+def test_the_operators_limits_hold_at_every_moment_and_a_change_of_them_counts_at_once(tale: Tale) -> None:
     first, *others = tale.stage.nodes
     assert not any(map(is_under_way, tale.closed.values()))
     assert {node for node, moment in tale.narrow.items() if is_under_way(moment)} == {first}
@@ -283,17 +284,25 @@ def test_the_cluster_policys_limits_hold_at_every_moment_and_a_change_of_them_co
     history, nodes = tale.stage.history, tale.stage.nodes
     assert most(history, is_under_way, nodes, until=tale.widened_at) == NARROW["maxParallelUpgrades"]
     assert most(history, is_unavailable, nodes, until=tale.widened_at) <= NARROW["maxUnavailable"]
-    assert most(history, is_under_way, nodes, since=tale.widened_at) == WIDE["maxParallelUpgrades"]
-    assert most(history, is_unavailable, nodes, since=tale.widened_at) == WIDE["maxUnavailable"]
+    under_way, unavailable = (
+        {who: most(history, each, pool, since=tale.widened_at) for who, pool in tale.stage.beside.governed.items()}
+        for each in (is_under_way, is_unavailable)
+    )
+    assert under_way == dict.fromkeys(under_way, WIDE["maxParallelUpgrades"])
+    if len(unavailable) == 1:
+        assert unavailable == dict.fromkeys(unavailable, WIDE["maxUnavailable"])
+    assert max(unavailable.values()) <= WIDE["maxUnavailable"]  # a pool alone is too small to be held up by it
 
 
-def test_how_pods_are_evicted_and_nodes_drained_is_the_cluster_policys_word_too(tale: Tale) -> None:
+def test_how_pods_are_evicted_and_nodes_drained_is_the_operators_word_too(tale: Tale) -> None:
     intent = look(tale.stage.plane, ROLLOUT).intent
-    assert intent.pools == {}  # before v26.7 no NVIDIADriver has a policy of its own
-    policy = intent.policy
-    assert (policy.limits.parallel_max, policy.limits.unavailable_max.amount) == tuple(WIDE[each] for each in LIMITS)
-    assert policy.eviction.timeout_seconds == WIDE["podDeletion"]["timeoutSeconds"]
-    assert (policy.drain.is_enabled, policy.drain.rules.timeout_seconds) == (True, WIDE["drain"]["timeoutSeconds"])
+    governors = set(tale.stage.beside.governed)
+    assert set(intent.pools) == governors - {None}
+    for policy in intent.pools.values() or [intent.policy]:
+        limits = (policy.limits.parallel_max, policy.limits.unavailable_max.amount)
+        assert limits == tuple(WIDE[each] for each in LIMITS)
+        assert policy.eviction.timeout_seconds == WIDE["podDeletion"]["timeoutSeconds"]
+        assert (policy.drain.is_enabled, policy.drain.rules.timeout_seconds) == (True, WIDE["drain"]["timeoutSeconds"])
 
 
 # ── a pause ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -455,6 +464,13 @@ def make_rollout(plane: ControlPlane, name: str, *, target: str, **spec: Any) ->
     """Make a rollout that leaves every rule to the operator's own resources."""
     kind = {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout"}
     plane.apply([{**kind, "metadata": {"name": name}, "spec": {"target": {"driver": target}, **spec}}])
+
+
+def limit(beside: operator.GpuOperator, policy: dict[str, Any], *, only: str = "") -> None:
+    """Change the upgrade policies that count, or only the one that counts for a node."""
+    for driver, nodes in beside.governed.items():
+        if not only or only in nodes:
+            beside.set_upgrade_policy(driver=driver, **policy)
 
 
 def allow(plane: ControlPlane, workload: fleet_spec.Workload, *, min_available: int) -> None:

@@ -1,8 +1,9 @@
 """`seatrial pace` beside the real GPU Operator, under exactly the rights of its manifest.
 
-Feature discovery is off: its labels would wake an operator of this age by themselves. Without us this operator looks
-every two minutes, so an upgrade in three rounds that ends within one was woken by us. It would take the nodes of every
-other test for its own, so it gets a control plane to itself. The tests go on where the one before left it.
+Feature discovery is off: its labels would wake an operator of the age that we build by themselves. Without us the
+operator looks every two minutes, so an upgrade in three rounds that ends within one was woken by us. It would take the
+nodes of every other test for its own, so it gets a control plane to itself. The tests go on where the one before left
+it.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def test_the_operators_upgrade_is_woken_without_a_state_of_ours_and_people_keep_
     assert {(each.verb, each.resource, each.subresource) for each in writes} == {("patch", "nodes", "")}
     assert not {wished, skipped} & {each.name for each in writes}
     lone_plane.kubectl("label", "nodes", wished, skipped, f"{WAKE_LABEL}-")
-    # The label of the skipped one was what it waited for; an operator of this age sees that.
+    # The label of the skipped one was what it waited for; the operator sees that, or is made to look.
     wait_states(beside, dict.fromkeys(beside.nodes, "upgrade-done"), lambda: wake(lone_plane, wished))
 
 
@@ -289,9 +290,9 @@ def requests(plane: ControlPlane, since: float) -> list[AuditedRequest]:
 
 
 def wake(plane: ControlPlane, node: str) -> None:
-    """Let the operator look, as a person would."""
-    plane.kubectl("label", "node", node, "testbed.seatrial.dev/look=now")
-    plane.kubectl("label", "node", node, "testbed.seatrial.dev/look-")
+    """Let the operator look, as a person would: by the label that all but v26.3 hear; this value skips nobody."""
+    plane.kubectl("label", "node", node, f"{WAKE_LABEL}=false", "--overwrite")
+    plane.kubectl("label", "node", node, f"{WAKE_LABEL}-")
 
 
 def wait_for(is_so: Callable[[], bool], what: str, pace: Pace, *, meanwhile: Callable[[], None] = lambda: None) -> None:

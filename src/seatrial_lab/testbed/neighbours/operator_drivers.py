@@ -15,12 +15,13 @@ As seen with the operator that the testbed builds (main of 2025-07-24):
     not ready          while a pool has old pods its NVIDIADriver is notReady, the ClusterPolicy stays ready
     time to ready      4 to 6 s from the start for six nodes whose pods are Ready at once
 
-v26.7.0 gives each NVIDIADriver a policy of its own. Whoever wants to read such a policy gets a definition with that
-field (see `with_upgrade_policy`); the operator that we build never looks at it.
+Another operator may do otherwise (see `Habits`); its definitions tell. v26.7.0 gives each NVIDIADriver a policy of its
+own. Whoever wants to read such a policy beside the operator that we build gets a definition with that field (see
+`with_upgrade_policy`); that operator never looks at it.
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,6 +34,17 @@ DEFINITION: Final = "nvidiadrivers.nvidia.com"
 POLICY_DEFINITION: Final = "clusterpolicies.nvidia.com"
 POOL_LABEL: Final = f"{stages.GROUP}/pool"
 POLICY_FIELD: Final = "upgradePolicy"
+DEFAULT_FIELD: Final = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """What one operator does unlike another, as its definition of NVIDIADrivers tells."""
+
+    # One NVIDIADriver may be for all nodes that no other chooses, and may choose none itself; the chart's own is.
+    has_default: bool
+    # Each NVIDIADriver has an upgrade policy of its own, and the operator writes on each node whose it is.
+    has_policy_by_driver: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +56,7 @@ class NvidiaDriver:
     version: str = "570.124.06"
     # Also the labels that the testbed puts on the nodes of the pool; by default one with the driver's name.
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    # What to change of the defaults; None writes no policy at all.
+    # What to change of the defaults; None leaves the policy to the chart, whose NVIDIADriver may have none.
     upgrade_policy: Mapping[str, Any] | None = None
 
     @property
@@ -58,9 +70,22 @@ def pools(drivers: tuple[NvidiaDriver, ...]) -> tuple[NvidiaDriver, ...]:
     return tuple(driver for driver in drivers for _ in range(driver.node_count))
 
 
-def manifest(driver: NvidiaDriver, like: Object, *, default_policy: Object, annotations: Mapping[str, str]) -> Object:
+def habits(definitions: Sequence[Object]) -> Habits:
+    """Return what these definitions say of their operator."""
+    definition = next(each for each in definitions if each["metadata"]["name"] == DEFINITION)
+    return Habits(
+        has_default=DEFAULT_FIELD in _spec_schema(definition)["properties"],
+        has_policy_by_driver=policy_schema(definition) is not None,
+    )
+
+
+def manifest(
+    driver: NvidiaDriver, like: Object, *, habits: Habits, default_policy: Object, annotations: Mapping[str, str]
+) -> Object:
     """Return the NVIDIADriver as the chart renders its own, for one pool."""
     spec = {**like["spec"], "version": driver.version, "nodeSelector": driver.pool_labels}
+    if habits.has_default:
+        spec[DEFAULT_FIELD] = False
     if annotations:
         spec["annotations"] = dict(annotations)
     if driver.upgrade_policy is not None:

@@ -13,10 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-import yaml
-
 from seatrial_lab.testbed import errors, record, waiting
-from seatrial_lab.testbed.building import build, toolchain
+from seatrial_lab.testbed.building import build, operator_parts
 from seatrial_lab.testbed.neighbours import operands
 from seatrial_lab.testbed.nodes import kubelet
 from seatrial_lab.testbed.plane import audit, boot, credentials, processes
@@ -167,11 +165,8 @@ class ControlPlane:
             )
 
     def load_nvidia_crds(self) -> None:
-        """Load the real ClusterPolicy and NVIDIADriver definitions, from the Go module cache."""
-        source = toolchain.module_folder(build.GPU_OPERATOR.folder, build.GPU_OPERATOR.module)
-        files = sorted((source / "deployments" / "gpu-operator" / "crds").glob("*.yaml"))
-        definitions = [each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each]
-        self.define(definitions)
+        """Load the real ClusterPolicy and NVIDIADriver definitions, of the operator that this run stands beside."""
+        self.define(operator_parts.find().definitions())
 
     def define(self, definitions: Iterable[Object]) -> None:
         """Apply CustomResourceDefinitions and return when the API server serves them."""
