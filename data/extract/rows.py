@@ -183,7 +183,7 @@ BY_HAND: Final = tuple(
         r"^github:Mellanox/network-operator-docs@[^:]+:docs/(?!\{)",
         r"^github:NVIDIA/(aicr|open-gpu-kernel-modules)@",
         r"^github:rh-ecosystem-edge/nvidia-ci@",
-        r"^github:kubernetes/kubernetes@",
+        r"^github:(kubernetes/kubernetes|containerd/containerd)@",
         r"^github:NVIDIA/(product-security|yum-packaging-fabric-manager)@",
         # lists of tags or branches, and files looked into for one sentence
         r"^github:NVIDIA/(dcgm-exporter|k8s-device-plugin|nccl|open-gpu-kernel-modules) tags",
@@ -191,7 +191,7 @@ BY_HAND: Final = tuple(
         r"^github:NVIDIA/gpu-operator@[^:]+:(controllers/|deployments/gpu-operator/(crds/|values\.yaml \(comment\)))",
         # pages that are in no repository
         r"^(docs|developer|developer\.download)\.nvidia\.com",
-        r"^(docs\.siderolabs\.com|kubernetes\.io|piwheels\.org|docs\.aws\.amazon\.com|ubuntu\.com)/",
+        r"^(docs\.siderolabs\.com|kubernetes\.io|piwheels\.org|docs\.aws\.amazon\.com|ubuntu\.com|pkg\.go\.dev)/",
         r"^(CUDA toolkit|mlxup) release notes",
         r"^GitHub issue ",
         r"^(several )?public repositories ",

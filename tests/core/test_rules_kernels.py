@@ -76,3 +76,20 @@ def test_flavours_count_their_builds_by_themselves() -> None:
     assert same is not None
     assert older is not None
     assert (same.verdict.value, older.verdict.value) == ("unknown", "ok")
+
+
+@pytest.mark.parametrize(
+    ("system", "kernel", "verdict"),
+    [
+        ("rhel9.7", "5.14.0-611.5.1.el9_7.x86_64", "ok"),
+        ("rhel10.1", "6.12.0-124.8.1.el10_1.x86_64", "ok"),
+        ("rocky9.7", "5.14.0-611.5.1.el9_7.x86_64", "ok"),
+        ("rocky9.6", "5.14.0-611.5.1.el9_7.x86_64", "unknown"),
+        ("rhel9.7", "5.14.0-611.5.1.el9_7.x86_64+rt", "unknown"),
+        ("rhel10.1", "6.12.0-124.8.1.el10_1.aarch64+64k", "unknown"),
+    ],
+)
+def test_a_listed_minor_of_rhel_means_its_kernels(system: str, kernel: str, verdict: str) -> None:
+    found = judged("driver-kernel", {"gpu_operator": "v26.7.0", "gpu_driver": R580, "os": system, "kernel": kernel})
+    assert found is not None
+    assert found.verdict.value == verdict, found.message

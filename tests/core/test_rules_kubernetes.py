@@ -46,6 +46,7 @@ def test_a_skip_names_the_stations() -> None:
         ("v1.33.13-gke.1499000", date(2026, 8, 3), "ok"),
         ("v1.33.13-gke.1499000", date(2026, 8, 4), "warn"),
         ("v1.34.9+rke2r1", date(2026, 10, 28), "warn"),
+        ("v1.37.0-eks-3abbec1", date(2026, 8, 21), "unknown"),
         ("v1.52.0", date(2026, 8, 21), "unknown"),
     ],
 )

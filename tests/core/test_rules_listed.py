@@ -181,6 +181,30 @@ def test_gpudirect_storage_is_supported_on_fewer_systems(texts: dict[str, str], 
     assert found.verdict.value == verdict, found.message
 
 
+@pytest.mark.parametrize(
+    ("texts", "hardware", "verdict"),
+    [
+        ({"os": "ubuntu24.04"}, {"product": "GB200"}, "ok"),
+        ({"openshift": "4.20.30"}, {"product": "GB200"}, "ok"),
+        ({"os": "rhel9.6"}, {"product": "B200"}, "unknown"),
+        ({"os": "ubuntu22.04"}, {"product": "GH200"}, "ok"),
+        ({"os": "ubuntu24.04"}, {"product": "GH200"}, "unknown"),
+        ({"os": "ubuntu22.04"}, {"product": "GH200", "rdma": "dmabuf"}, "fail"),
+        ({"os": "ubuntu24.04"}, {"product": "GB200", "rdma": "dmabuf"}, "ok"),
+    ],
+)
+def test_servers_have_systems_of_their_own_under_the_network_operator(
+    texts: dict[str, str], hardware: dict[str, str], verdict: str
+) -> None:
+    found = judged("netop-server", {**NET, **texts}, hardware)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+def test_of_a_server_that_is_not_in_the_table_nothing_is_said() -> None:
+    assert judged("netop-server", {**NET, "os": "ubuntu24.04"}, {"product": "H100"}) is None
+
+
 def test_adapters_before_their_line_are_not_listed() -> None:
     (table,) = [row for row in facts().adapters if row.line == "25.10"]
     assert "ConnectX-9" not in table.families
@@ -263,7 +287,7 @@ def test_on_gke_no_page_says_how_gpucluster_is_installed() -> None:
 
 def test_without_any_table_nothing_is_called_listed() -> None:
     bare = replace(
-        facts(), distributions=(), operator_products=(), embedded=None, adapters=(), nfd_ranges=(), storage_systems=()
+        facts(), distributions=(), operator_products=(), embedded=None, nfd_ranges=(), storage_systems=()
     )
     texts = {**NEW, **NET, "kubernetes": "v1.35.7+rke2r1", "os": "ubuntu24.04", "nfd": "v0.16.4", "gds": "2.29.4"}
     told = {found.rule: found.verdict.value for found in check_stack(stack(texts, {"product": "H100"}), bare, ON)}

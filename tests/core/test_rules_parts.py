@@ -229,3 +229,24 @@ def test_a_pool_alone_is_judged_as_ever() -> None:
 def test_every_line_of_the_gpu_operator_that_is_supported_has_its_runtimes() -> None:
     lines = {row.operator_line for row in facts().runtimes}
     assert lines >= {"26.3", "26.7"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "verdict", "told"),
+    [
+        ({"kubernetes": "v1.34.10", "containerd": "1.7.34"}, "ok", "1.7.28+"),
+        ({"kubernetes": "v1.34.10", "containerd": "1.7.27"}, "warn", "found 1.7.27"),
+        ({"kubernetes": "v1.34.10", "containerd": "2.3.4"}, "ok", "2.1.3+"),
+        ({"kubernetes": "v1.35.7", "containerd": "2.1.9"}, "ok", "2.1.5+"),
+        ({"kubernetes": "v1.36.2", "containerd": "2.1.9"}, "warn", "2.3.0+, 2.2.0+"),
+        ({"kubernetes": "v1.36.2", "containerd": "1.7.34"}, "fail", "Kubernetes 1.35 is the last"),
+        ({"kubernetes": "v1.37.1", "containerd": "1.7.34"}, "fail", "Kubernetes 1.35 is the last"),
+        ({"kubernetes": "v1.34.10", "cri_o": "1.34.2"}, "ok", "Kubernetes' own minor"),
+        ({"kubernetes": "v1.34.10", "cri_o": "1.32.9"}, "warn", "made for Kubernetes 1.32"),
+    ],
+)
+def test_a_runtime_is_for_some_minors_of_kubernetes(texts: dict[str, str], verdict: str, told: str) -> None:
+    found = judged("runtime-kubernetes", texts)
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+    assert told in found.message

@@ -120,6 +120,12 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         UNKNOWN: ({"openshift": "4.23.0", "kernel": "5.14.0-427.40.1.el9_4.x86_64"}, {}),
         FAIL: ({"openshift": "4.17.5", "kernel": "6.12.0-55.9.1.el10_0.x86_64"}, {}),
     },
+    "runtime-kubernetes": {
+        OK: ({"kubernetes": "v1.35.7", "containerd": "2.2.7"}, {}),
+        WARN: ({"kubernetes": "v1.35.7", "containerd": "2.0.11"}, {}),
+        UNKNOWN: ({"kubernetes": "v1.52.0", "containerd": "2.3.4"}, {}),
+        FAIL: ({"kubernetes": "v1.36.2", "containerd": "1.7.34"}, {}),
+    },
     "openshift-kubernetes": {
         OK: ({"openshift": "4.20.30", "kubernetes": "v1.33.6"}, {}),
         UNKNOWN: ({"openshift": "4.99.1", "kubernetes": "v1.33.6"}, {}),
@@ -153,6 +159,11 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
         OK: ({"network_operator": "v25.4.0", "gpu_operator": "v25.3.0"}, {}),
         UNKNOWN: ({"network_operator": "v23.10.0", "gpu_operator": "v24.3.0"}, {}),
         FAIL: ({"network_operator": "v25.4.0", "gpu_operator": "v24.9.2"}, {}),
+    },
+    "netop-server": {
+        OK: ({"network_operator": "v26.4.1", "os": "ubuntu24.04"}, {"product": "GB200"}),
+        UNKNOWN: ({"network_operator": "v26.4.1", "os": "ubuntu22.04"}, {"product": "GB200"}),
+        FAIL: ({"network_operator": "v26.4.1", "os": "ubuntu22.04"}, {"product": "GH200", "rdma": "dmabuf"}),
     },
     "netop-nfd": {
         OK: ({"network_operator": "v26.4.1", "nfd": "v0.16.4"}, {}),
@@ -359,6 +370,6 @@ def test_a_value_that_cannot_be_read_fails_every_rule_that_needs_it(rule: object
     assert found.verdict is Verdict.FAIL
 
 
-def test_there_are_38_rules_on_stacks_and_5_on_changes() -> None:
-    assert (len(STACK_RULES), len(CHANGE_RULES)) == (38, 5)
-    assert len({rule.id for rule in RULES}) == 43
+def test_there_are_40_rules_on_stacks_and_5_on_changes() -> None:
+    assert (len(STACK_RULES), len(CHANGE_RULES)) == (40, 5)
+    assert len({rule.id for rule in RULES}) == 45

@@ -245,6 +245,14 @@ PLACES: Final[Mapping[str, Schema]] = {
     "container_runtimes.containerd_life": _LIVES,
     "kubernetes_distributions.gpu_operator": _all_of(_DISTRIBUTIONS),
     "kubernetes_distributions.network_operator": _all_of(_DISTRIBUTIONS),
+    "container_runtimes.kubernetes": _table(_all_of(_named("part"))),
+    "container_runtimes.containerd_1": _row({"last_kubernetes": LINE}, required=("last_kubernetes",)),
+    "network_servers.network_operator": _all_of(
+        _row(
+            {"line": LINE, "product": TEXT, "systems": _all_of(SYSTEM), "gpudirect_rdma": {"enum": [False, True]}},
+            required=("line", "product", "systems"),
+        )
+    ),
     "network_adapters.network_operator": _all_of(
         _row({"line": LINE, "listed": _all_of(TEXT)}, required=("line", "listed"))
     ),

@@ -26,6 +26,8 @@ from seatrial.core.compat.facts.listed import (
     OldestOfed,
     PartRange,
     ProductList,
+    RuntimePair,
+    ServerSystems,
     VendorLife,
 )
 from seatrial.core.compat.facts.origins import marked
@@ -104,10 +106,12 @@ __all__ = [
     "RefusedSystem",
     "Release",
     "RhelSupport",
+    "RuntimePair",
     "RuntimeRange",
     "RuntimeSystems",
     "Said",
     "SchemaNewer",
+    "ServerSystems",
     "SourceAge",
     "Support",
     "SystemList",

@@ -26,6 +26,8 @@ from seatrial.core.compat.facts.listed import (
     OldestOfed,
     PartRange,
     ProductList,
+    RuntimePair,
+    ServerSystems,
 )
 from seatrial.core.compat.facts.rows import (
     Architecture,
@@ -139,6 +141,7 @@ class Facts:
     """The releases that were tested moving from and to, by the release whose page lists them."""
     unsupported_nics: tuple[Unsupported, ...] = ()
     adapters: tuple[AdapterList, ...] = ()
+    servers: tuple[ServerSystems, ...] = ()
     oldest_ofed: OldestOfed | None = None
     nfd_ranges: tuple[PartRange, ...] = ()
     """The releases of Node Feature Discovery that lines of the Network Operator work with."""
@@ -151,6 +154,9 @@ class Facts:
     tags: Mapping[Component, Mapping[Version, Cite]] = field(default_factory=dict)
     runtimes: tuple[RuntimeRange, ...] = ()
     runtime_systems: tuple[RuntimeSystems, ...] = ()
+    runtime_pairs: Mapping[str, RuntimePair] = field(default_factory=dict)
+    last_for_containerd_1: Said | None = None
+    """The last minor of Kubernetes that runs on containerd 1.x."""
     storage_systems: tuple[SystemList, ...] = ()
     """The systems for which lines of the GPU Operator support GPUDirect Storage."""
     systems: tuple[SystemList, ...] = ()

@@ -70,6 +70,27 @@ class AdapterList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSystems:
+    """The operating systems with which a line of the Network Operator was validated on servers of one product."""
+
+    line: str
+    product: str
+    systems: tuple[SystemVersion, ...]
+    has_gpudirect: bool
+    """Whether GPUDirect RDMA is part of it."""
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimePair:
+    """The first release of each containerd line that is recommended for a minor of Kubernetes, newest line first."""
+
+    kubernetes: Line
+    firsts: tuple[PartVersion, ...]
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartRange:
     """The releases of a part that a line of an operator works with, both ends included."""
 

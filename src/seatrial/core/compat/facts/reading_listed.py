@@ -17,6 +17,8 @@ from seatrial.core.compat.facts.listed import (
     OldestOfed,
     PartRange,
     ProductList,
+    RuntimePair,
+    ServerSystems,
     VendorLife,
 )
 from seatrial.core.compat.facts.reading_operators import supported, systems_at
@@ -101,6 +103,42 @@ def products(whole: Spot, facts: Facts) -> Facts:
     return replace(facts, operator_products=tuple(rows), embedded=embedded, product_cpus=cpus)
 
 
+@reads("network_servers.network_operator")
+def servers(whole: Spot, facts: Facts) -> Facts:
+    """The servers that the Network Operator was validated on, each with its systems."""
+    section = whole.maybe("network_servers")
+    rows = [
+        ServerSystems(
+            line=spot.at("line").version(Line).line,
+            product=spot.at("product").text(),
+            systems=systems_at(spot, "systems"),
+            has_gpudirect=spot.at("gpudirect_rdma").flag() if "gpudirect_rdma" in spot else True,
+            cite=spot.cite(),
+        )
+        for spot in (section.each("network_operator") if section else ())
+    ]
+    return replace(facts, servers=tuple(rows)) if rows else facts
+
+
+@reads("container_runtimes.kubernetes", "container_runtimes.containerd_1")
+def runtime_pairs(whole: Spot, facts: Facts) -> Facts:
+    """Which containerd is recommended for which Kubernetes, and the last one that takes containerd 1.x."""
+    section = whole.maybe("container_runtimes")
+    if section is None:
+        return facts
+    rows = [
+        RuntimePair(
+            kubernetes=parsed(Line, str(spot.path[-1]), spot.path),
+            firsts=tuple(each.version(PartVersion) for each in spot.each()),
+            cite=cite,
+        )
+        for spot, cite in rows_of(section, "kubernetes")
+    ]
+    last = section.maybe("containerd_1")
+    said = Said(text=last.at("last_kubernetes").version(Line).line, cite=last.cite()) if last else None
+    return replace(facts, runtime_pairs={row.kubernetes.line: row for row in rows}, last_for_containerd_1=said)
+
+
 @reads("network_adapters.network_operator", "mofed_kernel.min_ofed", "node_feature_discovery.network_operator")
 def network(whole: Spot, facts: Facts) -> Facts:
     """What the Network Operator lists and needs beside its platform."""
@@ -153,4 +191,4 @@ def _lines(spot: Spot) -> Lines:
     return supported(Spot({key: spot.at(key).value for key in ("min", "max") if key in spot}, spot.path))
 
 
-READERS: Final = (distributions, lives, products, network, storage)
+READERS: Final = (distributions, lives, products, servers, runtime_pairs, network, storage)

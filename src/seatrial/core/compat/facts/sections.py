@@ -53,6 +53,7 @@ SENTENCES: Final = (
     "kubernetes.upgrade_path",
     "kubernetes.downgrade",
     "kubernetes.eks_rollback",
+    "container_runtimes.cri_o_minor",
     "dra_driver.migration",
     "dra_driver.not_both",
     "dra_driver.gke",

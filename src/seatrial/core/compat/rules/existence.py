@@ -22,6 +22,7 @@ from seatrial.core.compat.versions import (
     OperatorVersion,
     PartVersion,
 )
+from seatrial.core.compat.versions.values import Rank
 
 OPERATORS: Final = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 TAGGED: Final = (Component.DCGM, Component.DEVICE_PLUGIN, Component.CONTAINER_TOOLKIT)
@@ -346,12 +347,16 @@ def _openshift_life(case: Case) -> Answer:
 
 def _kubernetes_life(case: Case, kubernetes: KubernetesVersion) -> Answer:
     vendor = distribution_of(kubernetes)
-    own = case.facts.lives.get(vendor, {}).get(kubernetes.line)
+    table = case.facts.lives.get(vendor, {})
+    own = table.get(kubernetes.line)
     if own is not None:
         return _vendor_life(case, f"Kubernetes {own.line} on {vendor}", own, Component.KUBERNETES)
+    if table:
+        what = f"the end of life of Kubernetes {kubernetes.line} on {vendor}"
+        return nothing_known(what, max(table, key=_rank), case.facts, case.spans(Component.KUBERNETES))
     row, spans = case.facts.kubernetes.get(kubernetes.line), case.spans(Component.KUBERNETES)
     if row is None:
-        newest = max(case.facts.kubernetes, key=lambda line: Line.parse(line).rank, default="")
+        newest = max(case.facts.kubernetes, key=_rank, default="")
         return nothing_known(f"the end of life of Kubernetes {kubernetes.line}", newest, case.facts, spans)
     if case.on <= row.end_of_life:
         return ok(f"Kubernetes {row.line} is maintained until {row.end_of_life}.", row.cite)
@@ -381,11 +386,15 @@ def _vendor_life(case: Case, what: str, row: VendorLife, component: Component) -
     )
 
 
+def _rank(line: str) -> Rank:
+    return Line.parse(line).rank
+
+
 def _containerd_life(case: Case, containerd: PartVersion) -> Answer:
     rows = case.facts.lives.get("containerd", {})
     row = rows.get(containerd.line)
     if row is None:
-        newest = max(rows, key=lambda line: Line.parse(line).rank, default="")
+        newest = max(rows, key=_rank, default="")
         spans = case.spans(Component.CONTAINERD)
         return nothing_known(f"the end of life of containerd {containerd.line}", newest, case.facts, spans)
     return _vendor_life(case, f"containerd {row.line}", row, Component.CONTAINERD)

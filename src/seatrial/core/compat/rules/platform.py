@@ -13,7 +13,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from seatrial.core.compat.facts import ContainerKernels, NetworkOperatorRelease, OpenShiftRelease, Precompiled
+from seatrial.core.compat.facts import (
+    ContainerKernels,
+    NetworkOperatorRelease,
+    OpenShiftRelease,
+    Precompiled,
+    SystemList,
+)
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, no_release, nothing_known, ok, unknown, warn
 from seatrial.core.compat.versions import DriverVersion, KernelVersion, Line
@@ -66,6 +72,12 @@ def _seen(case: Case, driver: DriverVersion, kernel: KernelVersion) -> Iterator[
             f"{container.system}: {', '.join(map(str, container.kernels))}.",
             container.cite,
         )
+    elif (listed := _listed_minor(case, kernel)) is not None:
+        yield ok(
+            f"GPU Operator {listed.line} lists {case.system}, and kernel {kernel} is of it: its driver containers are "
+            "built on such.",
+            listed.cite,
+        )
     elif platform is None or _is_of(kernel, platform):
         yield unknown(
             f"No table read names kernel {_stream(kernel)}{_system(kernel)} with driver branch {driver.branch}: "
@@ -88,6 +100,23 @@ def _container_kernels(case: Case, kernel: KernelVersion) -> ContainerKernels | 
             if (row.operator_line, row.system) == (release.line, system) and Line.of(kernel) in row.kernels
         ),
         None,
+    )
+
+
+def _listed_minor(case: Case, kernel: KernelVersion) -> SystemList | None:
+    """The list that has this minor of RHEL, or of a rebuild that is listed too, where the kernel is of that minor.
+
+    A minor of RHEL has one stream of kernels, so who lists the minor means its kernels; flavours and other CPUs are
+    builds of their own.
+    """
+    release, system, minor = case.gpu_release, case.system, _rhel_of(kernel)
+    if release is None or system is None or minor is None or system.name not in ("rhel", "rocky"):
+        return None
+    if kernel.flavour is not None or kernel.arch != "x86_64" or system.numbers != (minor.first, minor.second):
+        return None
+    wanted = (Component.GPU_OPERATOR, release.line)
+    return next(
+        (row for row in case.facts.systems if (row.operator, row.line) == wanted and system in row.listed), None
     )
 
 
@@ -115,18 +144,20 @@ DRIVER_KERNEL: Final = Rule(
     title="The driver builds on the kernel",
     meaning="""\
 Every driver branch has an oldest kernel (3.10 up to R550, 4.15 from R555); below it fails. No document gives a newest
-one. NVIDIA lists kernels with precompiled drivers (Ubuntu, by kernel, flavour and branch), and the documented
-OpenShift releases name their kernels: those are ok, as are the kernels of Ubuntu 22.04 that the operator's driver
-containers support, where `os` says that it is one. Any other kernel stream, those of Container-Optimized OS, SLES,
-Talos, Flatcar, Azure Linux or Amazon Linux among them, is unknown and has to be tried on the canary; a real-time or
-64k kernel is a build of its own. On OpenShift the driver is compiled against the Driver Toolkit image of the node's
-build: that one exists is seen on the node, by a label its operator sets, not in a table.""",
+one. NVIDIA lists kernels with precompiled drivers (Ubuntu, by kernel, flavour and branch), and the documented OpenShift
+releases name their kernels: those are ok, as are the kernels of Ubuntu 22.04 that the operator's driver containers
+support, and those of a minor of RHEL or Rocky Linux that it lists, where `os` says that it is one. Any other kernel
+stream, those of Container-Optimized OS, SLES, Talos, Flatcar, Azure Linux or Amazon Linux among them, is unknown and
+has to be tried on the canary; a real-time or 64k kernel is a build of its own. On OpenShift the driver is compiled
+against the Driver Toolkit image of the node's build: that one exists is seen on the node, by a label its operator sets,
+not in a table.""",
     inputs=(Component.GPU_DRIVER, Component.KERNEL, Component.OPENSHIFT, Component.OS, Component.GPU_OPERATOR),
     needs=(Component.GPU_DRIVER, Component.KERNEL),
     sources=(
         "driver.min_kernel_by_branch",
         "driver.precompiled",
         "driver.container_kernels",
+        "operating_systems.gpu_operator",
         "gpu_operator.releases.*.documented with openshift.releases.*.kernel_stream",
         "driver.seen_on_kernel (yours)",
     ),

@@ -11,9 +11,18 @@ from typing import Final
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Stack
-from seatrial.core.compat.rules import architectures, change, existence, firmware, gpus, parts, platform
+from seatrial.core.compat.rules import (
+    architectures,
+    change,
+    container_runtimes,
+    existence,
+    firmware,
+    gpus,
+    parts,
+    platform,
+)
 from seatrial.core.compat.rules.cases import Case, Rule, Step
-from seatrial.core.compat.rules.operators import kubernetes, listed, openshift, runtimes, ships, systems
+from seatrial.core.compat.rules.operators import kubernetes, listed, network, openshift, runtimes, ships, systems
 from seatrial.core.errors import SeatrialError
 
 STACK_RULES: Final[tuple[Rule, ...]] = (
@@ -35,6 +44,7 @@ STACK_RULES: Final[tuple[Rule, ...]] = (
     platform.DRIVER_KERNEL,
     platform.OPENSHIFT_KERNEL,
     platform.OPENSHIFT_KUBERNETES,
+    container_runtimes.RUNTIME_KUBERNETES,
     platform.MOFED_KERNEL,
     openshift.NETOP_OPENSHIFT,
     kubernetes.NETOP_KUBERNETES,
@@ -42,8 +52,9 @@ STACK_RULES: Final[tuple[Rule, ...]] = (
     runtimes.NETOP_RUNTIME,
     ships.NETOP_MOFED,
     ships.NETOP_GPUOP,
-    listed.NETOP_NFD,
-    listed.NETOP_NIC,
+    network.NETOP_SERVER,
+    network.NETOP_NFD,
+    network.NETOP_NIC,
     firmware.FIRMWARE_FAMILY,
     firmware.FIRMWARE_MOFED,
     gpus.DRIVER_CUDA,

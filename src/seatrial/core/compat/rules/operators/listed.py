@@ -1,4 +1,6 @@
-"""What the operators' pages list beside platforms: GPUs, CPUs, adapters, systems of one part.
+"""What the GPU Operator's page lists beside platforms: GPUs, CPUs, systems of one part.
+
+What the Network Operator's lists is in network.py.
 
 A list is read as complete: what it leaves out is unknown, never right by default; what a page says no to fails.
 
@@ -15,10 +17,9 @@ from seatrial.core.compat.facts import RefusedSystem, SystemList
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.architectures import hardware_span
 from seatrial.core.compat.rules.cases import Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
-from seatrial.core.compat.rules.firmware import FIRMWARE, firmware_of
-from seatrial.core.compat.rules.operators.openshift import no_gpu_release, no_network_release
+from seatrial.core.compat.rules.operators.openshift import no_gpu_release
 from seatrial.core.compat.rules.operators.systems import covers, named, system_of
-from seatrial.core.compat.versions import Line, PartVersion, SystemVersion
+from seatrial.core.compat.versions import Line, SystemVersion
 from seatrial.core.text.names import a_few
 
 ARM, X86 = "arm64", "amd64"
@@ -223,96 +224,4 @@ listed is ok, any other is unknown. Without `os` or OpenShift it says nothing.""
     applies=lambda case: case.has(Component.OS) or case.has(Component.OPENSHIFT),
     sources=("gpudirect_storage.gpu_operator",),
     judge=judge_gds_os,
-)
-
-
-# ── netop-nic, netop-nfd ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def judge_netop_nic(case: Case) -> Iterator[Answer]:
-    """Was the Network Operator validated with these adapters?"""
-    release = case.network_release
-    yield from case.unreadable(*FIRMWARE)
-    if release is None:
-        yield no_network_release(case)
-        return
-    row = next((each for each in case.facts.adapters if each.line == release.line), None)
-    if row is None:
-        return  # pages before 25.4 have no such list
-    for component, firmware in firmware_of(case):
-        if firmware.family_name in row.families:
-            yield ok(
-                f"Network Operator {release.version} was validated with {firmware.family_name} "
-                f"({component.value} {firmware}).",
-                row.cite,
-            )
-        else:
-            yield unknown(
-                f"Network Operator {release.version} does not list {firmware.family_name} ({component.value} "
-                f"{firmware}) among the adapters that it was validated with.",
-                "Take a listed adapter, or accept the rule with what was seen.",
-                row.cite,
-                spans=case.spans(Component.NETWORK_OPERATOR, component),
-            )
-
-
-NETOP_NIC: Final = Rule(
-    id="netop-nic",
-    title="The Network Operator was validated with the adapters",
-    meaning="""\
-The Network Operator's page lists the adapters of each line (ConnectX-6, 6 Dx, 7, 8 and BlueField-3; ConnectX-9 from
-26.1 on). A firmware tells its adapter: listed is ok, any other, such as ConnectX-6 Lx, is unknown.""",
-    inputs=(Component.NETWORK_OPERATOR, *FIRMWARE),
-    needs=(Component.NETWORK_OPERATOR,),
-    applies=lambda case: any(case.has(part) for part in FIRMWARE),
-    sources=("network_adapters.network_operator",),
-    judge=judge_netop_nic,
-)
-
-
-def judge_netop_nfd(case: Case) -> Iterator[Answer]:
-    """Does the Network Operator work with this Node Feature Discovery?"""
-    release, value, gpu = case.network_release, case.stack[Component.NFD], case.gpu_release
-    if release is None:
-        yield no_network_release(case)
-        return
-    row = next((each for each in case.facts.nfd_ranges if each.line == release.line), None)
-    spans = case.spans(Component.NETWORK_OPERATOR, Component.NFD)
-    if value is None or not isinstance(value.version, PartVersion):
-        return
-    who, found = f"Network Operator {release.version}", value.version
-    if row is None:
-        newest = "".join([each.line for each in case.facts.nfd_ranges][-1:])
-        what = f"the Node Feature Discovery of Network Operator {release.line}"
-        yield nothing_known(what, newest, case.facts, spans)
-    elif row.oldest <= found <= row.newest:
-        yield ok(
-            f"{who} works with Node Feature Discovery {row.oldest} to {row.newest}, and {value.text} is.", row.cite
-        )
-    elif gpu is not None and gpu.operands.get(Component.NFD) == found:
-        yield ok(
-            f"{who} recommends the Node Feature Discovery of the GPU Operator where both are there, and {value.text} "
-            f"is that of {gpu.version}.",
-            row.cite,
-            gpu.cite,
-        )
-    else:
-        yield warn(
-            f"{who} works with Node Feature Discovery {row.oldest} to {row.newest}, found {value.text}.",
-            "Take one of those, or that of the GPU Operator; or accept the rule with a reason.",
-            row.cite,
-            spans=spans,
-        )
-
-
-NETOP_NFD: Final = Rule(
-    id="netop-nfd",
-    title="The Network Operator works with this Node Feature Discovery",
-    meaning="""\
-The Network Operator's page gives a range of Node Feature Discovery, and recommends that of the GPU Operator where both
-operators share one: either is ok, anything else warns. It never fails.""",
-    inputs=(Component.NETWORK_OPERATOR, Component.NFD, Component.GPU_OPERATOR),
-    needs=(Component.NETWORK_OPERATOR, Component.NFD),
-    sources=("node_feature_discovery.network_operator", "gpu_operator.releases.*.operands"),
-    judge=judge_netop_nfd,
 )
