@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.kube import names
 from seatrial.adapters.kube.api import config, errors
-from seatrial.adapters.kube.reading import names
 from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.completing import call
 from seatrial.cli.exit_codes import ExitCode

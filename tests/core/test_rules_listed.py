@@ -286,9 +286,7 @@ def test_on_gke_no_page_says_how_gpucluster_is_installed() -> None:
 
 
 def test_without_any_table_nothing_is_called_listed() -> None:
-    bare = replace(
-        facts(), distributions=(), operator_products=(), embedded=None, nfd_ranges=(), storage_systems=()
-    )
+    bare = replace(facts(), distributions=(), operator_products=(), embedded=None, nfd_ranges=(), storage_systems=())
     texts = {**NEW, **NET, "kubernetes": "v1.35.7+rke2r1", "os": "ubuntu24.04", "nfd": "v0.16.4", "gds": "2.29.4"}
     told = {found.rule: found.verdict.value for found in check_stack(stack(texts, {"product": "H100"}), bare, ON)}
     listed = ("gpuop-kubernetes", "netop-kubernetes", "gpuop-gpu", "netop-nfd", "gds-os")

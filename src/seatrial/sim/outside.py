@@ -37,6 +37,7 @@ from seatrial.core.model.seen.pods import DriverRevision
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import driver_manager
 from seatrial.core.node.progress import carried, carrier_of, is_same, resource_of
+from seatrial.sim import machine_pools
 from seatrial.sim.acts import Refused
 from seatrial.sim.nodes import touched
 
@@ -194,12 +195,9 @@ def apply(outside: Outside, act: OuterAct) -> Outside | Refused:
             return _start_probe(outside, act)
         case SetAutoUpgrade():
             return _switch(outside, act)
-        case MakePool():
-            return _make_pool(outside, act)
-        case PausePool():
-            return _pause_pool(outside, act)
-        case RemovePool():
-            return _remove_pool(outside, act)
+        case MakePool() | PausePool() | RemovePool():
+            after = machine_pools.apply(outside.machine_pools, act, outside.rollout)
+            return after if isinstance(after, Refused) else replace(outside, machine_pools=after)
         case _:
             assert_never(act)
 
@@ -351,34 +349,6 @@ def _switch(outside: Outside, act: SetAutoUpgrade) -> Outside | Refused:
         )
         after = replace(operator, pools=pools)
     return replace(outside, operator=_moved(after, operator, act.resource))
-
-
-def _make_pool(outside: Outside, act: MakePool) -> Outside | Refused:
-    if any(pool.name == act.name for pool in outside.machine_pools):
-        return Refused(is_stale=True, why=f"there is a MachineConfigPool {act.name} already")
-    made = MachinePool(name=act.name, resource_version="1", is_ours=outside.rollout in ("", act.rollout))
-    return replace(outside, machine_pools=(*outside.machine_pools, made))
-
-
-def _remove_pool(outside: Outside, act: RemovePool) -> Outside | Refused:
-    left = tuple(pool for pool in outside.machine_pools if (pool.name, pool.resource_version) != (act.name, act.expect))
-    if left == outside.machine_pools:
-        return Refused(is_stale=True, why=f"{act.name} is not at {act.expect} any more")
-    return replace(outside, machine_pools=left)
-
-
-def _pause_pool(outside: Outside, act: PausePool) -> Outside | Refused:
-    found = next((pool for pool in outside.machine_pools if pool.name == act.name), None)
-    if found is None or found.resource_version != act.expect:
-        return Refused(is_stale=True, why=f"{act.name} is not at {act.expect} any more")
-    after = replace(
-        found,
-        is_paused=act.value,
-        paused_by=act.rollout if act.value else "",
-        resource_version=str(int(found.resource_version) + 1),
-    )
-    pools = tuple(after if pool is found else pool for pool in outside.machine_pools)
-    return replace(outside, machine_pools=pools)
 
 
 def _carrying(

@@ -54,7 +54,7 @@ def line_of(text: str | None) -> str:
 
 def _live(*kinds: str) -> Finder:
     def find(said: Said, environ: Mapping[str, str]) -> Iterable[Candidate]:
-        from seatrial.adapters.kube.reading import names
+        from seatrial.adapters.kube import names
         from seatrial.app.connecting import USER_AGENT, Cluster
 
         config = Cluster(kubeconfig=said.get("kubeconfig"), context=said.get("context"), environ=environ).config()
