@@ -121,8 +121,9 @@ def test_a_catalogue_without_upper_end_is_open() -> None:
 
 
 def test_a_release_with_a_catalogue_entry_only_warns_inside_and_is_unknown_outside() -> None:
-    assert said(judged("netop-openshift", {"network_operator": "v26.1.2", "openshift": "4.20.1"})).startswith("warn")
-    assert said(judged("netop-openshift", {"network_operator": "v26.1.2", "openshift": "4.22.1"})).startswith("unknown")
+    candidate = {"network_operator": "v26.7.0-rc.2"}
+    assert said(judged("netop-openshift", {**candidate, "openshift": "4.20.1"})).startswith("warn")
+    assert said(judged("netop-openshift", {**candidate, "openshift": "4.22.1"})).startswith("unknown")
 
 
 def test_kubernetes_is_not_judged_where_openshift_is() -> None:

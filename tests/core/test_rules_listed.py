@@ -253,6 +253,7 @@ MANAGED = {**NEW, "kubernetes": "v1.35.7", "gpu_driver": "595.91.07", "dra_drive
     [
         ({"gpu_operator": "v26.3.3"}, "fail", "from ClusterPolicy to GPUCluster"),
         ({"gpu_operator": "v26.7.0"}, "unknown", "does not say whether it has a ClusterPolicy"),
+        ({"gpu_operator": "v26.7.0", "device_plugin": "v0.20.0"}, "fail", "has a device plugin (v0.20.0)"),
         ({"gpu_operator": "v26.7.0", "dra_driver": "managed"}, "ok", "stays within a major"),
     ],
 )
@@ -291,3 +292,36 @@ def test_without_any_table_nothing_is_called_listed() -> None:
     told = {found.rule: found.verdict.value for found in check_stack(stack(texts, {"product": "H100"}), bare, ON)}
     listed = ("gpuop-kubernetes", "netop-kubernetes", "gpuop-gpu", "netop-nfd", "gds-os")
     assert {rule: told[rule] for rule in listed} == dict.fromkeys(listed, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("texts", "verdict"),
+    [
+        ({"mofed": "25.10-2.4.1.0"}, "ok"),
+        ({"mofed": "27.10-1.0.0.0"}, "unknown"),
+        ({"firmware_cx7": "28.47.2682"}, "ok"),
+        ({"firmware_cx7": "28.99.1000"}, "unknown"),
+        ({"mofed": "25.10-2.4.1.0", "firmware_cx7": "28.99.1000"}, None),
+        ({**NET, "mofed": "27.10-1.0.0.0"}, "ok"),
+    ],
+)
+def test_what_stands_alone_in_the_network_is_looked_up(texts: dict[str, str], verdict: str | None) -> None:
+    found = judged("exists", texts)
+    assert (found.verdict.value if found is not None else None) == verdict
+
+
+@pytest.mark.parametrize(
+    ("texts", "verdict"),
+    [
+        ({"os": "ubuntu24.04", "kernel": "6.8.0-79-generic"}, "ok"),
+        ({"os": "ubuntu24.04", "kernel": "6.14.0-29-generic"}, "unknown"),
+        ({"os": "ubuntu24.04", "kernel": "6.8.0-1040-aws"}, "unknown"),
+        ({"kernel": "6.8.0-79-generic"}, "unknown"),
+    ],
+)
+def test_the_kernel_that_a_listed_ubuntu_came_with_is_right_for_the_network_driver(
+    texts: dict[str, str], verdict: str
+) -> None:
+    found = judged("mofed-kernel", {**NET, **texts})
+    assert found is not None
+    assert found.verdict.value == verdict, found.message

@@ -146,7 +146,7 @@ STACKS: dict[str, dict[str, tuple[dict[str, str], dict[str, str]]]] = {
     "netop-kubernetes": {
         OK: ({"network_operator": "v25.4.0", "kubernetes": "v1.30.1"}, {}),
         WARN: ({"network_operator": "v25.4.0", "kubernetes": "v1.33.1"}, {}),
-        UNKNOWN: ({"network_operator": "v26.1.2", "kubernetes": "v1.33.1"}, {}),
+        UNKNOWN: ({"network_operator": "v24.1.0-rc.1", "kubernetes": "v1.33.1"}, {}),
         FAIL: ({"network_operator": "v25.4.0", "kubernetes": "v1.20.1"}, {}),
     },
     "netop-mofed": {

@@ -392,6 +392,20 @@ class Facts:
         """The firmware of a NIC family that was bundled or tested with a network driver."""
         return next((row for row in self.firmware_pairs if row.ofed == ofed and family in row.firmware), None)
 
+    def ofed_named(self, ofed: OfedVersion) -> Cite | None:
+        """Who names this network driver; None proves nothing, no list of them is complete."""
+        shipped = {each: row.cite for row in self.network_operators.values() for each in row.ofeds}
+        paired = {row.ofed: row.cite for row in self.firmware_pairs}
+        fixed = {row.fixed_in: row.cite for row in self.vulnerabilities if row.component is Component.MOFED}
+        return paired.get(ofed) or shipped.get(ofed) or fixed.get(ofed)
+
+    def firmware_named(self, firmware: FirmwareVersion) -> Cite | None:
+        """Who names this firmware; None proves nothing, no list of them is complete."""
+        bundled = next((row.cite for row in self.firmware_pairs if firmware in row.firmware.values()), None)
+        listed = next((each for each in self.firmware_windows if firmware in self.firmware_windows[each]), None)
+        fixed = next((row.cite for row in self.vulnerabilities if row.fixed_in == firmware), None)
+        return bundled or fixed or (self.cite("nic_firmware.window") if listed is not None else None)
+
     # ── all of it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def cite(self, path: str) -> Cite:

@@ -232,7 +232,7 @@ fails, since Red Hat supports no rollback; Kubernetes fails by more than one min
 unknown elsewhere. No source describes how operators go back: within a line that warns, across a major it is unknown and
 has to be rehearsed. From a DRA driver with a chart of its own, or from a ClusterPolicy, to a managed one (GPUCluster)
 fails: NVIDIA supports no migration in place, and an operator before v26.7.0 has a ClusterPolicy.""",
-    inputs=(*OPERATORS, *PLATFORM, Component.DRA_DRIVER),
+    inputs=(*OPERATORS, *PLATFORM, Component.DRA_DRIVER, Component.DEVICE_PLUGIN),
     sources=(
         "gpu_operator.versioning",
         "network_operator.versioning",

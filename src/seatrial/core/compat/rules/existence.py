@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Final
 
-from seatrial.core.compat.facts import DriverBranch, Existence, Issue, Release, VendorLife
+from seatrial.core.compat.facts import Cite, DriverBranch, Existence, Issue, Release, VendorLife
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.rules.cases import NAMES, Answer, Case, Rule, fail, nothing_known, ok, unknown, warn
+from seatrial.core.compat.rules.firmware import FIRMWARE, firmware_of
 from seatrial.core.compat.rules.operators.distributions import distribution_of
 from seatrial.core.compat.rules.security import CONCERNED, judge_vulnerable
 from seatrial.core.compat.versions import (
@@ -57,6 +58,7 @@ def judge_exists(case: Case) -> Iterator[Answer]:
         yield _toolkit(case, case.cuda)
     for component in TAGGED:
         yield from _tag(case, component)
+    yield from _network_parts(case)
     vgpu = case.stack[Component.VGPU]
     if vgpu is not None and isinstance(vgpu.version, PartVersion):
         yield _vgpu(case, vgpu.version)
@@ -136,6 +138,28 @@ def _toolkit(case: Case, cuda: CudaVersion) -> Answer:
     return nothing_known(f"CUDA toolkit {cuda}", str(max(case.facts.toolkits, default="")), case.facts, spans)
 
 
+def _network_parts(case: Case) -> Iterator[Answer]:
+    """Network driver and firmware where they stand alone: beside others, other rules compare them."""
+    alone = not case.has(Component.NETWORK_OPERATOR) and (case.mofed is None or not list(firmware_of(case)))
+    if not alone:
+        return
+    if case.mofed is not None:
+        yield _named(case, Component.MOFED, f"network driver {case.mofed}", case.facts.ofed_named(case.mofed))
+    for component, firmware in firmware_of(case):
+        what = f"{firmware.family_name} firmware {firmware}"
+        yield _named(case, component, what, case.facts.firmware_named(firmware))
+
+
+def _named(case: Case, component: Component, what: str, cite: Cite | None) -> Answer:
+    if cite is not None:
+        return ok(f"{component.value}: {what} exists.", cite)
+    return unknown(
+        f"No table read names {what}, and nothing is written that it goes with.",
+        f"Write what {component.value} goes with, or read the vendor's release notes; then accept the rule.",
+        spans=case.spans(component),
+    )
+
+
 def _vgpu(case: Case, version: PartVersion) -> Answer:
     row = case.facts.vgpus.get(version)
     if row is not None:
@@ -164,8 +188,18 @@ EXISTS: Final = Rule(
     meaning="""\
 Looks each version up in the list of what was released. The lists of operator releases are complete, so a version in a
 gap of them was never released and fails; one newer than the newest known is unknown, because the knowledge base is
-older than it. Lists of drivers, toolkits and image tags are not complete: absence there is unknown, never a proof.""",
-    inputs=(*OPERATORS, Component.GPU_DRIVER, Component.CUDA, *TAGGED, Component.VGPU, *UNLISTED),
+older than it. Lists of drivers, toolkits and image tags are not complete: absence there is unknown, never a proof. A
+network driver or a firmware is looked up where it stands alone; beside others, other rules compare it.""",
+    inputs=(
+        *OPERATORS,
+        Component.GPU_DRIVER,
+        Component.CUDA,
+        *TAGGED,
+        Component.VGPU,
+        *UNLISTED,
+        Component.MOFED,
+        *FIRMWARE,
+    ),
     sources=(
         "gpu_operator.releases",
         "network_operator.releases",
@@ -173,6 +207,9 @@ older than it. Lists of drivers, toolkits and image tags are not complete: absen
         "cuda.toolkit",
         "existing_tags",
         "vgpu.releases",
+        "nic_firmware.bundled",
+        "nic_firmware.tested_pairs",
+        "network_operator.releases.*.ofed",
     ),
     judge=judge_exists,
 )

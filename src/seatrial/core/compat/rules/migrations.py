@@ -48,10 +48,12 @@ def _to_managed(step: Step) -> Iterator[Answer]:
         step.facts.cite("dra_driver.migration"),
         step.after.spans(Component.DRA_DRIVER, Component.GPU_OPERATOR),
     )
-    if before < managed.operator:
+    plugin = step.before.stack[Component.DEVICE_PLUGIN]
+    if before < managed.operator or plugin is not None:
+        why = f"has a device plugin ({plugin.text})" if plugin is not None else "knows ClusterPolicy alone"
         yield fail(
-            f"GPU Operator {before} knows ClusterPolicy alone, and after it the DRA driver is managed (GPUCluster): an "
-            "in-place migration from ClusterPolicy to GPUCluster is not supported.",
+            f"GPU Operator {before} {why}, and after it the DRA driver is managed (GPUCluster): an in-place migration "
+            "from ClusterPolicy to GPUCluster is not supported.",
             "Take a new cluster for GPUCluster, or stay with the device plugin on this one.",
             cite,
             managed.cite,

@@ -316,6 +316,9 @@ def _carrier(case: Case, release: NetworkOperatorRelease, minor: Line) -> OpenSh
 def _on_ubuntu(case: Case, release: NetworkOperatorRelease, kernel: KernelVersion) -> Answer:
     spans = case.spans(Component.NETWORK_OPERATOR, Component.KERNEL)
     bound = next((row for row in case.facts.validated_kernels if row.operator_line == release.line), None)
+    first = _first_kernel(case, release, kernel)
+    if bound is None and first is not None:
+        return first
     if bound is None:
         return unknown(
             f"No document read says up to which kernel MOFED of Network Operator {release.version} was validated.",
@@ -341,19 +344,44 @@ def _on_ubuntu(case: Case, release: NetworkOperatorRelease, kernel: KernelVersio
     )
 
 
+def _first_kernel(case: Case, release: NetworkOperatorRelease, kernel: KernelVersion) -> Answer | None:
+    """The kernel that a listed Ubuntu came with: driver containers are even built for it beforehand."""
+    system, wanted = case.system, (Component.NETWORK_OPERATOR, release.line)
+    table = next((row for row in case.facts.systems if (row.operator, row.line) == wanted), None)
+    if system is None or table is None or kernel.flavour != "generic" or system not in table.listed:
+        return None
+    came = next((row for row in case.facts.oldest_kernels if row.system == system), None)
+    if came is None or Line.of(kernel) != came.kernel:
+        return None
+    return ok(
+        f"Network Operator {release.version} lists os {system}, and kernel {kernel} is of the {came.kernel} that it "
+        "came with, for which driver containers exist precompiled too.",
+        table.cite,
+        came.cite,
+        case.facts.cite("mofed_kernel.precompiled"),
+    )
+
+
 MOFED_KERNEL: Final = Rule(
     id="mofed-kernel",
     title="MOFED builds on the nodes' kernel",
     meaning="""\
 The driver container is compiled for the node's kernel, so every kernel change is a rebuild. Release notes say which
 RHEL minors a Network Operator added (9.4 in 24.7, 9.6 in 25.7, 10.0 in 25.10); a minor added only later fails. Minors
-the notes never name are taken from the documented OpenShift releases when they are older, and are unknown when they
-are newer. On Ubuntu the newest validated kernel is known for 26.1 only. Without a mofed key, the operator's own MOFED
-is meant.""",
-    inputs=(Component.NETWORK_OPERATOR, Component.MOFED, Component.OPENSHIFT, Component.KERNEL),
+the notes never name are taken from the documented OpenShift releases when they are older, and are unknown when they are
+newer. On Ubuntu the newest validated kernel is known for 26.1 only; of other lines, the generic kernel that a listed
+Ubuntu came with is ok, where `os` says which it is. Without a mofed key, the operator's own MOFED is meant.""",
+    inputs=(Component.NETWORK_OPERATOR, Component.MOFED, Component.OPENSHIFT, Component.KERNEL, Component.OS),
     needs=(Component.NETWORK_OPERATOR,),
     applies=lambda case: case.has(Component.OPENSHIFT) or case.has(Component.KERNEL),
-    sources=("mofed_kernel.rhel_added_by_release", "mofed_kernel.validated_upper_kernel", "openshift.releases.*.rhel"),
+    sources=(
+        "mofed_kernel.rhel_added_by_release",
+        "mofed_kernel.validated_upper_kernel",
+        "mofed_kernel.precompiled",
+        "operating_systems.network_operator",
+        "operating_systems.oldest_kernel",
+        "openshift.releases.*.rhel",
+    ),
     judge=judge_mofed_kernel,
 )
 
