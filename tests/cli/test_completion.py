@@ -100,8 +100,19 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 FREE = {
     # what only the person knows, or what is new
-    *("NAME", "TEXT", "URL", "URL@COMMIT", "REV", "B", "P", "PATH", "COMMIT", "DEPLOYMENT", "POOL", "PREFIX"),
-    *("PREFIX=DIR", "NAME=IMAGE", "K=V", "SELECTOR", "HOST:PORT", "ZONE", "SHA256:…", "POINT,…", "'SAT 22:00-04:00'"),
+    *("NAME", "TEXT", "URL", "URL@COMMIT", "REV", "B", "P", "PATH", "COMMIT", "SHA", "DEPLOYMENT", "POOL", "PREFIX"),
+    *(
+        "PREFIX=DIR",
+        "KIND:PREFIX=DIR",
+        "NAME=IMAGE",
+        "K=V",
+        "SELECTOR",
+        "HOST:PORT",
+        "ZONE",
+        "SHA256:…",
+        "POINT,…",
+        "'SAT 22:00-04:00'",
+    ),
     # versions and days
     *("V", "VERSION", "DRIVER", "DATE", "YYYY-MM-DD"),
     # numbers and spans

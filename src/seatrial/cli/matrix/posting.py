@@ -10,7 +10,6 @@ Tests: tests/cli/test_check_posts.py
 from __future__ import annotations
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +43,8 @@ def post(args: argparse.Namespace, *, file: Path, code: ExitCode, summary: str) 
     """Show a result, where that was asked for; a SeatrialError says why not."""
     if not args.post_status:
         return
+    import asyncio
+
     from seatrial.core.model.seen.requests import Checks, CommitStatus
 
     state = Checks.PASSED if code is ExitCode.OK else Checks.FAILED
