@@ -16,23 +16,30 @@ POLL_TIMEOUT_SECONDS = 240.0
 """An engine as it is installed may look every three minutes."""
 
 
-def commit_and_revert(yard: Yard, engine: Engine, *, is_poked: bool, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Seconds from the end of a push until the cluster has it, for a commit and its revert."""
-    seconds: dict[str, list[float]] = {"commit_to_cluster_seconds": [], "revert_to_cluster_seconds": []}
-    for number in range(rounds):
-        before = yard.colour()
-        colour = f"shade-{number}"
-        for key, push, wanted in (
-            ("commit_to_cluster_seconds", lambda colour=colour: yard.paint(colour), colour),
-            ("revert_to_cluster_seconds", yard.revert, before),
-        ):
-            push()
-            began = time.monotonic()
-            if is_poked:
-                engine.poke()
-            yard.wait_colour(wanted, timeout_seconds=POLL_TIMEOUT_SECONDS)
-            seconds[key].append(round(time.monotonic() - began, 1))
-    return dict(seconds)
+def commit_and_revert(yard: Yard, engine: Engine) -> dict[str, Any]:
+    """Seconds from a push that the engine is told of until the cluster has it: a commit, and its revert."""
+    before = yard.colour()
+    commits, reverts = [], []
+    for number in range(ROUNDS):
+        yard.paint(f"shade-{number}")
+        commits.append(_until(yard, f"shade-{number}", engine))
+        yard.revert()
+        reverts.append(_until(yard, before, engine))
+    return {"commit_to_cluster_seconds": commits, "revert_to_cluster_seconds": reverts}
+
+
+def commit_alone(yard: Yard) -> float:
+    """The same for one commit that nobody tells the engine of."""
+    yard.paint("alone")
+    return _until(yard, "alone", None)
+
+
+def _until(yard: Yard, colour: str, poked: Engine | None) -> float:
+    began = time.monotonic()
+    if poked is not None:
+        poked.poke()
+    yard.wait_colour(colour, timeout_seconds=POLL_TIMEOUT_SECONDS)
+    return round(time.monotonic() - began, 1)
 
 
 def commit_to_first_node(stage: Ground, subject: str, *, since: int = 0) -> float:
