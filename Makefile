@@ -57,7 +57,7 @@ crashes: $(READY) ## kill the controller after every write of campaigns; the res
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q
 
 forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign to the tag and back (Gitea is built once)
-	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py -q
+	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
