@@ -60,7 +60,7 @@ gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (b
 	@$(RUN)/python -m pytest tests/gitops -m gitops -q
 
 forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign to the tag and back (Gitea is built once)
-	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py -q
+	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

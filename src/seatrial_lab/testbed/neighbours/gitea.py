@@ -54,6 +54,9 @@ LFS_START_SERVER = false
 DB_TYPE = sqlite3
 PATH = {folder}/gitea.db
 
+[repository]
+ROOT = {folder}/repositories
+
 [security]
 INSTALL_LOCK = true
 PASSWORD_HASH_ALGO = pbkdf2_v1
@@ -124,21 +127,28 @@ class Gitea:
         """Where it is."""
         return f"http://127.0.0.1:{self._port}"
 
-    def repository(self, name: str, *, protected: bool = True) -> str:
-        """Make a repository with a first commit on main, which the robot may not push to; its address is returned."""
+    def bare(self, name: str) -> Path:
+        """Where a repository lies on disk, for those who only look."""
+        return self.folder / "repositories" / CAPTAIN / f"{name}.git"
+
+    def repository(self, name: str, *, checks: tuple[str, ...] = ()) -> str:
+        """Make a repository with a first commit on main, which the robot may not push to; its address is returned.
+
+        Nothing is merged without a review, nor without these checks.
+        """
         self.call("POST", "/user/repos", {"name": name, "auto_init": True, "default_branch": "main"})
         for who, right in ((ROBOT, "write"), (ADA, "write")):
             self.call("PUT", f"/repos/{CAPTAIN}/{name}/collaborators/{who}", {"permission": right})
-        if protected:
-            rule = {
-                "rule_name": "main",
-                "enable_push": True,
-                "enable_push_whitelist": True,
-                "push_whitelist_usernames": [CAPTAIN],
-                "required_approvals": 1,
-                "enable_status_check": False,
-            }
-            self.call("POST", f"/repos/{CAPTAIN}/{name}/branch_protections", rule)
+        rule = {
+            "rule_name": "main",
+            "enable_push": True,
+            "enable_push_whitelist": True,
+            "push_whitelist_usernames": [CAPTAIN],
+            "required_approvals": 1,
+            "enable_status_check": bool(checks),
+            "status_check_contexts": list(checks),
+        }
+        self.call("POST", f"/repos/{CAPTAIN}/{name}/branch_protections", rule)
         return f"{self.url}/{CAPTAIN}/{name}.git"
 
     def call(self, method: str, path: str, body: Any = None, *, who: str = CAPTAIN) -> Any:
