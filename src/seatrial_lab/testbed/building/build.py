@@ -130,6 +130,12 @@ GITEA: Final = Recipe(
     tags=("sqlite", "sqlite_unlock_notify"),
     is_with_c=True,
 )
+KSTATUS: Final = Recipe(
+    name="kstatus",
+    folder=toolchain.MODULES / "kstatus",
+    module="github.com/fluxcd/cli-utils",
+    usual_duration="1 min",
+)
 
 
 def say_on_stderr(line: str) -> None:
@@ -160,6 +166,11 @@ def argo_cd(*, say: Say = say_on_stderr) -> Path:
 def gitea(*, say: Say = say_on_stderr) -> Path:
     """Return Gitea, building it where it is missing."""
     return build(GITEA, say=say)["gitea"]
+
+
+def kstatus(*, say: Say = say_on_stderr) -> Path:
+    """Return the program that says what kstatus makes of objects, building it where it is missing."""
+    return build(KSTATUS, say=say)["kstatus"]
 
 
 def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr) -> dict[str, Path]:
