@@ -105,6 +105,19 @@ def test_a_sync_that_fails_is_told_in_argo_cds_words_and_mended_by_a_commit(stag
         stage.wait_phase("Done")
 
 
+def test_between_two_looks_it_is_said_what_the_cluster_has_and_a_webhook_ends_the_wait(
+    stage: LightStage, argo: ArgoCd
+) -> None:
+    with application(argo, stage) as app:
+        at = app.applied[-1]
+        stage.begin("rarely", **stage.by_git())
+        stage.wait_held("publish-pending")
+        told = f"which has {at[:12]} in the cluster now, brings our commit there; `argocd app get {app.name} --refresh`"
+        stage.wait(lambda: told in said(stage), "the rollout to say what it has")
+        app.poke()
+        stage.wait_phase("Done")
+
+
 def wait_committed(stage: LightStage) -> None:
     """Wait until our own commit is the newest."""
     stage.wait(lambda: stage.remote_log()[-1].startswith(f"Driver {stage.target} for "), "our commit to be in Git")
