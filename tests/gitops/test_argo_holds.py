@@ -1,6 +1,6 @@
 """What holds a commit up on its way through the real Argo CD, what the rollout says of it, and what ends it.
 
-It is stopped, it fails, it looks rarely, it waits for a wave, its self-heal would fight us, somebody writes over it.
+It is stopped, it is skipped while a revert waits, it fails, it looks rarely.
 Argo CD is as it is installed: it looks every two or three minutes, and at once when the forge's webhook tells it to.
 """
 
