@@ -1,6 +1,6 @@
 """What holds a commit up on its way through the real Argo CD, what the rollout says of it, and what ends it.
 
-It is stopped, it fails, it looks rarely, it waits for a wave, its self-heal would fight us, somebody writes over it.
+It is stopped, it is skipped while a revert waits, it fails, it looks rarely.
 Argo CD is as it is installed: it looks every two or three minutes, and at once when the forge's webhook tells it to.
 """
 
@@ -101,6 +101,19 @@ def test_a_sync_that_fails_is_told_in_argo_cds_words_and_mended_by_a_commit(stag
         assert not stage.touched()
         mended = stage.shown(PUBLISHED).replace("    enabled: perhaps\n", "")
         stage.commit("Mend it", **{PUBLISHED: mended})
+        app.poke()
+        stage.wait_phase("Done")
+
+
+def test_between_two_looks_it_is_said_what_the_cluster_has_and_a_webhook_ends_the_wait(
+    stage: LightStage, argo: ArgoCd
+) -> None:
+    with application(argo, stage) as app:
+        at = app.applied[-1]
+        stage.begin("rarely", **stage.by_git())
+        stage.wait_held("publish-pending")
+        told = f"which has {at[:12]} in the cluster now, brings our commit there; `argocd app get {app.name} --refresh`"
+        stage.wait(lambda: told in said(stage), "the rollout to say what it has")
         app.poke()
         stage.wait_phase("Done")
 
