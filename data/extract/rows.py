@@ -192,6 +192,7 @@ BY_HAND: Final = tuple(
         # pages that are in no repository
         r"^(docs|developer|developer\.download)\.nvidia\.com",
         r"^(docs\.siderolabs\.com|kubernetes\.io|piwheels\.org|docs\.aws\.amazon\.com|ubuntu\.com|pkg\.go\.dev)/",
+        r"^nvidia\.github\.io/cloud-native-docs/",
         r"^(CUDA toolkit|mlxup) release notes",
         r"^GitHub issue ",
         r"^(several )?public repositories ",

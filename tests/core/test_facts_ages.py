@@ -44,6 +44,11 @@ def test_a_repository_is_as_old_as_the_commit_it_was_read_at() -> None:
     ("head", "known", "day"),
     [
         ({"sources": {"https://docs.example.com/a/": {"read": "2026-10-02"}}}, Known.AS_OF, date(2026, 10, 2)),
+        (
+            {"sources": {"docs.example.com/a": {"read": "2026-10-02", "newest": "2026-09-09"}}},
+            Known.AS_OF,
+            date(2026, 9, 9),
+        ),
         ({"generated": {"on": "2026-11-15"}}, Known.BY, date(2026, 11, 15)),
         ({}, Known.UNDATED, None),
     ],

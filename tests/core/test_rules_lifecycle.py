@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
 
+from seatrial.core.compat.matrix import Component
 from tests.core.knowledge import facts, judged
 
-READ = facts().known_until
+READ, NETWORK_READ = (facts().newest_lines[each].as_of for each in (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR))
 LATER = READ + timedelta(days=1)
 
 
@@ -19,6 +21,7 @@ LATER = READ + timedelta(days=1)
         ({"gpu_operator": "v26.3.3"}, LATER, "unknown"),
         ({"gpu_operator": "v26.7.0"}, LATER, "ok"),
         ({"gpu_operator": "v25.10.1"}, READ, "warn"),
+        ({"network_operator": "v26.4.1"}, NETWORK_READ, "ok"),
         ({"network_operator": "v26.4.1"}, date(2026, 11, 15), "unknown"),
     ],
 )
@@ -26,7 +29,7 @@ def test_support_is_said_up_to_the_day_the_sources_were_read(texts: dict[str, st
     found = judged("lifecycle", texts, on=on)
     assert found is not None
     assert found.verdict.value == verdict, found.message
-    assert str(on) not in found.message or on <= READ
+    assert str(on) not in found.message or on <= max(READ, NETWORK_READ)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,12 @@ def test_a_branch_that_left_is_told_with_those_that_stayed() -> None:
     found = judged("lifecycle", {"gpu_driver": "590.48.01"}, on=date(2026, 8, 21))
     assert found is not None
     assert "not among the branches that NVIDIA lists as supported (535, 580, 595, 610" in found.message
+
+
+def test_the_newest_major_of_a_page_says_nothing_where_somebody_knows_a_newer_one() -> None:
+    lines = {**facts().release_lines, Component.GPU_OPERATOR: ("26.3", "26.7", "26.11")}
+    assert facts().newest_line(Component.GPU_OPERATOR) is not None
+    assert replace(facts(), release_lines=lines).newest_line(Component.GPU_OPERATOR) is None
 
 
 def test_what_is_not_known_any_more_says_when_it_was() -> None:

@@ -71,7 +71,7 @@ MIXED = [{"pool": "new", "product": "H100"}, {"pool": "old", "product": "V100"}]
         ),
         ("gpuop-operands", {"gpu_operator": "v26.7.0", "gds": "2.17.5"}, "warn", "ships gds 2.29.4"),
         ("exists", {"vgpu": "17.4"}, "ok", "vGPU 17.4 exists"),
-        ("exists", {"vgpu": "21.3"}, "unknown", "vGPU 21.3; the newest known is 20.1"),
+        ("exists", {"vgpu": "21.3"}, "unknown", "vGPU 21.3; the newest known is 20.2"),
         ("known-bad", {"vgpu": "19.4"}, "warn", "CVE-2026-24187"),
         ("known-bad", {"vgpu": "18.6"}, "warn", "its branch is not in the bulletin"),
         ("known-bad", {"vgpu": "19.5"}, "ok", "vgpu 19.5"),
@@ -194,6 +194,25 @@ def test_geforce_has_its_architecture(product: str, arch: str) -> None:
 )
 def test_what_dma_buf_asks_of_a_matrix_that_does_not_say_it(texts: dict[str, str], verdict: str) -> None:
     found = judged("rdma", texts, {"product": "H100", "kernel_module": "open", "rdma": "dmabuf"})
+    assert found is not None
+    assert found.verdict.value == verdict, found.message
+
+
+@pytest.mark.parametrize(
+    ("product", "driver", "verdict"),
+    [
+        ("RTX PRO 6000", "570.211.01", "fail"),
+        ("RTX PRO 6000", "575.57.08", "ok"),
+        ("NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", "570.211.01", "fail"),
+        ("RTX PRO 6000 Blackwell Workstation Edition", "570.211.01", "ok"),
+        ("RTX PRO 6000 Blackwell Workstation Edition", "570.124.06", "warn"),
+        ("RTX PRO 6000 Blackwell Max-Q Workstation Edition", "570.211.01", "ok"),
+        ("RTX PRO 4500", "575.57.08", "fail"),
+        ("RTX PRO 4500 Blackwell", "575.57.08", "ok"),
+    ],
+)
+def test_a_card_without_an_edition_is_the_servers(product: str, driver: str, verdict: str) -> None:
+    found = judged("arch-driver", {"gpu_driver": driver}, {"product": product, "kernel_module": "open"})
     assert found is not None
     assert found.verdict.value == verdict, found.message
 

@@ -75,6 +75,36 @@ def test_every_component_of_a_bulletin_is_known(texts: dict[str, str], verdict: 
     assert told in found.message
 
 
+@pytest.mark.parametrize(
+    ("texts", "verdict", "told"),
+    [
+        ({"gpu_driver": "580.173.02"}, "warn", "CVE-2026-47601"),
+        ({"gpu_driver": "580.178.04"}, "ok", ""),
+        ({"gpu_driver": "595.71.05"}, "warn", "CVE-2026-47601"),
+        ({"gpu_driver": "595.91.07"}, "ok", ""),
+        ({"gpu_driver": "610.43.02"}, "warn", "CVE-2026-47601"),
+        ({"gpu_driver": "610.57.04"}, "ok", ""),
+        ({"gpu_driver": "615.71.09"}, "ok", ""),
+        ({"gpu_driver": "535.309.01"}, "warn", "its branch is not in the bulletin"),
+        ({"vgpu": "20.1"}, "warn", "CVE-2026-47601"),
+        ({"vgpu": "20.2"}, "ok", ""),
+        ({"vgpu": "19.6"}, "ok", ""),
+        ({"vgpu": "16.14"}, "warn", "its branch is not in the bulletin"),
+        ({"firmware_cx6": "22.46.3008"}, "warn", "CVE-2025-33207"),
+        ({"firmware_cx6": "22.47.1020"}, "ok", ""),
+        ({"firmware_cx6": "22.43.8002"}, "ok", ""),
+        ({"firmware_cx6": "20.46.3008"}, "ok", ""),
+    ],
+)
+def test_what_september_2026_found_counts_from_its_day_on(texts: dict[str, str], verdict: str, told: str) -> None:
+    found, before = (judged("known-bad", texts, on=day) for day in (date(2026, 9, 30), date(2026, 9, 28)))
+    assert found is not None
+    assert before is not None
+    assert found.verdict.value == verdict, found.message
+    assert told in found.message
+    assert "CVE-2026-47601" not in before.message
+
+
 def test_the_remedy_stays_on_the_branch() -> None:
     found = judged("known-bad", {"gpu_driver": "580.126.20"})
     assert found is not None

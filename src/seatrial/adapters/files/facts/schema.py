@@ -223,11 +223,14 @@ _DISTRIBUTIONS: Final = _row(
     {"line": LINE, "distribution": TEXT, "systems": _all_of(SYSTEM), "min": MINOR, "max": MINOR},
     required=("line", "distribution", "systems"),
 )
+_NEWEST_LINE: Final = _row({"line": LINE, "as_of": DAY, "note": TEXT}, required=("line", "as_of"))
 _TAGS: Final = {"dcgm_exporter": "dcgm_exporter", "device_plugin": "operand", "nccl": "nccl"}
 
 PLACES: Final[Mapping[str, Schema]] = {
     "gpu_operator.release_line": _all_of(LINE),
     "gpu_operator.releases": _mapping(_GPU_RELEASE),
+    "gpu_operator.newest_line": _NEWEST_LINE,
+    "network_operator.newest_line": _NEWEST_LINE,
     "network_operator.release_line": _all_of(LINE),
     "network_operator.releases": _mapping(_NETWORK_RELEASE),
     "container_runtimes.containerd": _all_of(
@@ -376,7 +379,7 @@ _HEAD: Final[Mapping[str, Schema]] = {
     },
     "sources": {
         "description": "The day on which a source was read, by its address.",
-        **_mapping(_row({"read": DAY}, required=("read",), only=("read",), cited="")),
+        **_mapping(_row({"read": DAY, "newest": DAY}, required=("read",), only=("read", "newest"), cited="")),
     },
 }
 

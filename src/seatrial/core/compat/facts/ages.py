@@ -2,6 +2,7 @@
 
     github:OWNER/REPO@…      the day of the commit it was read at       generated.repos
     an address               the day it was read, where somebody noted it    sources: {ADDRESS: {read: DAY}}
+      read as a stored copy  the day of its newest statement                 sources: {ADDRESS: {read: …, newest: DAY}}
     any other                read by the day of the file, at the latest      generated.on
     confidence: memory       not read at all
 
@@ -58,7 +59,9 @@ def ages(data: Any, *, origin: str = "", by: date | None = None) -> tuple[Source
     whole = Spot(data)
     made = whole.maybe("generated")
     heads = {name: spot.at("head_date").day() for name, spot in entries_of(made, "repos")} if made else {}
-    noted = {_named(name): spot.at("read").day() for name, spot in entries_of(whole, "sources")}
+    noted = {
+        _named(name): day_at(spot, "newest") or spot.at("read").day() for name, spot in entries_of(whole, "sources")
+    }
     days = {**{f"github:{name}": day for name, day in heads.items()}, **noted}
     last = (day_at(made, "on") if made else None) or by
     found = Counter(_cited(data))

@@ -45,6 +45,7 @@ from seatrial.core.compat.facts.rows import (
     ManagedDra,
     MinKernel,
     NetworkOperatorRelease,
+    NewestLine,
     OldestKernel,
     OldestPart,
     OpenShiftRelease,
@@ -104,6 +105,8 @@ class Facts:
     beneath: Facts | None = None
     """What there was before anything was laid over."""
     release_lines: Mapping[Component, tuple[str, ...]] = field(default_factory=dict)
+    newest_lines: Mapping[Component, NewestLine] = field(default_factory=dict)
+    """What was the newest major of an operator on a day after the repositories were read."""
     gpu_operators: Mapping[OperatorVersion, GpuOperatorRelease] = field(default_factory=dict)
     network_operators: Mapping[OperatorVersion, NetworkOperatorRelease] = field(default_factory=dict)
     openshifts: Mapping[str, OpenShiftRelease] = field(default_factory=dict)
@@ -224,6 +227,11 @@ class Facts:
             if row.released is not None and row.released <= on and row.version.pre_release is None
         }
         return tuple(line for line in self.release_lines.get(component, ()) if line in out)
+
+    def newest_line(self, component: Component) -> NewestLine | None:
+        """The newest major that is known, where a page shows that it still was; a newer one takes the word from it."""
+        row, lines = self.newest_lines.get(component), self.release_lines.get(component, ())
+        return row if row is not None and lines and row.line == Line.parse(lines[-1]) else None
 
     def existence(self, component: Component, version: OperatorVersion) -> Existence:
         """What the complete list of an operator's releases says about a version.
@@ -362,9 +370,16 @@ class Facts:
         return max(rows, key=lambda row: len(_words(row.name)), default=None)
 
     def products_named(self, name: str) -> tuple[Product, ...]:
-        """The rows about a product; `NVIDIA-H100-80GB-HBM3` is an H100, and a B200 is found under `HGX B200`."""
+        """The rows about a product; `NVIDIA-H100-80GB-HBM3` is an H100, and a B200 is found under `HGX B200`.
+
+        A name without an edition is that of the server's card, which is the one that the operator's tables list.
+        """
         words = _words(name)
-        return tuple(row for row in self.products if _words(row.name) - _BOARDS <= words)
+        exact = tuple(row for row in self.products if _words(row.name) - _BOARDS <= words)
+        if exact or words & _EDITIONS:
+            return exact
+        of_servers = [(row, _words(row.name)) for row in self.products]
+        return tuple(row for row, named in of_servers if "server" in named and named - _SERVERS - _BOARDS <= words)
 
     def is_named(self, name: str, among: Iterable[str]) -> bool:
         """Whether a product is one of these; `NVIDIA-A100-SXM4-80GB` is an A100, and an edition of its own is not."""
@@ -445,6 +460,8 @@ class Facts:
 _BOARDS = frozenset({"hgx", "dgx", "nvidia"})
 _EDITIONS = frozenset({"workstation", "laptop", "mobile"})
 """Words that make another product of a name, where a list does not have them."""
+_SERVERS = frozenset({"blackwell", "server", "edition"})
+"""Words that are left out where the server's card is meant."""
 
 
 def _words(text: str) -> frozenset[str]:

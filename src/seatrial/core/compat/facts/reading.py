@@ -19,7 +19,16 @@ from seatrial.core.compat.facts import reading_drivers, reading_listed, reading_
 from seatrial.core.compat.facts.knowledge import Facts
 from seatrial.core.compat.facts.known_bad import Bound, Issue, Vulnerability
 from seatrial.core.compat.facts.sections import FOR_PEOPLE, SCHEMA_VERSION, SENTENCES, Reader, reads, sections_of
-from seatrial.core.compat.facts.spots import FactInvalid, SchemaNewer, Spot, entries_of, kind_of, parsed, text_at
+from seatrial.core.compat.facts.spots import (
+    FactInvalid,
+    SchemaNewer,
+    Spot,
+    day_at,
+    entries_of,
+    kind_of,
+    parsed,
+    text_at,
+)
 from seatrial.core.compat.matrix import ALIASES, Component
 from seatrial.core.compat.versions import (
     Line,
@@ -39,7 +48,8 @@ def read(data: Any) -> Facts:
         if section is not None and known:
             section.only(known)
     for _, spot in entries_of(whole, "sources"):
-        spot.only({"read"}).at("read").day()  # for ages.py; here it is only seen that it can be read
+        spot.only({"read", "newest"}).at("read").day()  # for ages.py; here it is only seen that it can be read
+        day_at(spot, "newest")
     facts = _dated(whole)
     for reader in READERS:
         facts = reader(whole, facts)

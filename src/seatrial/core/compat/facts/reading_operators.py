@@ -18,6 +18,7 @@ from seatrial.core.compat.facts.rows import (
     Lines,
     ManagedDra,
     NetworkOperatorRelease,
+    NewestLine,
     OldestKernel,
     OldestPart,
     RefusedSystem,
@@ -155,6 +156,21 @@ def _network_release(key: str, spot: Spot) -> NetworkOperatorRelease:
         chart_kubernetes_min=_matched(chart, _CHART_RANGE, ">= 1.21.0") if chart else None,
         gpu_operator_min=least.version(Line) if least else None,
     )
+
+
+@reads("gpu_operator.newest_line", "network_operator.newest_line")
+def newest_lines(whole: Spot, facts: Facts) -> Facts:
+    """Until when the newest major of an operator is known to have been the newest."""
+    found = {}
+    for component in (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR):
+        section = whole.maybe(component.value)
+        spot = section.maybe("newest_line") if section else None
+        if spot is not None:
+            spot.only({"line", "as_of", "note", "source", "confidence"})
+            found[component] = NewestLine(
+                line=spot.at("line").version(Line), as_of=spot.at("as_of").day(), cite=spot.cite()
+            )
+    return replace(facts, newest_lines=found) if found else facts
 
 
 def _support(spot: Spot) -> Support:
@@ -364,6 +380,7 @@ def dra(whole: Spot, facts: Facts) -> Facts:
 READERS: Final = (
     gpu_operators,
     network_operators,
+    newest_lines,
     runtimes,
     runtime_systems,
     systems,

@@ -134,6 +134,15 @@ class NetworkOperatorRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewestLine:
+    """The newest major of an operator, and the last day on which somebody's page shows that it was the newest."""
+
+    line: Line
+    as_of: date
+    cite: Cite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenShiftRelease:
     """One minor of OpenShift: what it is built on, and until when it is maintained."""
 

@@ -300,14 +300,17 @@ def _operator_life(case: Case, component: Component, version: OperatorVersion) -
     if len(lines) < SUPPORTED_LINES or Line.of(version) > Line.parse(known[-1]):
         return nothing_known(f"the support of {name} {version}", known[-1] if known else "", case.facts, spans)
     read = case.facts.known_until
+    seen = case.facts.newest_line(component) if case.on > read else None
+    read = max(read, seen.as_of) if seen is not None else read
+    cites = (cite, seen.cite) if seen is not None else (cite,)
     if Line.of(version) >= Line.parse(lines[-1]) or (case.on <= read and Line.of(version) >= Line.parse(lines[-2])):
-        return ok(f"{name} {version.line} is supported on {min(case.on, read)}, as far as its sources reach.", cite)
+        return ok(f"{name} {version.line} is supported on {min(case.on, read)}, as far as its sources reach.", *cites)
     if Line.of(version) >= Line.parse(lines[-2]):
         return unknown(
-            f"{name} {version.line} was supported on {read}, when its sources were read, as the major before "
+            f"{name} {version.line} was supported on {read}, the day its sources reach, as the major before "
             f"{lines[-1]}; a newer one since then ends it, and nobody looked.",
             "Look whether there is a newer major, then accept the rule with the day, or plan the way to the newest.",
-            cite,
+            *cites,
             spans=spans,
         )
     return warn(
@@ -441,8 +444,8 @@ LIFECYCLE: Final = Rule(
     id="lifecycle",
     title="Every version is supported on the day of the check",
     meaning="""\
-NVIDIA supports the newest major of each operator and the one before it, which is said up to the day the sources were
-read: later, the one before the newest is unknown; driver branches and minors of OpenShift and Kubernetes end on a day.
+NVIDIA supports the newest major of each operator and the one before it, which is said up to the day the sources
+reach: later, the one before the newest is unknown; driver branches and minors of OpenShift and Kubernetes end on a day.
 Running past it works, so this only warns, and it never fails. Where Kubernetes is EKS's or GKE's, the vendor's own day
 counts, EKS's extended support included; containerd's minors end too. For driver branches NVIDIA's own table is
 preferred to third parties', which differ from it by months: a branch that is older than the table's last and not in it
@@ -450,7 +453,9 @@ warns.""",
     inputs=(*OPERATORS, Component.GPU_DRIVER, Component.OPENSHIFT, Component.KUBERNETES, Component.CONTAINERD),
     sources=(
         "gpu_operator.versioning",
+        "gpu_operator.newest_line",
         "network_operator.versioning",
+        "network_operator.newest_line",
         "driver.nvidia_lifecycle_table_2026",
         "driver.lifecycle",
         "openshift.releases.*.lifecycle",
