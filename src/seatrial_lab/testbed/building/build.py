@@ -136,6 +136,12 @@ KSTATUS: Final = Recipe(
     module="github.com/fluxcd/cli-utils",
     usual_duration="1 min",
 )
+FLUX: Final = Recipe(
+    name="flux",
+    folder=toolchain.MODULES / "flux",
+    module="github.com/fluxcd/kustomize-controller",
+    usual_duration="8 min",
+)
 
 
 def say_on_stderr(line: str) -> None:
@@ -171,6 +177,11 @@ def gitea(*, say: Say = say_on_stderr) -> Path:
 def kstatus(*, say: Say = say_on_stderr) -> Path:
     """Return the program that says what kstatus makes of objects, building it where it is missing."""
     return build(KSTATUS, say=say)["kstatus"]
+
+
+def flux(*, say: Say = say_on_stderr) -> dict[str, Path]:
+    """Return the controllers of Flux by name, building what is missing."""
+    return build(FLUX, say=say)
 
 
 def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr) -> dict[str, Path]:
