@@ -71,7 +71,7 @@ def phases(words: list[str]) -> list[str]:
 
 def test_the_first_rollout_goes_from_the_check_to_the_tag(played: tuple[Path, str]) -> None:
     words = told(played[1], "autumn")
-    assert words[:2] == ["check", "plan"]
+    assert words[:3] == ["check", "warn", "plan"]
     assert phases(words) == ["Proposed", "Canary", "Gating", "Baking", "Waving", "Promoting", "Done"]
     assert words.count("commit") == 2
     assert "48 h of evidence, 48 rounds of gates passed" in played[1]
