@@ -87,6 +87,13 @@ def test_one_that_looks_rarely_says_what_it_has_and_how_to_have_it_look() -> Non
     )
 
 
+def test_one_that_does_not_tell_what_it_has_is_not_said_to_have_nothing() -> None:
+    assert explain.next_step(held(replace(FOLLOWER, commit=""))) == (
+        "It goes on when Application argocd/gpu of Argo CD brings our commit into the cluster; "
+        "`argocd app get gpu --refresh` has it look at once."
+    )
+
+
 @pytest.mark.parametrize("followers", [(), (replace(FOLLOWER, name="other", stop=Stop.BY_HAND),)])
 def test_where_nobody_is_seen_to_do_it_any_engine_is_named(followers: tuple[Follower, ...]) -> None:
     found = held(*followers)

@@ -40,12 +40,23 @@ def test_going_down_the_images_go_first() -> None:
     assert moves(plan) == [("cuda 12.8",), ("gpu_driver 570.211.01",)]
 
 
+FIXED = {"gpu_operator": "v25.3.4", "gpu_driver": "580.178.04"}
+
+
 def test_the_operator_goes_with_the_old_driver_as_far_as_it_is_listed() -> None:
-    plan = made(RUNNING, {"gpu_operator": "v26.7.0", "gpu_driver": "595.91.07"})
-    assert moves(plan) == [
+    assert moves(made(FIXED, {"gpu_operator": "v26.7.0", "gpu_driver": "595.91.07"})) == [
         ("gpu_operator v25.10.1",),
         ("gpu_operator v26.3.3",),
         ("gpu_driver 595.91.07",),
+        ("gpu_operator v26.7.0",),
+    ]
+
+
+def test_an_old_driver_with_holes_goes_as_soon_as_the_new_one_is_listed() -> None:
+    assert moves(made(RUNNING, {"gpu_operator": "v26.7.0", "gpu_driver": "595.91.07"})) == [
+        ("gpu_operator v25.10.1",),
+        ("gpu_driver 595.91.07",),
+        ("gpu_operator v26.3.3",),
         ("gpu_operator v26.7.0",),
     ]
 

@@ -111,7 +111,7 @@ class Follower:
     namespace: str
     name: str
     commit: str = ""
-    """What it brought into the cluster last."""
+    """What it brought into the cluster last; empty where it has brought nothing, or does not tell."""
     stop: Stop | None = None
     trouble: str = ""
     """What it says about what it could not bring in."""

@@ -248,7 +248,7 @@ def _word_of_follower(view: View, told: dict[str, str]) -> Hold | None:
         return hold(view.name, HoldCode.SYNC_OVERWRITTEN, told, since=since)
     if follower.waits_for:
         return hold(view.name, HoldCode.SYNC_WAITING, told, since=since, said=follower.waits_for)
-    return hold(view.name, HoldCode.PUBLISH_PENDING, told, since=since, at=follower.commit[:12] or "nothing yet")
+    return hold(view.name, HoldCode.PUBLISH_PENDING, told, since=since, at=follower.commit[:12])
 
 
 def is_published(view: View, name: str) -> bool:

@@ -44,6 +44,7 @@ FOLLOWED: Final = (
     "It goes on when {follower}, which has {at} in the cluster now, brings our commit there; "
     "{look} has it look at once."
 )
+FOLLOWED_UNTOLD: Final = "It goes on when {follower} brings our commit into the cluster; {look} has it look at once."
 """The same where it is seen who does so; it looks by itself every few minutes."""
 
 OTHERWISE_RETRY: Final = "; or mend the cause, then `seatrial rollout retry NODE`"
@@ -207,7 +208,9 @@ def _fill(text: str, held: Hold) -> str:
 
 
 def _publish_step(params: Mapping[str, str]) -> str:
-    return FOLLOWED if params.get("follower") else PUBLISHING.get(params.get("via", ""), "")
+    if not params.get("follower"):
+        return PUBLISHING.get(params.get("via", ""), "")
+    return FOLLOWED if params.get("at") else FOLLOWED_UNTOLD
 
 
 def _resume_step(params: Mapping[str, str], rollout: str) -> str:
