@@ -275,7 +275,7 @@ def test_a_spec_that_an_older_definition_lets_through_is_a_fault_with_its_place(
         "the controller to say why it cannot read the next one",
     )
     assert len(stage.writes("nodes")) == writes
-    assert not stage.plane.get("gpurollout", "misread").get("status")
+    assert stage.plane.get("gpurollout", "misread").get("status") == {"observedGeneration": -1}  # nobody wrote it
 
 
 @pytest.fixture
