@@ -98,14 +98,11 @@ async def protected(
         async def change(how: Callable[[Outside, PublishStep], Outside]) -> None:
             world.change_outside(lambda outside: how(outside, PublishStep.CANARY))
 
-        def silence() -> None:
-            pytest.skip("World has no forge that could fall silent: a fact is all that core sees of it")
-
         yield Protected(
             home=world,
             merge=lambda: change(merging.merged),
             decline=lambda: change(merging.declined),
-            silence=silence,
+            silence=lambda: world.change_outside(lambda outside: merging.silent(outside, "it answers with 503")),
         )
         return
     a_machine_of_its_own(tmp_path, monkeypatch)

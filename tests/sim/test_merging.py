@@ -110,3 +110,17 @@ def test_a_request_that_nobody_answers_is_overdue_and_an_abort_withdraws_it() ->
     assert acts.names.count("CloseRequest") == 1
     assert world.outside.source is not None
     assert [step for step, _ in world.outside.source.steps] == [PublishStep.BAD]
+
+
+def test_a_forge_that_does_not_answer_is_told_and_the_campaign_goes_on_when_it_does() -> None:
+    world = a_world(merging.silent(ASKED, "it answers with 503"), Via.GIT)
+    asyncio.run(
+        run_forever(
+            world.ports(Acts()), Memory(world.time), on_report=lambda _: None, is_over=lambda _: world.time > 3600.0
+        )
+    )
+    assert HoldCode.FORGE_UNREACHABLE in holds(world)
+    assert drivers(world) == [OLD.version] * 4
+    world.change_outside(lambda outside: merging.silent(outside, ""))
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.actions.at_home import AskToMerge, CloseRequest, Promote, Publish, StepAct
+from seatrial.core.actions.at_home import AskToMerge, CloseRequest, Promote, Publish, RequestAct, StepAct
 from seatrial.core.actions.of_campaigns import OuterAct
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Via
 from seatrial.core.model.instants import Instant
@@ -31,6 +31,8 @@ def apply(outside: Outside, act: OuterAct, now: Instant = 0.0) -> Outside | Refu
     source = outside.source or SourceFacts(head="c0")
     if not outside.is_protected:
         return outer.apply(outside, act)
+    if isinstance(act, RequestAct) and source.forge_trouble:
+        return Refused(is_stale=False, why=source.forge_trouble)
     if isinstance(act, AskToMerge):
         return _asked(outside, source, act, now)
     if isinstance(act, CloseRequest):
@@ -111,3 +113,8 @@ def merged(outside: Outside, step: PublishStep) -> Outside:
 def declined(outside: Outside, step: PublishStep) -> Outside:
     """A person closes the request of a step without merging it."""
     return _with_request(outside, outside.source or SourceFacts(), step, RequestState.CLOSED)
+
+
+def silent(outside: Outside, why: str) -> Outside:
+    """The forge does not answer any more; empty: it answers again. What is in Git is seen all the same."""
+    return replace(outside, source=replace(outside.source or SourceFacts(), forge_trouble=why))
