@@ -5,14 +5,32 @@ from __future__ import annotations
 import ctypes.util
 import json
 from pathlib import Path
+from typing import NoReturn
 
+import pynvml
 import pytest
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.probes import command
 from seatrial.probes.catalogue import PAYLOADS
+from seatrial.probes.measuring.nvml import opened
+from seatrial.probes.measuring.unmeasurable import Unmeasurable
 
-pytestmark = pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="this machine has a GPU's driver")
+
+@pytest.fixture(autouse=True)
+def without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most machines have none. Where there is one, NVML does not get to see it."""
+    if ctypes.util.find_library("nvidia-ml") is not None:
+        monkeypatch.setattr(pynvml, "CDLL", _no_such_file)
+
+
+def _no_such_file(name: str) -> NoReturn:
+    raise OSError(f"{name}: cannot open shared object file")
+
+
+def test_nvml_that_finds_no_driver_says_what_that_means() -> None:
+    with pytest.raises(Unmeasurable, match="no NVIDIA driver is loaded, or this container was given no GPU"), opened():
+        pass
 
 
 @pytest.mark.parametrize("name", PAYLOADS)
