@@ -16,7 +16,6 @@ from seatrial.cli.completing import call
 from seatrial.cli.exit_codes import ExitCode
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.building import shells
-from seatrial_lab.testbed.errors import PartMissing
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.cli import prompt
 
@@ -108,14 +107,6 @@ def test_kubectl_completes_the_plugin(cluster: ControlPlane, tmp_path: Path) -> 
 # ── shells ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def a_shell(shell: shells.Shell) -> Path:
-    """A shell of Debian's; where it cannot be had, the run says so in its last lines."""
-    try:
-        return shells.unpacked(shell)
-    except PartMissing as err:
-        pytest.skip(str(err))
-
-
 def test_bash_completes_the_names_of_a_cluster(cluster: ControlPlane, tmp_path: Path) -> None:
     env = environment(cluster, tmp_path, PS1=f"{prompt.READY}> ", HISTFILE="/dev/null")
     with prompt.prompt(["/bin/bash", "--norc", "--noprofile", "-i"], env) as bash:
@@ -127,7 +118,7 @@ def test_bash_completes_the_names_of_a_cluster(cluster: ControlPlane, tmp_path: 
 
 
 def test_zsh_completes_commands_options_paths_and_names(cluster: ControlPlane, tmp_path: Path) -> None:
-    home = a_shell(shells.ZSH)
+    home = shells.unpacked(shells.ZSH)
     modules = next(home.glob("usr/lib/*/zsh/*"))
     functions = sorted({str(each.parent) for each in (home / "usr/share/zsh/functions").rglob("*") if each.is_file()})
     (tmp_path / "versions.yaml").write_text("")
@@ -156,7 +147,7 @@ def test_zsh_completes_commands_options_paths_and_names(cluster: ControlPlane, t
 
 
 def test_fish_completes_commands_options_paths_and_names(cluster: ControlPlane, tmp_path: Path) -> None:
-    home = a_shell(shells.FISH)
+    home = shells.unpacked(shells.FISH)
     (tmp_path / "versions.yaml").write_text("")
     (tmp_path / "folder").mkdir()
     env = environment(cluster, tmp_path, LD_LIBRARY_PATH=shells.libraries(home))
