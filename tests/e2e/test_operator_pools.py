@@ -69,16 +69,16 @@ def beside(lone_plane: ControlPlane) -> Iterator[operator.GpuOperator]:
         yield started
 
 
-def test_before_the_operator_names_owners_the_cluster_policy_governs_every_pool(
+def test_the_cluster_policy_governs_every_pool_unless_the_operator_itself_names_owners(
     lone_plane: ControlPlane, beside: operator.GpuOperator
 ) -> None:
-    if beside.habits.has_policy_by_driver:
-        pytest.skip("This operator names owners from the start.")
     sight = look(lone_plane, ROLLOUT)
-    assert (sight.seen.operator.kind, sight.seen.operator.pools) == (f"ClusterPolicy/{operator.CLUSTER_POLICY}", ())
+    named = {CANARY, FLEET} if beside.habits.has_policy_by_driver else set()
+    assert {pool.name for pool in sight.seen.operator.pools} == named
+    assert sight.intent.pools.keys() == named
+    assert named or sight.seen.operator.kind == f"ClusterPolicy/{operator.CLUSTER_POLICY}"
     assert sight.intent.limits == NO_LIMITS
-    assert sight.intent.pools == {}
-    assert owners(sight) == expected_owners(beside)  # by the selectors of the NVIDIADrivers
+    assert owners(sight) == expected_owners(beside)  # by the selectors of the NVIDIADrivers, or the operator's word
 
 
 def test_with_owners_on_the_nodes_each_nvidia_driver_has_a_policy_of_its_own(

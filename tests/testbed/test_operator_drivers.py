@@ -1,10 +1,11 @@
 """The real GPU Operator where NVIDIADrivers have the drivers, each with a pool of its own.
 
-It would take the nodes of every other test for its own, so it gets a control plane to itself. Tests of what only some
-operators do are left out beside the others.
+It would take the nodes of every other test for its own, so it gets a control plane to itself. What differs between
+operators is asserted by what the definitions of this one say.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -34,20 +35,6 @@ def lone_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[control_pla
 def habits() -> operator_drivers.Habits:
     """What the operator of this run does unlike another."""
     return operator_drivers.habits(operator_parts.find().definitions())
-
-
-@pytest.fixture
-def one_policy_for_all(habits: operator_drivers.Habits) -> None:
-    """Leave a test out where NVIDIADrivers have policies of their own."""
-    if habits.has_policy_by_driver:
-        pytest.skip("Each NVIDIADriver of this operator has an upgrade policy of its own.")
-
-
-@pytest.fixture
-def policy_by_driver(habits: operator_drivers.Habits) -> None:
-    """Leave a test out where the ClusterPolicy's policy is for all pools."""
-    if not habits.has_policy_by_driver:
-        pytest.skip("No NVIDIADriver of this operator has an upgrade policy of its own.")
 
 
 def by_pool(*, auto_upgrade: bool, **canary: object) -> operator.OperatorSpec:
@@ -98,15 +85,15 @@ def test_raising_one_drivers_version_changes_its_pool_alone_and_restarts_nothing
         assert beside.driver_versions() == {**dict.fromkeys(beside.nodes, OLD), first: NEW, second: NEW}
 
 
-@pytest.mark.usefixtures("one_policy_for_all")
-def test_an_operator_with_one_policy_for_all_keeps_none_on_a_driver_and_says_so(
-    lone_plane: control_plane.ControlPlane,
+def test_a_driver_without_a_policy_of_its_own_says_so_and_one_that_can_have_it_takes_it(
+    lone_plane: control_plane.ControlPlane, habits: operator_drivers.Habits
 ) -> None:
+    refused = pytest.raises(errors.TestbedFailure, match="NVIDIADriver has no upgradePolicy")
     with operator.GpuOperator.start(lone_plane, by_pool(auto_upgrade=False)) as beside:
-        with pytest.raises(errors.TestbedFailure, match="NVIDIADriver has no upgradePolicy"):
+        with nullcontext() if habits.has_policy_by_driver else refused:
             beside.set_auto_upgrade(is_on=False, driver=CANARY)
 
-        assert beside.upgrade_policy(driver=CANARY) == {}
+        assert (beside.upgrade_policy(driver=CANARY) != {}) is habits.has_policy_by_driver
 
 
 def test_a_policy_is_sent_whole_and_zeros_survive(lone_plane: control_plane.ControlPlane) -> None:
@@ -142,68 +129,66 @@ def test_a_value_that_the_server_does_not_keep_is_reported(lone_plane: control_p
         beside.set_upgrade_policy(gpuPodDeletion={"force": True})
 
 
-@pytest.mark.usefixtures("one_policy_for_all")
-def test_an_operator_with_one_policy_for_all_moves_a_pool_although_its_driver_says_not_to(
-    lone_plane: control_plane.ControlPlane,
+def test_a_pool_whose_driver_says_not_to_moves_only_where_the_cluster_policy_counts_for_all(
+    lone_plane: control_plane.ControlPlane, habits: operator_drivers.Habits
 ) -> None:
     wanted = by_pool(auto_upgrade=True, upgrade_policy={"autoUpgrade": False})
     with operator.GpuOperator.start(lone_plane, wanted) as beside:
         beside.wait_ready()
         assert beside.upgrade_policy(driver=CANARY)["autoUpgrade"] is False
-        before = driver_pods(lone_plane)
-
-        beside.set_driver_version(NEW, driver=CANARY)
-
-        first, second = beside.nodes_of(CANARY)
-        waiting.wait_for(
-            lambda: NEW in (beside.driver_versions().get(first), beside.driver_versions().get(second)),
-            what="the operator to move a canary",
-            timeout_seconds=TIMEOUT_SECONDS,
-            describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
-        )
-        assert beside.upgrade_states().keys() == set(beside.nodes)
-        assert annotated(lone_plane) == set(beside.nodes)
-        after = driver_pods(lone_plane)
-        assert {node: after[node] for node in beside.nodes_of(FLEET)} == {
-            node: before[node] for node in beside.nodes_of(FLEET)
-        }
-
-        beside.set_auto_upgrade(is_on=False)  # the ClusterPolicy's, which is the one that counts
-
-        wait_stripped(beside)
-        waiting.wait_for(
-            lambda: not annotated(lone_plane),
-            what="the operator to take its annotation back",
-            timeout_seconds=TIMEOUT_SECONDS,
-            describe=lambda: str(annotated(lone_plane)),
-        )
+        look = stays_put if habits.has_policy_by_driver else moves_all_the_same
+        look(lone_plane, beside)
 
 
-@pytest.mark.usefixtures("policy_by_driver")
-def test_an_operator_with_a_policy_by_driver_leaves_a_pool_alone_whose_driver_says_so(
-    lone_plane: control_plane.ControlPlane,
-) -> None:
-    wanted = by_pool(auto_upgrade=True, upgrade_policy={"autoUpgrade": False})
-    with operator.GpuOperator.start(lone_plane, wanted) as beside:
-        beside.wait_ready()
-        assert beside.governed == {FLEET: beside.nodes[:4], CANARY: beside.nodes[4:]}
-        before = driver_pods(lone_plane)
+def moves_all_the_same(lone_plane: control_plane.ControlPlane, beside: operator.GpuOperator) -> None:
+    before = driver_pods(lone_plane)
 
-        for driver in (CANARY, FLEET):
-            beside.set_driver_version(NEW, driver=driver)
+    beside.set_driver_version(NEW, driver=CANARY)
 
-        waiting.wait_for(
-            lambda: NEW in beside.driver_versions().values(),
-            what="the operator to move a node of the fleet",
-            timeout_seconds=TIMEOUT_SECONDS,
-            describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
-        )
-        assert beside.offered_versions() == {FLEET: NEW, CANARY: NEW}
-        assert beside.upgrade_states().keys() == set(beside.nodes_of(FLEET))
-        after = driver_pods(lone_plane)
-        assert {node: after[node] for node in beside.nodes_of(CANARY)} == {
-            node: before[node] for node in beside.nodes_of(CANARY)
-        }
+    first, second = beside.nodes_of(CANARY)
+    waiting.wait_for(
+        lambda: NEW in (beside.driver_versions().get(first), beside.driver_versions().get(second)),
+        what="the operator to move a canary",
+        timeout_seconds=TIMEOUT_SECONDS,
+        describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
+    )
+    assert beside.upgrade_states().keys() == set(beside.nodes)
+    assert annotated(lone_plane) == set(beside.nodes)
+    after = driver_pods(lone_plane)
+    assert {node: after[node] for node in beside.nodes_of(FLEET)} == {
+        node: before[node] for node in beside.nodes_of(FLEET)
+    }
+
+    beside.set_auto_upgrade(is_on=False)  # the ClusterPolicy's, which is the one that counts
+
+    wait_stripped(beside)
+    waiting.wait_for(
+        lambda: not annotated(lone_plane),
+        what="the operator to take its annotation back",
+        timeout_seconds=TIMEOUT_SECONDS,
+        describe=lambda: str(annotated(lone_plane)),
+    )
+
+
+def stays_put(lone_plane: control_plane.ControlPlane, beside: operator.GpuOperator) -> None:
+    assert beside.governed == {FLEET: beside.nodes[:4], CANARY: beside.nodes[4:]}
+    before = driver_pods(lone_plane)
+
+    for driver in (CANARY, FLEET):
+        beside.set_driver_version(NEW, driver=driver)
+
+    waiting.wait_for(
+        lambda: NEW in beside.driver_versions().values(),
+        what="the operator to move a node of the fleet",
+        timeout_seconds=TIMEOUT_SECONDS,
+        describe=lambda: f"{beside.upgrade_states()}, {beside.driver_versions()}",
+    )
+    assert beside.offered_versions() == {FLEET: NEW, CANARY: NEW}
+    assert beside.upgrade_states().keys() == set(beside.nodes_of(FLEET))
+    after = driver_pods(lone_plane)
+    assert {node: after[node] for node in beside.nodes_of(CANARY)} == {
+        node: before[node] for node in beside.nodes_of(CANARY)
+    }
 
 
 def test_pools_may_not_need_more_nodes_than_there_are() -> None:
