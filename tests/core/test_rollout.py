@@ -424,6 +424,7 @@ def test_a_gate_whose_pod_is_not_let_in_is_named_with_the_reason_and_not_asked_t
     course = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(refused,)))
     assert (codes(course), course.acts) == ([HoldCode.GATE_REFUSED], ())
     assert dict(course.holds[0].params) == {"gate": "smoke", "node": "n1", "why": "violates PodSecurity"}
+    assert course.holds[0].until is not None, "it is known when we give up on it"
     again = a_measurement(GateVerdict.UNKNOWN, detail="no image")
     tried = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(again,)))
     assert codes(tried) == [HoldCode.GATES_RUNNING], "what an ended try said is no refusal of the next"

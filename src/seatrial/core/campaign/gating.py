@@ -242,14 +242,15 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 
 def _running(view: View, looked: baking.Round) -> Hold:
-    refused = _refused(view, looked)
-    if refused is not None:
-        return view.hold(HoldCode.GATE_REFUSED, gate=refused.gate, node=refused.node, why=refused.detail)
-    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(GateVerdict.PENDING)})
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
-    until = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
-    return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until if until > view.now else None)
+    latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
+    until = latest if latest > view.now else None
+    refused = _refused(view, looked)
+    if refused is not None:
+        return view.hold(HoldCode.GATE_REFUSED, gate=refused.gate, node=refused.node, why=refused.detail, until=until)
+    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(GateVerdict.PENDING)})
+    return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until)
 
 
 def _refused(view: View, looked: baking.Round) -> Measurement | None:
