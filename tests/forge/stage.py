@@ -12,22 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from seatrial.adapters.files import published, switched
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.repository import Repository
+from seatrial.cli.run import demo_stage
 from seatrial.controller.forges import Forges
 from seatrial.controller.git_home import GitHome, GitPlaces
-from seatrial.core.actions.action import Action
-from seatrial.core.actions.at_home import HomeAct
-from seatrial.core.errors import SeatrialError
-from seatrial.core.model.campaign import GitPlace, PublishStep, Switch, Via
+from seatrial.core.model.campaign import GitPlace, PublishStep, Via
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.requests import Request, RequestState
-from seatrial.core.movers import driver_manager
-from seatrial.ports import Outcome, Ports, Result, Sight
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
-from seatrial.sim.outside import CLUSTER_POLICY
 from seatrial.sim.world import World
 from seatrial_lab.testbed.neighbours.gitea import ADA, CAPTAIN, PASSWORD, ROBOT, Gitea
 from tests.adapters.git.remotes import ROBOT as AUTHOR
@@ -71,9 +65,7 @@ class Stage:
     answer: Answer | None = None
     """What people do with each request; None lets it wait."""
     acts: Acts = field(default_factory=Acts)
-    _quiet_at: Instant = 0.0
-    _errands: list[HomeAct] = field(default_factory=list)
-    _outcomes: list[Outcome] = field(default_factory=list)
+    outside: ByRequest = field(init=False)
 
     def __post_init__(self) -> None:
         url = self.gitea.repository(self.name)
@@ -101,12 +93,10 @@ class Stage:
         """Another controller takes over, with nothing but what is written down."""
         kept = len(list(self.folder.glob("ours-*")))
         remote = Remote(url=self.place.url, credentials=self.login)
-        self._repository = Repository(remote, self.folder / f"ours-{kept}", author=AUTHOR)
+        repository = Repository(remote, self.folder / f"ours-{kept}", author=AUTHOR)
         places = GitPlaces(matrix=MATRIX, entry="canary", published=PUBLISHED, is_by_request=True)
-        self._home = GitHome(
-            self._repository, rollout="spring-1a2b3c4d", places=places, forge=self.forges.of(self.place)
-        )
-        self._errands, self._outcomes = [], []
+        home = GitHome(repository, rollout="spring-1a2b3c4d", places=places, forge=self.forges.of(self.place))
+        self.outside = ByRequest(self, repository, home)
 
     # ── acting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,10 +108,11 @@ class Stage:
         asyncio.run(self._play(until))
 
     async def _play(self, until: Callable[[Stage], bool]) -> None:
-        await self.look()
-        ports = Ports(observer=self, executor=self, journal=self.acts, clock=self.world)
+        await self.outside.look()
         memory = Memory(self.world.time)
-        await run_forever(ports, memory, on_report=lambda _: None, is_over=lambda _: until(self))
+        await run_forever(
+            self.outside.ports(self.acts), memory, on_report=lambda _: None, is_over=lambda _: until(self)
+        )
 
     def abort(self, why: str) -> None:
         campaign = self.world.intent.campaign
@@ -146,61 +137,34 @@ class Stage:
         summary = self.world.rollout.summary
         return {each.code: each.why for each in summary.told} if summary is not None else {}
 
+
+class ByRequest(demo_stage.Stage):
+    """The loop's outside: the demo's, in which nothing moves before a person does."""
+
+    def __init__(self, stage: Stage, repository: Repository, home: GitHome) -> None:
+        super().__init__(stage.world, repository, home, published_at=PUBLISHED)
+        self._stage = stage
+        self._quiet_at: Instant = 0.0
+
     async def look(self) -> None:
-        """Take in what the repository and its forge show; what the file says is brought into the cluster in time."""
-        source = await self._home.look(self.world.time)
-        text = self._repository.text_at(source.head, PUBLISHED) or ""
-        version = published.driver_version(text, CLUSTER_POLICY, PUBLISHED) or ""
-        env = switched.manager_env(text, CLUSTER_POLICY, PUBLISHED)
-        switches = tuple(
-            Switch(resource=CLUSTER_POLICY, name=name, value=env.get(name)) for name in driver_manager.SWITCHES
-        )
-        files = ((CLUSTER_POLICY, version),)
+        await super().look()
         self._quiet_at = self.world.time + QUIET_SECONDS
-        self.world.change_outside(lambda it: replace(it, source=source, files=files, switches=switches))
-
-    # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def observe(self) -> Sight:
-        return self.world.observe()
 
     async def wait(self, until: Instant | None) -> bool:
-        errands, self._errands = self._errands, []
-        for act in errands:
-            self._outcomes.append(await self._write(act))
-        if errands or await self._people():
+        has_errands = bool(self._errands) and await super().wait(until)
+        if has_errands or await self._people():
             await self.look()
             return True
         source = self.world.outside.source
         if source is None or not source.proposals:
             return await self.world.wait(until)
-        # Nothing moves before a person does: it may say so, and is not let run into the days of its deadline.
+        # It may say so, and is not let run into the days of its deadline.
         return self.world.time < self._quiet_at and await self.world.wait(self._quiet_at)
 
     async def _people(self) -> bool:
         source = self.world.outside.source
         opened = [(step, each) for step, each in source.requests if each.state is RequestState.OPEN] if source else []
-        if self.answer is None or not opened:
+        if self._stage.answer is None or not opened:
             return False
-        await asyncio.to_thread(self.answer, self, *opened[0])
+        await asyncio.to_thread(self._stage.answer, self._stage, *opened[0])
         return True
-
-    def submit(self, action: Action) -> None:
-        if isinstance(action, HomeAct):
-            self._errands.append(action)
-        else:
-            self.world.submit(action)
-
-    def in_flight(self) -> frozenset[str]:
-        return frozenset(act.subject for act in self._errands)
-
-    def collect(self) -> tuple[Outcome, ...]:
-        outcomes, self._outcomes = self._outcomes, []
-        return (*outcomes, *self.world.collect())
-
-    async def _write(self, act: HomeAct) -> Outcome:
-        try:
-            await self._home.do(act)
-        except SeatrialError as err:
-            return Outcome(action=act, result=Result.FAILED, detail=str(err))
-        return Outcome(action=act, result=Result.DONE)

@@ -143,7 +143,7 @@ def _play(show: Show, world: World, old: str, new: str) -> Chapter:
     teller = Teller(show.console, world, chapter, show.pause_seconds)
     for word, text in _judged(show, world.time):
         teller.line(world.time, word, text, "bold")
-    stage = Stage(world, show.workshop, teller.on_written)
+    stage = Stage.of(world, show.workshop, teller.on_written)
 
     async def play() -> Report:
         await stage.look()

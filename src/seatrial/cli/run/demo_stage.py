@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from seatrial.adapters.files import matrix_keys, published, switched
 from seatrial.adapters.git.clone import Remote
@@ -143,15 +143,29 @@ class Stage:
     """A simulated cluster whose matrix lives in a real repository; the outside of one rollout's loop."""
 
     def __init__(
-        self, world: World, workshop: Workshop, on_written: Callable[[Instant, HomeAct, SourceFacts], None]
+        self,
+        world: World,
+        repository: Repository,
+        home: GitHome,
+        *,
+        published_at: str = PUBLISHED,
+        on_written: Callable[[Instant, HomeAct, SourceFacts], None] = lambda *_: None,
     ) -> None:
         self.world = world
-        self._repository = workshop.repository()
-        places = GitPlaces(matrix=MATRIX, entry="canary", published=PUBLISHED)
-        self._home = GitHome(self._repository, rollout=world.intent.rollout, places=places)
+        self._repository = repository
+        self._home = home
+        self._published_at = published_at
         self._on_written = on_written
         self._errands: list[HomeAct] = []
         self._outcomes: list[Outcome] = []
+
+    @classmethod
+    def of(cls, world: World, workshop: Workshop, on_written: Callable[[Instant, HomeAct, SourceFacts], None]) -> Self:
+        """The stage over a workshop's repository."""
+        repository = workshop.repository()
+        places = GitPlaces(matrix=MATRIX, entry="canary", published=PUBLISHED)
+        home = GitHome(repository, rollout=world.intent.rollout, places=places)
+        return cls(world, repository, home, on_written=on_written)
 
     def ports(self, journal: Journal) -> Ports:
         return Ports(observer=self, executor=self, journal=journal, clock=self.world)
@@ -159,9 +173,10 @@ class Stage:
     async def look(self) -> None:
         """Take in what the repository shows; what its file says is brought into the cluster in time."""
         source = await self._home.look(self.world.time)
-        text = self._repository.text_at(source.head, PUBLISHED) or ""
-        version = published.driver_version(text, CLUSTER_POLICY, PUBLISHED) or ""
-        env = switched.manager_env(text, CLUSTER_POLICY, PUBLISHED)
+        file = self._published_at
+        text = self._repository.text_at(source.head, file) or ""
+        version = published.driver_version(text, CLUSTER_POLICY, file) or ""
+        env = switched.manager_env(text, CLUSTER_POLICY, file)
         switches = tuple(
             Switch(resource=CLUSTER_POLICY, name=name, value=env.get(name)) for name in driver_manager.SWITCHES
         )

@@ -14,13 +14,13 @@ import shutil
 import tempfile
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import yaml
 
-from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.building import build, redis, toolchain
+from seatrial_lab.testbed.neighbours.running import Programs
 from seatrial_lab.testbed.plane import control_plane, processes
 
 Object = dict[str, Any]
@@ -33,16 +33,15 @@ POLL_SECONDS: Final = 120
 """What Argo CD does where nobody says otherwise: a look every two minutes, and up to one more by chance."""
 JITTER_SECONDS: Final = 60
 START_TIMEOUT_SECONDS: Final = 90.0
-STOP_GRACE_SECONDS: Final = 5.0
 
 
-class ArgoCd:
+class ArgoCd(Programs):
     """A running Argo CD."""
 
     def __init__(self, plane: control_plane.ControlPlane, home: Path) -> None:
+        super().__init__()
         self.plane = plane
         self._home = home
-        self._programs: list[processes.Program] = []
         self._ports = dict(
             zip(
                 ("redis", "repo", "repo-metrics", "metrics", "api", "api-metrics"), processes.free_ports(6), strict=True
@@ -78,17 +77,8 @@ class ArgoCd:
         return started
 
     def stop(self) -> None:
-        """End its programs; what it brought into the cluster stays."""
-        processes.end(self._programs, grace_seconds=STOP_GRACE_SECONDS)
+        super().stop()
         shutil.rmtree(self._home, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def push_event(self, url: str, branch: str) -> None:
         """Send the webhook that GitHub sends after a push."""
@@ -103,12 +93,6 @@ class ArgoCd:
         )
         with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310  http, by the line above
             answer.read()
-
-    def check(self) -> None:
-        """Say which program ended, if one did, and its last lines."""
-        for program in self._programs:
-            if not processes.is_alive(program):
-                raise errors.ProcessDied(f"{program.name} ended:\n{processes.last_lines(program)}")
 
     def last_lines(self) -> str:
         """The end of the controller's log, for an error message."""

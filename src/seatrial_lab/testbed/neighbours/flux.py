@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import yaml
 
-from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.building import build, toolchain
+from seatrial_lab.testbed.neighbours.running import Programs
 from seatrial_lab.testbed.plane import control_plane, processes
 
 Object = dict[str, Any]
@@ -30,15 +29,14 @@ EVERYTHING: Final[tuple[Object, ...]] = (
 )
 NEWEST_FIRST: Final = "CancelHealthCheckOnNewRevision=true"
 """A gate of kustomize-controller: a new commit ends the wait for what the one before brought."""
-STOP_GRACE_SECONDS: Final = 5.0
 
 
-class Flux:
+class Flux(Programs):
     """A running Flux."""
 
     def __init__(self, plane: control_plane.ControlPlane) -> None:
+        super().__init__()
         self.plane = plane
-        self._programs: list[processes.Program] = []
 
     @classmethod
     def start(cls, plane: control_plane.ControlPlane, *, gates: str = "", say: build.Say = build.say_on_stderr) -> Self:
@@ -74,24 +72,6 @@ class Flux:
             started.stop()
             raise
         return started
-
-    def stop(self) -> None:
-        """End its programs; what it brought into the cluster stays."""
-        processes.end(self._programs, grace_seconds=STOP_GRACE_SECONDS)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def check(self) -> None:
-        """Say which program ended, if one did, and its last lines."""
-        for program in self._programs:
-            if not processes.is_alive(program):
-                raise errors.ProcessDied(f"{program.name} ended:\n{processes.last_lines(program)}")
 
     def last_lines(self) -> str:
         """The end of every program's log, for an error message."""
