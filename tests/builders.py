@@ -27,7 +27,7 @@ from seatrial.core.model.campaign import (
     Watched,
 )
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.gates import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share

@@ -17,7 +17,7 @@ from seatrial.cli import main as cli
 from seatrial.controller.notices import Format
 from seatrial.core.compat.matrix import Role
 from seatrial.core.model.campaign import ASKED_BY_WORD, AUTO, Campaign, Growth, Point, Via
-from seatrial.core.model.gates import READINESS
+from seatrial.core.model.gates.gate import READINESS
 from seatrial.core.model.intent import Order
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.windows import DAYS

@@ -15,7 +15,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.ports import Measurer, Outcome, Result
 from seatrial.sim.world import World
 from seatrial_lab.testbed import controller_process

@@ -11,7 +11,7 @@ import pytest
 from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.reading.probes import Level
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import Gate
+from seatrial.core.model.gates.gate import Gate
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart.charts import CHART, NAMESPACE, helm

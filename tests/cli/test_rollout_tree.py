@@ -18,7 +18,7 @@ from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Summary, Told
 from seatrial.core.movers.mover import mover_of

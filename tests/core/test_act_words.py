@@ -27,7 +27,7 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, Switch, Via
-from seatrial.core.model.gates import PREPULL, Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import PREPULL, Gate, GateResult, GateVerdict
 from seatrial.core.model.policy import Policy
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord

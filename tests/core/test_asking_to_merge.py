@@ -14,7 +14,7 @@ from seatrial.core.campaign.requests import REFUSALS_MAX
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.requests import Checks, Request, RequestState, Review, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot

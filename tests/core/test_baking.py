@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.campaign import baking
 from seatrial.core.model.campaign import Bake, RolloutPhase
-from seatrial.core.model.gates import READINESS, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from tests.builders import NOW, SMOKE, a_campaign, a_campaign_record, a_measurement
 
 RECORD = a_campaign_record(RolloutPhase.BAKING, round=1, round_at=900.0, baked_seconds=100.0, baked_until=800.0)

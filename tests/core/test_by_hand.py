@@ -16,7 +16,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Mode, Point, RolloutPhase, Via, Waves
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen

@@ -9,7 +9,7 @@ import pytest
 
 from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
 from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
-from seatrial.core.model.gates import READINESS, Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.words.commits import message_of, tag_message, unworded, worded
 from tests.builders import NEW, OLD, POLICY, a_campaign, a_campaign_record, an_intent

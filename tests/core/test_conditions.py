@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 from seatrial.core.words import conditions, explain
 from seatrial.core.words.conditions import Condition, Status, conditions_of

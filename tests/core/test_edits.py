@@ -12,7 +12,7 @@ from seatrial import manifests
 from seatrial.core.decide import decide
 from seatrial.core.model.campaign import Mode, RolloutPhase
 from seatrial.core.model.edits import EDITS, Effect
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.promises.invariants import broken
 from tests.builders import (

@@ -16,7 +16,7 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
-from seatrial.core.model.gates import READINESS, TRIES_MAX, Gate, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, TRIES_MAX, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

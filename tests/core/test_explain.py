@@ -24,7 +24,7 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
-from seatrial.core.model.gates import TRIES_MAX, GateVerdict
+from seatrial.core.model.gates.gate import TRIES_MAX, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.model.gates import DETAIL_MAX, TRIES_MAX, GateVerdict, Judged, Measurement, judge, worst
+from seatrial.core.model.gates.gate import (
+    DETAIL_MAX,
+    TRIES_MAX,
+    GateVerdict,
+    Judged,
+    Measurement,
+    judge,
+    worst,
+)
 from tests.builders import SMOKE, a_measurement
 
 

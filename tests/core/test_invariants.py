@@ -26,7 +26,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, Decision
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, CampaignRecord, Mode, PublishStep, RolloutPhase, Via
-from seatrial.core.model.gates import READINESS, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase

@@ -14,7 +14,7 @@ from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Growth, Mode, RolloutPhase, Waves
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen

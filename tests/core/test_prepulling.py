@@ -7,7 +7,7 @@ from typing import Any
 
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.gates import PREPULL, TRIES_MAX, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import PREPULL, TRIES_MAX, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import prepulling
 from seatrial.core.movers.view import Start, View

@@ -34,7 +34,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import READINESS, TRIES_MAX, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, TRIES_MAX, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Order, Retries
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault

@@ -13,7 +13,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import ByHand, Growth, Mode, RolloutPhase, Waves
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault

@@ -15,7 +15,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
 from seatrial_lab.testbed import errors

@@ -23,7 +23,7 @@ from seatrial.core.campaign.course import Course
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import turns
 from seatrial.core.model.campaign import Bake, Campaign, Canary, Growth, Point, PublishStep, RolloutPhase, Via, Waves
-from seatrial.core.model.gates import Gate, GateVerdict
+from seatrial.core.model.gates.gate import Gate, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen

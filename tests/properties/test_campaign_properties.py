@@ -30,7 +30,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import Gate, GateVerdict
+from seatrial.core.model.gates.gate import Gate, GateVerdict
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.run.loop import Report, run_forever

@@ -13,7 +13,7 @@ import pytest
 
 from seatrial.core.model.campaign import Bake, Campaign, CampaignRecord, Growth, Point, RolloutPhase, Waves
 from seatrial.core.model.edits import EDITS, Effect
-from seatrial.core.model.gates import Gate, GateVerdict
+from seatrial.core.model.gates.gate import Gate, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen

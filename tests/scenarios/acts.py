@@ -46,7 +46,7 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
-from seatrial.core.model.gates import Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord

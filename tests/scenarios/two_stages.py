@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.action import Action
 from seatrial.core.model.campaign import SourceFacts
-from seatrial.core.model.gates import Measurement
+from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
 from seatrial.core.model.seen.rollouts import RolloutRecord

@@ -16,7 +16,7 @@ from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Campaign, Canary, PublishStep, RolloutPhase, Via
 from seatrial.core.model.deployers import Follower, Mark, Stop
-from seatrial.core.model.gates import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.pods import DriverPod, DriverRevision
 from seatrial.core.node.phases import is_under_way

@@ -16,7 +16,7 @@ from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.campaign.step import wave_order
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, RolloutPhase, Turn
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.rollouts import Told

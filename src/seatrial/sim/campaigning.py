@@ -23,7 +23,7 @@ from seatrial.core.budget import order
 from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import RolloutRecord

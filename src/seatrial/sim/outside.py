@@ -28,7 +28,7 @@ from seatrial.core.actions.of_campaigns import (
 )
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
 from seatrial.core.model.deployers import Follower
-from seatrial.core.model.gates import GateVerdict, Measurement
+from seatrial.core.model.gates.gate import GateVerdict, Measurement
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen

@@ -20,7 +20,7 @@ from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
 from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import PublishStep, SourceFacts
-from seatrial.core.model.gates import Measurement
+from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodeSeen

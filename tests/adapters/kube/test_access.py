@@ -12,7 +12,7 @@ from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading import access
 from seatrial.core.model.campaign import Campaign, Mode, Via
-from seatrial.core.model.gates import Gate
+from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.seen.operators import Carrier, OperatorFacts
 from seatrial.core.movers.mover import mover_of
 from seatrial_lab.testbed import controller_process

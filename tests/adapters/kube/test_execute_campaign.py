@@ -21,7 +21,7 @@ from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.core.actions.at_home import Publish
 from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, RemovePool, SetAutoUpgrade, StartProbe
 from seatrial.core.model.campaign import PublishStep, Switch, Via
-from seatrial.core.model.gates import PREPULL, Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
 from seatrial.core.movers import driver_manager
 from seatrial.ports import ClusterAct, Outcome, Result
 from seatrial_lab.testbed import controller_process

@@ -33,7 +33,7 @@ from seatrial.core.deciding.stops import why_blind
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import Mode, SourceFacts
 from seatrial.core.model.consumers import GpuUse
-from seatrial.core.model.gates import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, RecordFault
 from seatrial.core.model.seen.operators import MachinePool

@@ -13,7 +13,7 @@ from seatrial.adapters.kube.reading import probes
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates import PREPULL, Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
 
 UID = "uid-spring"
 PROBE = StartProbe(rollout="spring", gate=Gate(name="nccl", image="nccl:1"), node="n1", round=2, attempt=1)

@@ -26,7 +26,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import Gate
+from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share

@@ -18,7 +18,7 @@ from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core.deciding.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign

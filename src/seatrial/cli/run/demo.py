@@ -186,7 +186,7 @@ def _judged(show: Show, at: Instant) -> Iterator[tuple[str, str]]:
 
 def _intent(rollout: str, target: str) -> Intent:
     from seatrial.core.model.campaign import Bake, Campaign, Via, Waves
-    from seatrial.core.model.gates import Gate
+    from seatrial.core.model.gates.gate import Gate
     from seatrial.core.model.intent import Intent
     from seatrial.core.model.policy import Limits, Policy, Share
 

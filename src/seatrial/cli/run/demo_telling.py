@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from seatrial.core.actions.at_home import HomeAct, Promote
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, SourceFacts
-from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.node.phases import is_under_way

@@ -16,7 +16,7 @@ from typing import Final
 
 from seatrial.cli.run.demo_telling import SAYS, Chapter, clock
 from seatrial.core.model.campaign import RolloutPhase, Turn
-from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.words.explain import span
 

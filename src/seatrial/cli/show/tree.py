@@ -21,7 +21,7 @@ from seatrial.app.picture import NodeLine, Picture
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
-from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.progress import Progress
 from seatrial.core.words import explain

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.actions.on_rollouts import rollout_subject
-from seatrial.core.model.gates import Gate
+from seatrial.core.model.gates.gate import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

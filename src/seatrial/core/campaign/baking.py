@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from seatrial.core.model.campaign import Campaign, CampaignRecord
-from seatrial.core.model.gates import (
+from seatrial.core.model.gates.gate import (
     DETAIL_MAX,
     READINESS,
     GateResult,

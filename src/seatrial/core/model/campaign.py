@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
-from seatrial.core.model.gates import Gate, GateResult
+from seatrial.core.model.gates.gate import Gate, GateResult
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Share

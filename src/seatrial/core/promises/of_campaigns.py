@@ -18,7 +18,7 @@ from seatrial.core.campaign import baking, course, leaving
 from seatrial.core.decide import Decision
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
-from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in

@@ -44,7 +44,7 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import Switch, Via
-from seatrial.core.model.gates import PREPULL
+from seatrial.core.model.gates.gate import PREPULL
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.model.seen.rollouts import RolloutRecord

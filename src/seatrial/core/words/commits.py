@@ -32,7 +32,7 @@ from seatrial.core.actions.at_home import (
 )
 from seatrial.core.actions.of_campaigns import CampaignAct
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, Via
-from seatrial.core.model.gates import READINESS, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, GateVerdict
 from seatrial.core.model.intent import Intent
 
 NAMES_MAX: Final = 3

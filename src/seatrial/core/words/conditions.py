@@ -27,7 +27,7 @@ from typing import Final
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
 

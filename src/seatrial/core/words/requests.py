@@ -20,7 +20,7 @@ from typing import Final
 
 from seatrial.core.actions.at_home import Message, Publish, RevertCommits, StepAct
 from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, Via
-from seatrial.core.model.gates import GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import Request, marked
 from seatrial.core.words import commits, explain

@@ -25,7 +25,7 @@ from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.deployers import Follower
-from seatrial.core.model.gates import Measurement
+from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.ports import Sight

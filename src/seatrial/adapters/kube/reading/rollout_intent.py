@@ -43,7 +43,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates import Gate
+from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.policy import PolicyWish, Share

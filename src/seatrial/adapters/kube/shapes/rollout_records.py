@@ -22,7 +22,7 @@ from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
-from seatrial.core.model.gates import GateResult, GateVerdict
+from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign

@@ -11,7 +11,7 @@ from typing import Final
 
 from seatrial.core.model.campaign import RolloutPhase, SourceFacts
 from seatrial.core.model.deployers import Follower
-from seatrial.core.model.gates import Measurement
+from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts

@@ -1,0 +1,4 @@
+"""Gates: what is asked (gate.py), what was measured (figures.py), what was watched over time (telemetry.py).
+
+Law of this room: values only. Measuring is an adapter's, judging is core/judging's.
+"""
