@@ -110,6 +110,7 @@ def _case(field: str, value: Any, base: str = "plain") -> Case:
 
 
 _TRAIN: Final = _GATE | {"name": "train"}
+BASES["measured"] = BASES["direct"] | {"gates": [_GATE | {"figures": [{"name": "matrix-bf16", "atLeast": 600}]}]}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
     _case("nodeSelector", {"pool": "other"}),
@@ -172,8 +173,13 @@ CASES: Final = (
     _case("gates[].name", "train", "direct"),
     _case("gates[].image", "example.com/smoke:2", "direct"),
     _case("gates[].command", ["true"], "direct"),
+    _case("gates[].probe", "smoke-infer", "direct"),
     _case("gates[].gpus", 0, "direct"),
     _case("gates[].timeoutSeconds", 1, "direct"),
+    _case("gates[].figures", [{"name": "hbm-copy", "atLeast": 4000}], "direct"),
+    _case("gates[].figures[].name", "hbm-copy", "measured"),
+    _case("gates[].figures[].atLeast", 4000, "measured"),
+    _case("gates[].figures[].atMost", 5000, "measured"),
     _case("bake.durationSeconds", 0, "direct"),
     _case("bake.durationSeconds", 360_000, "direct"),
     _case("bake.everySeconds", 60, "direct"),

@@ -10,7 +10,7 @@ import pytest
 
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.measure import JobMeasurer

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.kube.reading import probes
-from seatrial.adapters.kube.reading.probes import Level
+from seatrial.adapters.kube.reading.gates import probes
+from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import Gate
 from seatrial_lab.testbed import errors

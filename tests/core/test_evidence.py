@@ -15,8 +15,9 @@ from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
+from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import Bake, CampaignRecord, Mode, Point, RolloutPhase, Watched
-from seatrial.core.model.gates.gate import READINESS, TRIES_MAX, Gate, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen

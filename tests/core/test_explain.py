@@ -11,6 +11,7 @@ import pytest
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import (
     ByHand,
     Canary,
@@ -24,7 +25,7 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
-from seatrial.core.model.gates.gate import TRIES_MAX, GateVerdict
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim

@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.model.gates.gate import (
-    DETAIL_MAX,
-    TRIES_MAX,
-    GateVerdict,
-    Judged,
-    Measurement,
-    judge,
-    worst,
-)
+from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, judge
+from seatrial.core.model.gates.gate import GateVerdict, Measurement, worst
 from tests.builders import SMOKE, a_measurement
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.gates.gate import PREPULL, TRIES_MAX, GateVerdict, Measurement
+from seatrial.core.judging.tries import TRIES_MAX
+from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import prepulling
 from seatrial.core.movers.view import Start, View

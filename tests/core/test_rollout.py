@@ -17,6 +17,7 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.decide import decide
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import HoldCode, hold
+from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import (
     ENDED,
     Bake,
@@ -34,7 +35,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates.gate import READINESS, TRIES_MAX, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Order, Retries
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault

@@ -56,3 +56,15 @@ def test_a_value_of_nought_is_a_value() -> None:
     assert notes.report("smoke-infer", "", 1.0).document()["measured"] == [
         {"name": "answers-wrong", "value": 0, "unit": "numbers", "count": 1}
     ]
+
+
+def test_of_many_gpus_the_lowest_and_the_highest_figure_stay_in_a_termination_message() -> None:
+    notes = Notes()
+    for name in ("hbm-copy", "matrix-bf16", "host-to-device"):
+        for number in range(16):
+            uuid = f"GPU-00000000-0000-0000-0000-0000000000{number:02}"
+            notes.measure(name, 100.0 + number, "GB/s", gpu=uuid, low=99.0, high=120.0)
+    found = json.loads(notes.report("performance", "", 1.0).termination_message())
+    assert [each["value"] for each in found["measured"] if each["name"] == "hbm-copy"] == [100.0, 115.0]
+    assert "cut" not in found
+    assert found["summarised"] is True

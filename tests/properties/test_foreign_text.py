@@ -21,7 +21,8 @@ from seatrial.adapters.git import answers, messages
 from seatrial.adapters.git.errors import GitRefused, RevertConflict
 from seatrial.adapters.git.proposals import describe
 from seatrial.adapters.kube.api import errors
-from seatrial.adapters.kube.reading import items, operator_items, pod_items, probes
+from seatrial.adapters.kube.reading import items, operator_items, pod_items
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.pools import pool_item
 from seatrial.adapters.kube.reading.rollout_intent import read_intent
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models, records

@@ -46,7 +46,7 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
-from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
@@ -329,7 +329,13 @@ LEDGER: Final = RolloutRecord(
 )
 """Every field says something, but for the two that name the rollout as it is."""
 GATE: Final = Gate(
-    name="nccl", image="example.invalid/nccl:1", command=("all_reduce", "-b"), gpus=2, timeout_seconds=30.0
+    name="nccl",
+    image="example.invalid/nccl:1",
+    probe="multi-gpu",
+    command=("--only", "all-reduce"),
+    gpus=2,
+    timeout_seconds=30.0,
+    figures=(Limit(name="all-reduce", at_least=300.0, at_most=900.0),),
 )
 EMPTYING: Final = Policy(
     limits=Limits(parallel_max=3, unavailable_max=Share(amount=30, is_percent=True)),

@@ -26,8 +26,8 @@ from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
 from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
+from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.reading.probes import Level
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer

@@ -1,7 +1,8 @@
 """What a payload says: measurements with the state the GPU was in, what is broken, and what is not known.
 
-Law of this file: a report is a value, the same document as JSON and in a pod's termination message. There it is cut to
-what fits, the worst first, and says that it was cut. Tests: tests/probes/test_report.py
+Law of this file: a report is a value, the same document as JSON and in a pod's termination message. There it is made
+shorter until it fits: circumstances go first, then of many GPUs the lowest and the highest figure stay, which is what
+limits are about; only then is it cut, the worst kept, and says so. Tests: tests/probes/test_report.py
 """
 
 from __future__ import annotations
@@ -91,16 +92,33 @@ class Report:
         return {**head, **rest}
 
     def termination_message(self) -> str:
-        """The report in as many bytes as a kubelet keeps: figures without their circumstances go first of all."""
+        """The report in as many bytes as a kubelet keeps."""
         document = self.document()
         for each in document["measured"]:
             each.pop("under", None)
+        if len(_packed(document)) > TERMINATION_BYTES_MAX:
+            document["measured"] = [_bare(each) for each in _lowest_and_highest(document["measured"])]
+            document["summarised"] = True
         for key in ("measured", "unknown", "broken"):
             entries = document[key]
             while entries and len(_packed(document)) > TERMINATION_BYTES_MAX:
                 entries.pop()
                 document["cut"] = True
         return _packed(document).decode()
+
+
+def _lowest_and_highest(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of every figure the lowest and the highest that any GPU has, in the order in which they were measured."""
+    names = dict.fromkeys(each["name"] for each in measured)
+    kept: list[dict[str, Any]] = []
+    for name in names:
+        of_name = sorted((each for each in measured if each["name"] == name), key=lambda each: each["value"])
+        kept += of_name[:1] if len(of_name) == 1 else [of_name[0], of_name[-1]]
+    return kept
+
+
+def _bare(measured: dict[str, Any]) -> dict[str, Any]:
+    return {key: measured[key] for key in ("name", "value", "unit", "gpu") if key in measured}
 
 
 def _packed(document: dict[str, Any]) -> bytes:

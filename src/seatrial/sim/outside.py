@@ -28,6 +28,7 @@ from seatrial.core.actions.of_campaigns import (
 )
 from seatrial.core.model.campaign import PublishStep, SourceFacts, Switch, Via
 from seatrial.core.model.deployers import Follower
+from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import GateVerdict, Measurement
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import PolicyWish, Share
@@ -92,6 +93,8 @@ class GateFate:
     """Rounds in which it cannot be measured, however often it is tried."""
     unknown_tries: int = 0
     """How many tries of every round come to nothing before one does."""
+    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What is measured, by driver version and by the figure's name; nothing where nobody says."""
 
 
 NOTHING_SAID: Final = PolicyWish()
@@ -468,4 +471,8 @@ def _judged(measurement: Measurement, version: str, fate: GateFate) -> Measureme
         return replace(measurement, verdict=GateVerdict.UNKNOWN, detail="its pod was never scheduled")
     if fate.fails_on == version and measurement.round >= fate.from_round:
         return replace(measurement, verdict=GateVerdict.FAILED, detail=fate.detail)
-    return replace(measurement, verdict=GateVerdict.PASSED)
+    figures = tuple(
+        Figure(name=name, value=value, node=measurement.node, at=0.0)
+        for name, value in fate.figures.get(version, {}).items()
+    )
+    return replace(measurement, verdict=GateVerdict.PASSED, figures=figures)

@@ -13,7 +13,8 @@ import pytest
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, PatchKind
-from seatrial.adapters.kube.reading import operator_items, probes
+from seatrial.adapters.kube.reading import operator_items
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.execute import KubeCluster

@@ -22,7 +22,8 @@ from seatrial.adapters.kube.adoption import AdoptionObserver
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.pacing import PaceObserver
-from seatrial.adapters.kube.reading import access, items, pools, probes, project, table
+from seatrial.adapters.kube.reading import access, items, pools, project, table
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.shapes import keys, models

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from seatrial.adapters.kube.reading import probes
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
 
 UID = "uid-spring"
@@ -29,11 +30,14 @@ def a_job(*conditions: str, reason: str = "", message: str = "", **metadata: Any
     return probes.probe_item(msgspec.convert(body | {"status": {"conditions": told}}, Job))
 
 
-def a_pod(*, phase: str = "Failed", reason: str = "", state: Any = None, **metadata: Any) -> probes.ProbePodItem:
+def a_pod(
+    *, phase: str = "Failed", reason: str = "", state: Any = None, node: str = "", **metadata: Any
+) -> probes.ProbePodItem:
     """The pod of the probe's Job."""
     owner = {"kind": "Job", "uid": "uid-job", "controller": True}
     body = {
         "metadata": {"name": "p", "uid": "uid-pod", "ownerReferences": [owner], **metadata},
+        "spec": {"nodeName": node},
         "status": {"phase": phase, "reason": reason, "containerStatuses": [{"name": "probe", "state": state or {}}]},
     }
     return probes.probe_pod_item(msgspec.convert(body, kinds.Pod))
@@ -110,6 +114,69 @@ def test_a_restricted_probe_asks_for_nothing_and_only_a_pull_runs_as_another_tha
 
 
 # ── the measurement ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ended(message: str, code: int = 0) -> dict[str, Any]:
+    """A container that has left a message."""
+    said = {"exitCode": code, "reason": "Error" if code else "Completed", "message": message}
+    return {"terminated": said | {"finishedAt": "2026-11-16T12:00:00Z"}}
+
+
+MEASURED = '{"measured": [{"name": "hbm-copy", "value": 4240.0, "unit": "GB/s", "gpu": "GPU-1"}]}'
+BROKEN = '{"measured": [], "broken": [{"name": "cuda", "why": "CUDA error 802", "gpu": "GPU-3"}]}'
+UNKNOWN = '{"unknown": [{"name": "nvml", "why": "there is no NVIDIA driver here"}]}'
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "found"),
+    [
+        ("", 0, (GateVerdict.PASSED, "")),
+        ("all well", 0, (GateVerdict.PASSED, "")),
+        (MEASURED, 0, (GateVerdict.PASSED, "")),
+        (MEASURED, 1, (GateVerdict.FAILED, f"exit code 1: {MEASURED}")),
+        (BROKEN, 10, (GateVerdict.FAILED, "cuda of GPU-3: CUDA error 802")),
+        (BROKEN, 0, (GateVerdict.FAILED, "cuda of GPU-3: CUDA error 802")),
+        (UNKNOWN, 11, (GateVerdict.UNKNOWN, "nvml: there is no NVIDIA driver here")),
+        (UNKNOWN, 0, (GateVerdict.UNKNOWN, "nvml: there is no NVIDIA driver here")),
+        ('{"level": "error"}', 1, (GateVerdict.FAILED, 'exit code 1: {"level": "error"}')),
+        ("{}", 0, (GateVerdict.UNKNOWN, "its result has neither measured nor broken nor unknown in it")),
+    ],
+    ids=["silent", "words", "measured", "measured and ended badly", "broken", "broken and ended well", "unmeasured",
+         "unmeasured and ended well", "a log in JSON", "an empty report"],
+)  # fmt: skip
+def test_a_report_has_a_word_in_the_verdict(message: str, code: int, found: tuple[GateVerdict, str]) -> None:
+    job = a_job("Failed", reason="BackoffLimitExceeded") if code else a_job("Complete")
+    assert measured(job, a_pod(phase="Failed" if code else "Succeeded", state=ended(message, code))) == found
+
+
+def test_a_result_that_is_cut_in_the_middle_is_no_verdict() -> None:
+    verdict, detail = measured(a_job("Complete"), a_pod(phase="Succeeded", state=ended(MEASURED[:-5])))
+    assert verdict is GateVerdict.UNKNOWN
+    assert detail.startswith("its result cannot be read: ")
+
+
+def test_figures_are_of_the_node_that_was_asked_and_of_the_moment_its_container_ended() -> None:
+    job = a_job("Complete")
+    assert job is not None
+    found = probes.measurement_of(job, [a_pod(phase="Succeeded", state=ended(MEASURED), node="n1")])
+    assert found is not None
+    assert found.figures == (
+        Figure(name="hbm-copy", value=4240.0, unit="GB/s", gpu="GPU-1", node="n1", at=1794830400.0),
+    )
+
+
+def test_a_job_whose_pod_was_not_yet_seen_to_end_is_waited_for() -> None:
+    pod = a_pod(phase="Running", state={"running": {}})
+    assert measured(a_job("Complete"), pod) == (GateVerdict.PENDING, "")
+
+
+def test_a_payload_of_ours_leaves_its_report_where_it_is_read() -> None:
+    gate = Gate(name="speed", image="probes:1", probe="performance", command=("--only", "hbm-copy"))
+    body = probes.job_of(replace(PROBE, gate=gate), UID)
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == [
+        "seatrial-probe", "performance", "--termination-log", "/dev/termination-log", "--only", "hbm-copy",
+    ]  # fmt: skip
 
 
 def test_a_probe_that_completed_has_passed() -> None:

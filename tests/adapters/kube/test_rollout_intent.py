@@ -26,7 +26,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.gate import Gate, Limit
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
@@ -205,7 +205,15 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
             "machineConfigPool": "gpu-canary",
             "pausePools": ["worker"],
         },
-        "gates": [{"name": "nccl", "image": "nccl:2", "command": ["run", "-g"], "gpus": 8, "timeoutSeconds": 60}],
+        "gates": [
+            {"name": "nccl", "image": "nccl:2", "command": ["run", "-g"], "gpus": 8, "timeoutSeconds": 60},
+            {
+                "name": "speed",
+                "image": "p:1",
+                "probe": "performance",
+                "figures": [{"name": "hbm-copy", "atLeast": 4e3}],
+            },
+        ],
         "bake": {"durationSeconds": 7200, "everySeconds": 600},
         "waves": {
             "growth": "percentages",
@@ -221,7 +229,10 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
     }
     assert a_campaign(**spec) == Campaign(
         canary=Canary(count=2, nodes=("gpu-01",), selector={"a": "b"}),
-        gates=(Gate(name="nccl", image="nccl:2", command=("run", "-g"), gpus=8, timeout_seconds=60),),
+        gates=(
+            Gate(name="nccl", image="nccl:2", command=("run", "-g"), gpus=8, timeout_seconds=60),
+            Gate(name="speed", image="p:1", probe="performance", figures=(Limit(name="hbm-copy", at_least=4000.0),)),
+        ),
         bake=Bake(seconds=7200, every_seconds=600),
         waves=Waves(
             growth=Growth.SHARES,

@@ -179,7 +179,7 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
-    from seatrial.adapters.kube.reading.probes import Level
+    from seatrial.adapters.kube.reading.gates.probes import Level
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
     from seatrial.controller.main import Settings, control

@@ -10,18 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from seatrial.core.judging.tries import DETAIL_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
-from seatrial.core.model.gates.gate import (
-    DETAIL_MAX,
-    READINESS,
-    GateResult,
-    GateVerdict,
-    Judged,
-    Measurement,
-    detail_max,
-    judge,
-    worst,
-)
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement, worst
 from seatrial.core.model.instants import Instant
 
 

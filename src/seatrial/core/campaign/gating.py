@@ -16,8 +16,9 @@ from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
-from seatrial.core.model.gates.gate import READINESS, TRIES_MAX, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, GateVerdict, Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress

@@ -144,9 +144,14 @@ EDITS: Final[Mapping[str, Edit]] = {
     "gates": _GATE,
     "gates[].name": _GATE,
     "gates[].image": _GATE,
+    "gates[].probe": _GATE,
     "gates[].command": _GATE,
     "gates[].gpus": _GATE,
     "gates[].timeoutSeconds": _next("Tries that are begun from now on have as long."),
+    "gates[].figures": _GATE,
+    "gates[].figures[].name": _GATE,
+    "gates[].figures[].atLeast": _GATE,
+    "gates[].figures[].atMost": _GATE,
     "bake.durationSeconds": _at_once(
         "While the canary bakes. When the waves open, how much was asked for is written down, and later edits change "
         "nothing."

@@ -14,8 +14,9 @@ from typing import Final
 
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.judging.tries import judge
 from seatrial.core.model.campaign import CampaignRecord
-from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, judge
+from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import Start, View
 from seatrial.core.node.progress import Progress

@@ -16,7 +16,8 @@ from dataclasses import replace
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import access, pools, probes, table
+from seatrial.adapters.kube.reading import access, pools, table
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
 from seatrial.adapters.kube.reading.rollouts import Rollouts
 from seatrial.adapters.kube.reading.watching import FleetObserver

@@ -147,7 +147,7 @@ def _at(place: str, read: Callable[[Any], T], said: object) -> T:
 
 def _by_name(kind: type[T], said: models.Model) -> T:
     """A part of the spec whose fields are the same in core, and have the same names."""
-    return kind(**msgspec.structs.asdict(said))
+    return msgspec.convert(said, kind, from_attributes=True)
 
 
 # ── the campaign ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from seatrial.adapters.kube.reading import followers, items, pod_items, pools, probes, rollout_items
+from seatrial.adapters.kube.reading import followers, items, pod_items, pools, rollout_items
+from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
 from seatrial.adapters.kube.shapes.gitops_models import Application, ToolkitObject

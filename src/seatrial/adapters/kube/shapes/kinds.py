@@ -123,6 +123,7 @@ class Terminated(Model, frozen=True):
     reason: str = ""
     message: str = ""
     exit_code: int = 0
+    finished_at: str | None = None
 
 
 class ContainerState(Model, frozen=True):

@@ -177,12 +177,20 @@ class RolloutCanary(Model, frozen=True):
     pause_pools: tuple[str, ...] = ()
 
 
+class RolloutFigure(Model, frozen=True):
+    name: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+
 class RolloutGate(Model, frozen=True):
     name: str
     image: str
+    probe: str = ""
     command: tuple[str, ...] = ()
     gpus: int = 1
     timeout_seconds: int = 600
+    figures: tuple[RolloutFigure, ...] = ()
 
 
 class RolloutBake(Model, frozen=True):

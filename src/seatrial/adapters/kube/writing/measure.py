@@ -9,8 +9,8 @@ from typing import Protocol
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading import probes
-from seatrial.adapters.kube.reading.probes import Level
+from seatrial.adapters.kube.reading.gates import probes
+from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
 from seatrial.core.actions.of_campaigns import StartProbe

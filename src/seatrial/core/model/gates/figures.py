@@ -33,8 +33,10 @@ class Figure:
     """The value's own interval at 99 %, where it is the median of blocks."""
     count: int = 1
     """How many blocks it is the median of."""
-    under: Mapping[str, float | str] = field(default_factory=dict)
+    under: Mapping[str, float] = field(default_factory=dict)
     """Clocks, power, temperature, load: the state its GPU was in."""
+    held_back: str | None = None
+    """What held the clocks back, in NVML's words; empty for nothing, None where nobody looked."""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """Probes: a gate is measured on a node by a Job, and the Job's end is the measurement.
 
-    StartProbe ─▶ Job ─▶ pod on that node            Complete ───────────────────────────▶ passed
+    StartProbe ─▶ Job ─▶ pod on that node            Complete ───────────────────────────▶ passed, with its figures
                                                      Failed, its container ended badly ──▶ failed, with its last words
                                                      Failed, nothing ran ────────────────▶ unknown: nothing was measured
                                                      neither yet ────────────────────────▶ pending
@@ -9,6 +9,10 @@ A probe that hangs is a failure, and one that never ran is none. So there are tw
 the kubelet counts from when it takes the pod up and which leaves the pod behind to be looked at; the Job has a little
 more, and only ends what nobody took up. A probe that is moved away (an eviction, a preemption) fails its Job at once
 and was not measured: were it started anew, it would come back to a node that is being emptied.
+
+What the container leaves as termination message may be a report (gate_reports.py): the figures are taken from it, and
+it has a word in the verdict. One that tells what is broken has failed, whatever its exit code; one that only tells what
+it could not measure is unknown; one that began as a report and cannot be read, unknown as well.
 
 A pod that is not let in (the level of PodSecurity that its namespace has, a quota, a webhook) is told of while the Job
 still tries, by the event that the Job controller writes, and so is one that the kubelet does not start as it is: nobody
@@ -28,14 +32,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from seatrial.adapters.kube.reading.gates import reports as gate_reports
+from seatrial.adapters.kube.reading.gates.reports import GateReport, Unreadable
 from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
+from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.figures import Unmeasured
 from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
+MESSAGE_PATH: Final = "/dev/termination-log"
+PAYLOAD: Final = ("seatrial-probe",)
+PAYLOAD_OPTIONS: Final = ("--termination-log", MESSAGE_PATH)
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 START_SECONDS: Final = 120
 """How long a probe may wait for the scheduler and the kubelet, beyond the gate's own limit."""
@@ -124,8 +135,10 @@ def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, A
         "image": action.gate.image,
         "terminationMessagePolicy": "FallbackToLogsOnError",  # what it printed last is the evidence
     }
-    if action.gate.command:
-        container["command"] = list(action.gate.command)
+    command = (*PAYLOAD, action.gate.probe, *PAYLOAD_OPTIONS) if action.gate.probe else ()
+    if command or action.gate.command:
+        # With a payload of ours what stands in `command` are further options of it.
+        container["command"] = [*command, *action.gate.command]
     if action.gate.gpus:
         container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
     if level is Level.RESTRICTED:
@@ -202,6 +215,7 @@ class ProbePodItem:
     said: str
     is_unfit: bool = False
     """The kubelet does not start it as it is asked for."""
+    report: GateReport | Unreadable | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +275,15 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
         is_leaving=pod.metadata.deletion_timestamp is not None,
         said=_last_words(ended) or _why_waiting(waiting) or foreign.line(pod.status.reason),
         is_unfit=any(state.reason == _UNFIT for state in waiting),
+        report=next((_report_of(state, pod.spec.node_name) for state in ended), None),
     )
+
+
+def _report_of(ended: kinds.Terminated, node: str) -> GateReport | Unreadable | None:
+    at = instant_of(ended.finished_at) if ended.finished_at else 0.0
+    found = gate_reports.read(ended.message, node=node, at=at)
+    # Of a container that ended badly the kubelet may have kept the end of its log, and logs begin with a brace, too.
+    return None if isinstance(found, Unreadable) and ended.exit_code else found
 
 
 def measurement_of(
@@ -270,9 +292,11 @@ def measurement_of(
     """What a probe has measured so far; None for one that is taken away before its end.
 
     One that is pending says something only where its pod is not let in, or not started as it is."""
-    verdict, detail = _verdict(probe, tuple(pods), next((each.said for each in refusals), ""))
+    told = tuple(pods)
+    verdict, detail = _verdict(probe, told, next((each.said for each in refusals), ""))
     if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
+    report = _report(told)
     return Measurement(
         gate=probe.gate,
         node=probe.node,
@@ -280,12 +304,19 @@ def measurement_of(
         attempt=probe.attempt,
         verdict=verdict,
         detail=detail[:DETAIL_MAX],
+        figures=report.measured if report is not None else (),
+        unmeasured=report.unknown if report is not None else (),
     )
+
+
+def _report(pods: Iterable[ProbePodItem]) -> GateReport | None:
+    return next((pod.report for pod in pods if isinstance(pod.report, GateReport)), None)
 
 
 def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> tuple[GateVerdict, str]:
     if probe.is_complete:
-        return GateVerdict.PASSED, ""
+        # Two streams: the Job's end is seen before its pod's, and what it measured comes with the pod.
+        return _of_report(pods) or (GateVerdict.PASSED, "") if _have_ended(pods) else (GateVerdict.PENDING, "")
     if not probe.is_failed:
         unfit = next((pod.said for pod in pods if pod.is_unfit), "")
         return GateVerdict.PENDING, unfit or ("" if pods else refused)
@@ -296,12 +327,32 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> 
         return GateVerdict.UNKNOWN, "its pod was moved away before it ended"
     if not pods or any(pod.is_leaving for pod in pods):
         return GateVerdict.UNKNOWN, "its pod was deleted before it could be looked at"
-    if not all(pod.has_ended for pod in pods):
-        return GateVerdict.PENDING, ""  # two streams: the Job's end is seen before its pod's
+    if not _have_ended(pods):
+        return GateVerdict.PENDING, ""
     ran = [pod.said for pod in pods if pod.has_run]
     if not ran:
         return GateVerdict.UNKNOWN, f"its container never ran: {pods[0].said or probe.message}"
-    return GateVerdict.FAILED, ran[0] or probe.message
+    return _of_report(pods) or (GateVerdict.FAILED, ran[0] or probe.message)
+
+
+def _have_ended(pods: Iterable[ProbePodItem]) -> bool:
+    return all(pod.has_ended for pod in pods)
+
+
+def _of_report(pods: Iterable[ProbePodItem]) -> tuple[GateVerdict, str] | None:
+    """What the report says of itself; None where there is none, or it only measured."""
+    for pod in pods:
+        if isinstance(pod.report, Unreadable):
+            return GateVerdict.UNKNOWN, pod.report.why
+        if pod.report is not None and pod.report.broken:
+            return GateVerdict.FAILED, _listed(pod.report.broken)
+        if pod.report is not None and pod.report.unknown:
+            return GateVerdict.UNKNOWN, _listed(pod.report.unknown)
+    return None
+
+
+def _listed(told: Iterable[Unmeasured]) -> str:
+    return "; ".join(f"{each.name}{f' of {each.gpu}' if each.gpu else ''}: {each.why}" for each in told)
 
 
 def _last_words(ended: Iterable[kinds.Terminated]) -> str:

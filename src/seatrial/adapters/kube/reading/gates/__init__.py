@@ -1,0 +1,1 @@
+"""Gates as Jobs: what is asked (probes.py), and what their containers say (reports.py)."""

@@ -1,0 +1,118 @@
+"""A gate's report: the JSON document that its container leaves as termination message, read with suspicion.
+
+    {"measured": [{"name": "matrix-bf16", "value": 668.2, "unit": "TFLOP/s", "gpu": "GPU-…", "under": {…}}],
+     "broken":   [{"name": "cuda-init", "why": "…", "gpu": "…"}],
+     "unknown":  [{"name": "peer-access", "why": "…"}]}
+
+Law of this file: anybody's image writes it, and the kubelet keeps 4096 bytes of it. What is no such document is no
+report; a document is taken whole or not at all; what it says beyond these fields is not looked at. `seatrial-probe`
+writes it (probes/report.py). Tests: tests/adapters/kube/test_gate_reports.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from seatrial.core.model.gates.figures import Figure, Unmeasured
+from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
+
+ENTRIES_MAX: Final = 256
+NAME_MAX: Final = 63
+TEXT_MAX: Final = 300
+UNDER_MAX: Final = 16
+HELD_BACK: Final = "held_back"
+"""The one circumstance that is words, and no number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReport:
+    """What a gate's container has said, before it is known of which node."""
+
+    measured: tuple[Figure, ...] = ()
+    broken: tuple[Unmeasured, ...] = ()
+    """What does not work, and why."""
+    unknown: tuple[Unmeasured, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """It began as a report, and is none."""
+
+    why: str
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    name: str
+    value: float
+    unit: str = ""
+    gpu: str = ""
+    spread: float | None = None
+    low: float | None = None
+    high: float | None = None
+    count: int = 1
+    under: dict[str, float | str] = {}
+
+
+class _Told(msgspec.Struct, frozen=True):
+    name: str
+    why: str
+    gpu: str = ""
+
+
+class _Document(msgspec.Struct, frozen=True):
+    measured: tuple[_Measured, ...] = ()
+    broken: tuple[_Told, ...] = ()
+    unknown: tuple[_Told, ...] = ()
+
+
+def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None:
+    """The report in a termination message; None where the message is something else, such as the end of a log."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        found = msgspec.json.decode(text, type=_Document)
+    except msgspec.DecodeError as err:
+        return Unreadable(why=foreign.line(f"its result cannot be read: {err}", TEXT_MAX))
+    entries = len(found.measured) + len(found.broken) + len(found.unknown)
+    if not entries:
+        return Unreadable(why="its result has neither measured nor broken nor unknown in it")
+    if entries > ENTRIES_MAX:
+        return Unreadable(why=f"its result has {entries} entries; {ENTRIES_MAX} are read at most")
+    return GateReport(
+        measured=tuple(_figure(each, node, at) for each in found.measured),
+        broken=tuple(_told(each, node) for each in found.broken),
+        unknown=tuple(_told(each, node) for each in found.unknown),
+    )
+
+
+def _figure(said: _Measured, node: str, at: Instant) -> Figure:
+    held_back = said.under.get(HELD_BACK)
+    under = {_name(key): value for key, value in said.under.items() if not isinstance(value, str)}
+    return Figure(
+        name=_name(said.name),
+        value=said.value,
+        unit=foreign.line(said.unit, NAME_MAX),
+        node=node,
+        gpu=foreign.line(said.gpu, NAME_MAX),
+        at=at,
+        spread=said.spread,
+        low=said.low,
+        high=said.high,
+        count=said.count,
+        under=dict(list(under.items())[:UNDER_MAX]),
+        held_back=foreign.line(held_back) if isinstance(held_back, str) else None,
+    )
+
+
+def _told(said: _Told, node: str) -> Unmeasured:
+    return Unmeasured(
+        name=_name(said.name), node=node, why=foreign.line(said.why, TEXT_MAX), gpu=foreign.line(said.gpu, NAME_MAX)
+    )
+
+
+def _name(text: str) -> str:
+    return foreign.line(text, NAME_MAX)
