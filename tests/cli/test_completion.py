@@ -105,6 +105,7 @@ FREE = {
         "PREFIX=DIR",
         "KIND:PREFIX=DIR",
         "NAME=IMAGE",
+        "IMAGE",
         "K=V",
         "SELECTOR",
         "HOST:PORT",

@@ -64,6 +64,11 @@ TABLE: Final = {
     "history": Row(NAMED, "lc", "what has been does not change; `status -w` shows what is"),
     "status": Row(ALL, "wc", "one rollout, chosen by --rollout"),
     "why": Row(DOCUMENTS, "wc", "an answer about one name, so there are no names to print or to choose"),
+    "gates run": Row(
+        ("table", "wide", "json", "yaml", "junit", "ctrf"), "c", "one node, which is named, until it has answered"
+    ),
+    "gates list": Row(DOCUMENTS, why="what comes with seatrial: no cluster, nothing that changes by itself"),
+    "gates show": Row(("table", "wide", "json", "yaml"), "wc", "one rollout; a gate is no object of the cluster"),
     "node list": Row(ALL, "wlc"),
     "node show": Row(NAMED, "wc", "one node, which is named"),
     "node retry": Row(NAMED, "lc", "a write: `node list -w` shows what becomes of it"),

@@ -179,6 +179,27 @@ def test_a_payload_of_ours_leaves_its_report_where_it_is_read() -> None:
     ]  # fmt: skip
 
 
+def test_one_that_somebody_asks_for_by_hand_is_of_no_rollout_and_soon_gone() -> None:
+    body = probes.job_alone(PROBE.gate, "n1", "token")
+    found = probes.probe_item(msgspec.convert(body, Job))
+    assert found is not None
+    assert (found.rollout_uid, found.gate, found.node) == ("", "nccl", "n1")
+    assert "ownerReferences" not in body["metadata"]
+    assert keys.ROLLOUT_LABEL not in body["metadata"]["labels"]
+    assert body["spec"]["ttlSecondsAfterFinished"] == 3600
+
+
+def test_why_a_pod_is_not_scheduled_is_told() -> None:
+    why = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "Insufficient nvidia.com/gpu",
+    }
+    body = {"metadata": {"name": "p"}, "status": {"phase": "Pending", "conditions": [why]}}
+    assert probes.probe_pod_item(msgspec.convert(body, kinds.Pod)).said == "Unschedulable: Insufficient nvidia.com/gpu"
+
+
 def test_a_probe_that_completed_has_passed() -> None:
     job = a_job("SuccessCriteriaMet", "Complete")
     assert job is not None
@@ -303,7 +324,6 @@ def test_a_probe_deleted_before_its_end_is_no_measurement_and_one_that_ended_sta
 @pytest.mark.parametrize(
     "metadata",
     [
-        {"ownerReferences": []},
         {"annotations": {}},
         {"annotations": {keys.GATE_KEY: "nccl", keys.NODE_KEY: "n1", keys.ROUND_KEY: "two", keys.ATTEMPT_KEY: "1"}},
     ],

@@ -12,6 +12,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -30,8 +31,16 @@ class Run:
     round: int
 
 
-Answer = Callable[[Run], str]
-"""Empty when the gate passes, else what its container says last."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a container ends: with this code, and this message."""
+
+    code: int = 0
+    message: str = ""
+
+
+Answer = Callable[[Run], str | Ended | None]
+"""Empty when the gate passes, else what its container says last; or both; None for a pod that has no end here."""
 
 
 class GateRuns:
@@ -69,7 +78,15 @@ class GateRuns:
         run = Run(gate=labels[keys.GATE_KEY], node=pod["spec"]["nodeName"], round=int(labels[keys.ROUND_KEY]))
         self.runs.append(run)
         said = self.answer(run)
-        ended = {"exitCode": 1 if said else 0, "reason": "Error" if said else "Completed", "message": said}
+        if said is None:
+            return
+        end = said if isinstance(said, Ended) else Ended(code=1 if said else 0, message=said)
+        ended = {
+            "exitCode": end.code,
+            "reason": "Error" if end.code else "Completed",
+            "message": end.message,
+            "finishedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
         container = {
             "name": pod["spec"]["containers"][0]["name"],
             "image": pod["spec"]["containers"][0]["image"],
@@ -78,7 +95,7 @@ class GateRuns:
             "restartCount": 0,
             "state": {"terminated": ended},
         }
-        status = {"phase": "Failed" if said else "Succeeded", "containerStatuses": [container]}
+        status = {"phase": "Failed" if end.code else "Succeeded", "containerStatuses": [container]}
         self._plane.kubectl(
             "patch", "pod", name, "-n", self._namespace, "--subresource=status", "--type=merge",
             "-p", json.dumps({"status": status}),

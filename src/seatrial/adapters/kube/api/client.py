@@ -316,9 +316,12 @@ class Client:
         uid: str | None = None,
         resource_version: str | None = None,
         grace_seconds: int | None = None,
+        with_dependents: bool = False,
     ) -> None:
-        """Delete one object, if it is still the one meant."""
+        """Delete one object, if it is still the one meant; the pods of a Job stay behind unless they are meant, too."""
         options = _delete_options(uid, resource_version, grace_seconds)
+        if with_dependents:
+            options["propagationPolicy"] = "Background"
         await self._send("DELETE", path, body=msgspec.json.encode(options), content_type="application/json")
 
     async def evict(self, namespace: str, name: str, *, uid: str | None = None) -> None:

@@ -194,7 +194,7 @@ def _components(node: kinds.Node) -> tuple[tuple[str, str], ...]:
 
 def _offer(node: kinds.Node, labels: Mapping[str, str]) -> GpuOffer:
     allocatable = node.status.allocatable
-    counts = {name: _count(allocatable[name]) for name in allocatable if name.startswith(keys.RESOURCE_PREFIX)}
+    counts = {name: count_of(allocatable[name]) for name in allocatable if name.startswith(keys.RESOURCE_PREFIX)}
     handlers = {handler.name for handler in node.status.runtime_handlers}
     return GpuOffer(
         resources=tuple(sorted((intern(name), count) for name, count in counts.items() if count)),
@@ -205,7 +205,7 @@ def _offer(node: kinds.Node, labels: Mapping[str, str]) -> GpuOffer:
     )
 
 
-def _count(quantity: str | float) -> int:
+def count_of(quantity: str | float) -> int:
     """A quantity as a whole number; the API server writes 10000 as 10k. What cannot be read is none."""
     found = _QUANTITY.fullmatch(str(quantity))
     try:

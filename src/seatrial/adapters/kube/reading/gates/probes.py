@@ -40,7 +40,7 @@ from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.figures import Unmeasured
-from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
 from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
@@ -52,6 +52,8 @@ START_SECONDS: Final = 120
 """How long a probe may wait for the scheduler and the kubelet, beyond the gate's own limit."""
 KEPT_SECONDS: Final = 86_400
 """How long an ended probe stays, for people to look at."""
+KEPT_ALONE_SECONDS: Final = 3600
+"""How long one stays that somebody asked for by hand and did not wait for."""
 DETAIL_MAX: Final = 400
 """So much of a probe's last words is kept: it goes into a status."""
 SELECTOR: Final = keys.GATE_KEY
@@ -66,6 +68,8 @@ _FAILING: Final = ("Failed", "FailureTarget")
 _REFUSED: Final = re.compile(r'Error creating: (?:pods "[^"]*" is forbidden: )?(.+)', re.DOTALL)
 _UNFIT: Final = "CreateContainerConfigError"
 """Why the kubelet does not start a container: as it is asked for it may not run, such as as root."""
+_STUCK: Final = frozenset({_UNFIT, "CreateContainerError", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+"""Why a container does not start, and will not before somebody changes something."""
 _NOBODY: Final = 65534
 DEADLINE: Final = "DeadlineExceeded"
 DISRUPTED: Final = "PodFailurePolicy"
@@ -127,6 +131,17 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
             "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, limit_seconds, level)},
         },
     }
+
+
+def job_alone(gate: Gate, node: str, token: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
+    """The Job that measures a gate for somebody who asks by hand: of no rollout, and soon gone by itself."""
+    action = StartProbe(rollout="", gate=gate, node=node, round=1, attempt=1)
+    job = job_of(action, token, level=level)
+    del job["metadata"]["ownerReferences"]
+    for labels in (job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]):
+        labels.pop(keys.ROLLOUT_LABEL, None)
+    job["spec"]["ttlSecondsAfterFinished"] = KEPT_ALONE_SECONDS
+    return job
 
 
 def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, Any]:
@@ -192,6 +207,7 @@ class ProbeItem:
 
     metadata: Meta
     rollout_uid: str
+    """Empty for one that somebody asked for by hand."""
     gate: str
     node: str
     round: int
@@ -215,6 +231,8 @@ class ProbePodItem:
     said: str
     is_unfit: bool = False
     """The kubelet does not start it as it is asked for."""
+    is_stuck: bool = False
+    """It will not start before somebody changes something."""
     report: GateReport | Unreadable | None = None
 
 
@@ -239,16 +257,16 @@ def refusal_item(event: kinds.Event) -> RefusalItem | None:
 def probe_item(job: Job) -> ProbeItem | None:
     """Keep how a probe stands; None for a Job that has our label and does not say what it measures."""
     meta, notes = job.metadata, job.metadata.annotations
-    owner = next((each for each in meta.owner_references if each.kind == "GPURollout"), None)
+    owners = [each.uid for each in meta.owner_references if each.kind == "GPURollout"]
     gate, node = notes.get(keys.GATE_KEY, ""), notes.get(keys.NODE_KEY, "")
     number, attempt = notes.get(keys.ROUND_KEY, ""), notes.get(keys.ATTEMPT_KEY, "")
-    if owner is None or not (gate and node and number.isdecimal() and attempt.isdecimal()):
+    if not (gate and node and number.isdecimal() and attempt.isdecimal()):
         return None
     holding = {each.type: each for each in job.status.conditions if each.status == "True"}
     failure = next((holding[name] for name in _FAILING if name in holding), None)
     return ProbeItem(
         metadata=meta_of(meta),
-        rollout_uid=owner.uid,
+        rollout_uid=owners[0] if owners else "",
         gate=gate,
         node=node,
         round=int(number),
@@ -273,8 +291,9 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
         has_ended=pod.status.phase in ("Succeeded", "Failed"),
         has_run=has_run,
         is_leaving=pod.metadata.deletion_timestamp is not None,
-        said=_last_words(ended) or _why_waiting(waiting) or foreign.line(pod.status.reason),
+        said=_last_words(ended) or _why_waiting(waiting) or _why_unscheduled(pod) or foreign.line(pod.status.reason),
         is_unfit=any(state.reason == _UNFIT for state in waiting),
+        is_stuck=any(state.reason in _STUCK for state in waiting),
         report=next((_report_of(state, pod.spec.node_name) for state in ended), None),
     )
 
@@ -370,4 +389,11 @@ def _last_words(ended: Iterable[kinds.Terminated]) -> str:
 def _why_waiting(waiting: Iterable[kinds.Waiting]) -> str:
     for state in waiting:
         return foreign.line(": ".join(filter(None, (state.reason, " ".join(state.message.split())))))
+    return ""
+
+
+def _why_unscheduled(pod: kinds.Pod) -> str:
+    for each in pod.status.conditions:
+        if each.type == "PodScheduled" and each.status == "False":
+            return foreign.line(": ".join(filter(None, (each.reason, " ".join(each.message.split())))), DETAIL_MAX)
     return ""

@@ -1,0 +1,150 @@
+"""Ask gates of one node by hand, and keep what came of each.
+
+Law of this file: gates are asked one after the other, since each may want every GPU; what cannot be asked is told and
+never counts as passed. Judging is core's. Tests: tests/app/test_gating.py, tests/e2e/test_gates_by_hand.py
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from seatrial.app.errors import CalledWrongly
+from seatrial.core.judging import limits
+from seatrial.core.model.gates import suite
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, worst
+from seatrial.core.model.gates.suite import LeftOut
+from seatrial.core.model.instants import Instant
+
+if TYPE_CHECKING:
+    from seatrial.adapters.kube.probing import Offer, Prober
+    from seatrial.app.connecting import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatesAsked:
+    """What somebody wants to know of a node."""
+
+    node: str
+    image: str = ""
+    """Where the payloads are; needed for gates that come with seatrial."""
+    names: tuple[str, ...] = ()
+    """Which of them; none for the suite."""
+    own: tuple[Gate, ...] = ()
+    """Gates of somebody's own, as a rollout has them."""
+    home: str = "default"
+    level: str = "baseline"
+    gpus: int | None = None
+    """How many GPUs a gate is given; None for all that are free."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRun:
+    """One gate that was asked, or that could not be."""
+
+    gate: Gate
+    measured: Measurement
+    begun_at: Instant
+    seconds: float
+
+    @property
+    def verdict(self) -> GateVerdict:
+        return self.measured.verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """What a node has shown."""
+
+    node: str
+    gpu_count: int
+    free_count: int
+    runs: tuple[GateRun, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def verdict(self) -> GateVerdict:
+        return worst(each.verdict for each in self.runs)
+
+
+OnGate = Callable[[Gate, int, int, str], None]
+"""Hears which gate is asked, the how manieth of how many it is, and how it stands."""
+
+
+async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda *_: None) -> NodeReport:
+    """Ask a node."""
+    from seatrial.adapters.kube.probing import Prober
+    from seatrial.adapters.kube.reading.gates.probes import Level
+
+    async with cluster.client() as client:
+        prober = Prober(client, home=asked.home, level=Level(asked.level))
+        offer = await prober.offer(asked.node)
+        gates, left_out = chosen(asked, offer)
+        runs: list[GateRun] = []
+        for number, gate in enumerate(gates, 1):
+            runs.append(await _ask(prober, gate, offer, partial(on_gate, gate, number, len(gates))))
+            offer = await prober.offer(asked.node)
+    return NodeReport(
+        node=asked.node,
+        gpu_count=offer.gpu_count,
+        free_count=offer.free_count,
+        runs=tuple(runs),
+        left_out=left_out,
+    )
+
+
+def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[LeftOut, ...]]:
+    """Which gates are asked, and which of the suite are not."""
+    names, left_out = asked.names, ()
+    if not asked.names and not asked.own:
+        names, left_out = suite.suite_of(offer.node, offer.gpu_count, has_links=offer.has_links)
+    unknown = [name for name in names if name not in suite.BUILT_IN]
+    if unknown:
+        raise CalledWrongly(f"There is no gate {unknown[0]}; there are {', '.join(suite.BUILT_IN)}.")
+    if names and not asked.image:
+        raise CalledWrongly(
+            "The gates that come with seatrial run from an image with seatrial-probe in it: name yours with --image. "
+            "`make image-probes` builds one."
+        )
+    # Without a free one it still asks for one: that it cannot have it is the answer.
+    count = asked.gpus if asked.gpus is not None else max(1, offer.free_count)
+    return (*(suite.built_in(name, asked.image, count) for name in names), *asked.own), left_out
+
+
+async def _ask(prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str], None]) -> GateRun:
+    begun_at, began = time.time(), time.monotonic()
+    on_state("")
+    why_not = offer.why_not(gate)
+    if why_not:
+        found = Measurement(
+            gate=gate.name, node=offer.node, round=1, attempt=1, verdict=GateVerdict.UNKNOWN, detail=why_not
+        )
+    else:
+        found = await prober.ask(gate, offer.node, on_state)
+    return GateRun(
+        gate=gate,
+        measured=limits.held_to(gate, found),
+        begun_at=begun_at,
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def gates_in(path: str) -> tuple[Gate, ...]:
+    """The gates of a file, as a rollout would have them."""
+    import msgspec
+
+    from seatrial.adapters.kube.shapes import models
+    from seatrial.app.rollout.starting import read_gates
+    from seatrial.app.texts import FileUnusable
+
+    said: list[dict[str, Any]] = read_gates(path)
+    try:
+        read = msgspec.convert(said, tuple[models.RolloutGate, ...])
+    except msgspec.ValidationError as err:
+        raise FileUnusable(
+            f"{path}: {err}; each gate has a name and an image, see docs/reference/gpurollout.md."
+        ) from err
+    return tuple(msgspec.convert(each, Gate, from_attributes=True) for each in read)

@@ -1,0 +1,101 @@
+"""The gates that come with seatrial, and which of them a node is asked when nobody names any.
+
+Law of this file: what a node cannot show is left out beforehand, and told; what it should show and does not is never
+left out. Four checks always: it trains, it answers, its links are well, its GPUs have no errors. More than one GPU adds
+the sum over all of them. The payloads themselves are in `seatrial.probes`, which knows none of this.
+
+Tests: tests/core/test_suite.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from seatrial.core.model.gates.gate import Gate
+
+
+class Needs(StrEnum):
+    """How many GPUs a payload looks at."""
+
+    NONE = "none"
+    ALL = "all"
+    """As many as are free: what it does not get it cannot look at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltIn:
+    """A gate that comes with seatrial."""
+
+    says: str
+    gpus: Needs = Needs.ALL
+    timeout_seconds: float = 600.0
+
+
+BUILT_IN: Final[Mapping[str, BuiltIn]] = MappingProxyType(
+    {
+        "smoke-train": BuiltIn(says="a small transformer learns as it always does"),
+        "smoke-infer": BuiltIn(says="a known answer, to the last bit, and its latency"),
+        "rdma": BuiltIn(says="the links of InfiniBand and RoCE devices are up, at their rate", gpus=Needs.NONE),
+        "gpu-errors": BuiltIn(says="no ECC errors, Xids, lost rows or pages; nothing holds the clocks back"),
+        "multi-gpu": BuiltIn(says="a sum over all GPUs of the node by NCCL"),
+        "deep-readiness": BuiltIn(says="CUDA starts on every GPU; peers, fabric, driver versions, MIG"),
+        "performance": BuiltIn(
+            says="matrix rates, copies, launch latency, with clocks and power", timeout_seconds=1800.0
+        ),
+        "dcgm-diag": BuiltIn(says="NVIDIA's own diagnostic, test by test", timeout_seconds=3600.0),
+    }
+)
+SUITE: Final = ("smoke-train", "smoke-infer", "rdma", "gpu-errors")
+"""What is asked where nobody names a gate."""
+MANY: Final = "multi-gpu"
+LINKS: Final = "rdma"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A gate that is not asked, and why."""
+
+    gate: str
+    why: str
+
+
+def suite_of(node: str, gpu_count: int, *, has_links: bool) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
+    """The gates a node is asked when nobody names any, and those that are left out."""
+    left_out: list[LeftOut] = []
+    if not has_links:
+        why = f"{node} shows no InfiniBand or RoCE device, neither by a label nor by a resource"
+        left_out.append(LeftOut(gate=LINKS, why=why))
+    if gpu_count == 1:
+        left_out.append(LeftOut(gate=MANY, why=f"{node} has one GPU"))
+    skipped = {each.gate for each in left_out}
+    names = (*SUITE, *((MANY,) if gpu_count > 1 else ()))
+    return tuple(name for name in names if name not in skipped), tuple(left_out)
+
+
+def built_in(name: str, image: str, gpu_count: int) -> Gate:
+    """The gate of this name, run from this image on so many GPUs."""
+    said = BUILT_IN[name]
+    count = gpu_count if said.gpus is Needs.ALL else 0
+    return Gate(name=name, image=image, probe=name, gpus=count, timeout_seconds=said.timeout_seconds)
+
+
+RDMA_LABELS: Final = (
+    "feature.node.kubernetes.io/rdma.available",
+    "feature.node.kubernetes.io/rdma.capable",
+    "feature.node.kubernetes.io/pci-15b3.present",
+    "feature.node.kubernetes.io/pci-0207_15b3.present",
+    "network.nvidia.com/operator.mofed.wait",
+)
+"""By these a node says that it has a device whose links can be looked at."""
+RDMA_RESOURCES: Final = ("rdma/", "nvidia.com/rdma", "openshift.io/mlnx", "nvidia.com/hostdev")
+"""Resources of these beginnings are such devices."""
+
+
+def has_links(labels: Mapping[str, str], resources: Iterable[str]) -> bool:
+    """Whether a node shows an InfiniBand or RoCE device."""
+    is_labelled = any(name in labels and labels[name] != "absent" for name in RDMA_LABELS)
+    return is_labelled or any(each.startswith(RDMA_RESOURCES) for each in resources)
