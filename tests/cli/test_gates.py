@@ -22,7 +22,7 @@ from seatrial.core.model.gates.suite import LeftOut
 
 
 def an_offer(**changes: Any) -> Offer:
-    said = {"node": "gpu-1", "gpu_count": 8, "free_count": 8, "is_ready": True, "has_links": True}
+    said: dict[str, Any] = {"node": "gpu-1", "gpu_count": 8, "free_count": 8, "is_ready": True, "has_links": True}
     return Offer(**said | changes)
 
 

@@ -399,7 +399,7 @@ def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: Contro
     )
     assert said.code == 0, said.err
     account = controller_process.identity(plane, "peak", has_campaigns=True)
-    with controller_process.ControllerProcess(account, "peak", tmp_path, lease_seconds=4) as controller:
+    with controller_process.ControllerProcess(account, "peak", tmp_path) as controller:
         waiting.wait_for(
             lambda: "publish-pending" in run("rollout", "status", "peak").out,
             what="the rollout to wait for somebody to publish",

@@ -304,7 +304,7 @@ def test_every_half_done_node_is_finished_as_announced(left: Left, account: Path
     assert left.resource_versions() == before
 
     fleet.mend(names["leaving"])
-    with ControllerProcess(account, done["rollout"]["name"], tmp_path, lease_seconds=4) as controller:
+    with ControllerProcess(account, done["rollout"]["name"], tmp_path) as controller:
         waiting.wait_for(
             lambda: left.driver_uids().get("crashing") not in (None, drivers["crashing"]),
             what="the driver pod that crashes to be replaced",
@@ -355,7 +355,7 @@ def test_a_later_upgrade_is_undone_as_announced(left: Left, account: Path, tmp_p
     done = left.adopt("--back", "-y")
 
     assert left.fates(done) == expected
-    with ControllerProcess(account, done["rollout"]["name"], tmp_path, lease_seconds=4) as controller:
+    with ControllerProcess(account, done["rollout"]["name"], tmp_path) as controller:
         fleet.set_driver_version(NEW)
         undone = ("done", "evicting", "untouched")
 

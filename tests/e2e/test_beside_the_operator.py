@@ -119,7 +119,7 @@ def test_while_the_operator_moves_the_nodes_we_describe_it_and_touch_nothing(
         assert node.facts.gpu_pods == ()
         assert node.record is None
 
-    with ControllerProcess(account, ROLLOUT, tmp_path, lease_seconds=4) as controller:
+    with ControllerProcess(account, ROLLOUT, tmp_path) as controller:
         wait_for(
             lambda: has_said(lone_plane, "mode-contradiction"), "the controller to hold", lambda: status(lone_plane)
         )

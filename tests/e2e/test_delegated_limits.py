@@ -164,7 +164,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             beside.set_upgrade_policy(maxUnavailable="100%")
             with (
                 History(plane, PREFIX, state_label=keys.NVIDIA_STATE_LABEL) as history,
-                ControllerProcess(account, "", folder, lease_seconds=4) as controller,
+                ControllerProcess(account, "", folder) as controller,
             ):
                 yield Stage(plane=plane, beside=beside, history=history, controller=controller)
 

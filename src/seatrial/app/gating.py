@@ -98,7 +98,8 @@ async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda
 
 def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[LeftOut, ...]]:
     """Which gates are asked, and which of the suite are not."""
-    names, left_out = asked.names, ()
+    names: tuple[str, ...] = asked.names
+    left_out: tuple[LeftOut, ...] = ()
     if not asked.names and not asked.own:
         names, left_out = suite.suite_of(offer.node, offer.gpu_count, has_links=offer.has_links)
     unknown = [name for name in names if name not in suite.BUILT_IN]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import yaml
 
@@ -20,6 +20,9 @@ from seatrial_lab.testbed.nodes import dra
 from seatrial_lab.testbed.plane import control_plane
 
 ROLES = ("ClusterRole", "Role")
+
+PATIENT_SECONDS: Final = 30
+"""How long the lease of a controller is that nobody kills: on a machine that is busy it may wait long for its turn."""
 
 
 def controller_rules(
@@ -76,7 +79,7 @@ class ControllerProcess:
         rollout: str,
         folder: Path,
         *,
-        lease_seconds: int = 15,
+        lease_seconds: int = PATIENT_SECONDS,
         pages: str = "",
         environment: Mapping[str, str] | None = None,
         git: Sequence[str] = ("--git-allow", "/"),
