@@ -17,6 +17,7 @@ from seatrial.core.actions.of_campaigns import MakePool, MarkNode, PausePool, Re
 from seatrial.core.actions.on_nodes import AskCheckpoint, NodeAct
 from seatrial.core.actions.on_rollouts import Keeping, WriteRolloutRecord
 from seatrial.core.model.campaign import SourceFacts
+from seatrial.core.model.gates.telemetry import Telemetry
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import CommitStatus, Request
@@ -140,6 +141,17 @@ class Measurer(Protocol):
 
     async def measure(self, act: StartProbe, /) -> Outcome:
         """Begin; what is being measured already is not begun again."""
+        ...
+
+
+class Watcher(Protocol):
+    """Tells what a monitoring system has seen of nodes and their GPUs."""
+
+    async def watch(self, nodes: Collection[str], since: Instant, until: Instant) -> Telemetry:
+        """What was seen of these nodes between two instants, by our clock; what was not is among its `unmeasured`.
+
+        Nothing is raised. The time behind a node's last sample is covered by a later look alone: one that begins there.
+        """
         ...
 
 

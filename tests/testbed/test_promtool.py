@@ -65,20 +65,20 @@ def test_it_is_fetched_once_and_then_taken_from_the_cache(mirror: Mirror) -> Non
     mirror.offer()
     first = mirror.get()
     said = list(mirror.said)
-    assert mirror.get() == first == mirror.shelf / "promtool-2.42.0+ds-5" / "bin" / "promtool"
+    assert mirror.get() == first == mirror.shelf / "prometheus-2.42.0+ds-5" / "usr" / "bin" / "promtool"
     assert mirror.asked_count == 1
     assert mirror.said == said
-    assert "about 19 MB, once" in said[0]
+    assert "once, not installed" in said[0]
 
 
-def test_it_leaves_nothing_but_the_program_and_the_lock(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_leaves_nothing_but_the_package_and_the_lock(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror.offer()
     here = mirror.bin.parent / "here"
     here.mkdir()
     monkeypatch.chdir(here)
     program = mirror.get()
     assert list(here.iterdir()) == []
-    assert {path for path in mirror.shelf.rglob("*") if path.is_file()} == {program, mirror.shelf / "promtool.lock"}
+    assert {path for path in mirror.shelf.rglob("*") if path.is_file()} == {program, mirror.shelf / "prometheus.lock"}
 
 
 def test_one_that_was_cut_short_is_fetched_again(mirror: Mirror) -> None:
@@ -97,6 +97,21 @@ def test_one_on_the_path_is_good_enough(mirror: Mirror) -> None:
     assert not mirror.shelf.exists()
 
 
+def test_one_that_was_kept_without_its_server_is_good_enough(mirror: Mirror) -> None:
+    kept = mirror.shelf / "promtool-2.42.0+ds-5" / "bin" / "promtool"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(A_PROGRAM)
+    kept.chmod(0o755)
+    assert mirror.get() == kept
+
+
+def test_the_server_comes_with_it_and_is_not_fetched_again(mirror: Mirror) -> None:
+    mirror.offer()
+    program = mirror.get()
+    assert promtool.server(cache=mirror.shelf, say=mirror.said.append) == program.with_name("prometheus")
+    assert mirror.asked_count == 1
+
+
 def test_a_machine_without_apt_is_told_what_to_do(mirror: Mirror) -> None:
     with pytest.raises(errors.PartMissing, match=r"this machine has no apt-get to fetch it with\. Install the tools"):
         mirror.get()
@@ -113,13 +128,13 @@ def test_a_package_without_a_promtool_that_runs_is_refused(mirror: Mirror, progr
     mirror.offer(program)
     with pytest.raises(errors.PartMissing, match="does not run here"):
         mirror.get()
-    assert [path.name for path in mirror.shelf.iterdir()] == ["promtool.lock"]
+    assert [path.name for path in mirror.shelf.iterdir()] == ["prometheus.lock"]
 
 
 def test_the_colon_of_an_epoch_does_not_get_into_a_path(mirror: Mirror) -> None:
     mirror.offer()
     mirror.answer(f"cp {mirror.bin.parent}/prometheus_2.42.0+ds-5_all.deb prometheus_1%3a3.0-1_all.deb")
-    assert mirror.get() == mirror.shelf / "promtool-1-3.0-1" / "bin" / "promtool"
+    assert mirror.get() == mirror.shelf / "prometheus-1-3.0-1" / "usr" / "bin" / "promtool"
 
 
 @pytest.mark.cluster

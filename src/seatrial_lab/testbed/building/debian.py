@@ -35,6 +35,8 @@ class Package:
     question: tuple[str, ...] | None = ("--version",)
     """None for a library, which is whole when it is there; its place may have a star in it."""
     environment: tuple[tuple[str, str], ...] = ()
+    instead: str = ""
+    """What a person may do where it cannot be fetched."""
 
 
 CONTAINERD: Final = Package(name="containerd", program="usr/bin/containerd")
@@ -46,6 +48,12 @@ CNI: Final = Package(
     environment=(("CNI_COMMAND", "VERSION"),),
 )
 BUSYBOX: Final = Package(name="busybox-static", program="bin/busybox", question=("true",))
+PROMETHEUS: Final = Package(
+    name="prometheus",
+    program="usr/bin/promtool",
+    instead="Install the tools of Prometheus so that promtool is on the PATH; the server is this package's alone.",
+)
+"""About 19 MB; the server lies beside its checker."""
 REAL_NODE: Final = (CONTAINERD, RUNC, CNI, BUSYBOX)
 """What a real node needs of Debian."""
 
@@ -76,8 +84,9 @@ def _is_whole(folder: Path, package: Package) -> bool:
 def _fetch(shelf: Path, package: Package, say: build.Say) -> Path:
     def missing(why: str) -> errors.PartMissing:
         return errors.PartMissing(
-            f"The Debian package {package.name} is not in the cache, and {why}. Real nodes and GitOps engines need "
-            "Debian's packages; where there is apt, `apt-get update` may be all that is missing."
+            f"The Debian package {package.name} is not in the cache, and {why}. "
+            f"{package.instead or 'Real nodes and GitOps engines need it.'} "
+            "Where there is apt, `apt-get update` may be all that is missing."
         )
 
     say(f"Fetching the Debian package {package.name} (once, not installed) into {shelf}")

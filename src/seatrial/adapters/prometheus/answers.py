@@ -1,0 +1,142 @@
+"""What a Prometheus answers, read into plain values. No I/O.
+
+Law of this file: less than all is nothing. An answer with a warning is one that somebody behind it (a store, a remote)
+did not add to; it is refused as a whole, since nobody can tell what is missing.
+
+Tests: tests/adapters/prometheus/test_answers.py
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from seatrial.adapters.prometheus.errors import PrometheusUnclear
+from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
+
+BLANKS: Final = frozenset(
+    {float(0x7FFFFFF0 + each) for each in range(5)}
+    | {float(0x7FFFFFFFFFFFFFF0)}
+    | {140737488355328.0 + each for each in range(5)}
+)
+"""DCGM's numbers for "not told", of each width; some exporters pass them on as if they were values."""
+SAID_LENGTH_MAX: Final = 300
+_DURATION: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
+_SECONDS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strand:
+    """The samples of one set of labels."""
+
+    labels: Labels
+    points: tuple[tuple[Instant, float], ...]
+
+
+class _Trouble(msgspec.Struct):
+    error: str = ""
+
+
+class _Range(msgspec.Struct):
+    metric: dict[str, str]
+    values: list[tuple[float, str]] = []
+
+
+class _Ranges(msgspec.Struct):
+    resultType: str  # noqa: N815  theirs
+    result: list[_Range]
+
+
+class _Scalar(msgspec.Struct):
+    result: tuple[float, str]
+
+
+class _Target(msgspec.Struct):
+    labels: dict[str, str] = {}
+    scrapeInterval: str = ""  # noqa: N815
+
+
+class _Targets(msgspec.Struct):
+    activeTargets: list[_Target]  # noqa: N815
+
+
+Data = TypeVar("Data")
+
+
+def strands(body: bytes) -> tuple[Strand, ...]:
+    """The samples of every series, without those that are no numbers."""
+    data = _data(body, _Ranges)
+    if data.resultType != "matrix":
+        raise PrometheusUnclear(f"it answers with a {foreign.line(data.resultType, 40)} where samples were asked for")
+    return tuple(Strand(labels=each.metric, points=tuple(_points(each.values))) for each in data.result)
+
+
+def series(body: bytes) -> tuple[Labels, ...]:
+    """The labels of every series."""
+    return tuple(_data(body, list[dict[str, str]]))
+
+
+def clock(body: bytes) -> Instant:
+    """What time it is there."""
+    return _data(body, _Scalar).result[0]
+
+
+def intervals(body: bytes) -> dict[str, float]:
+    """How often each job is scraped, in seconds; the shortest where its targets differ."""
+    found: dict[str, float] = {}
+    for each in _data(body, _Targets).activeTargets:
+        seconds = duration(each.scrapeInterval)
+        job = each.labels.get("job", "")
+        if seconds and job:
+            found[job] = min(seconds, found.get(job, math.inf))
+    return found
+
+
+def duration(text: str) -> float:
+    """Seconds of `1m30s`; 0 where it is no duration."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return 0.0
+    return sum(int(part) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True) if part)
+
+
+def trouble(body: bytes) -> str:
+    """What it says about a refusal, in its own words."""
+    try:
+        said = msgspec.json.decode(body, type=_Trouble).error
+    except msgspec.MsgspecError:
+        said = body.decode("utf-8", "replace")
+    return foreign.line(said, SAID_LENGTH_MAX).strip()
+
+
+def _data(body: bytes, kind: type[Data]) -> Data:
+    try:
+        whole = msgspec.json.decode(body, type=_Whole)
+        if whole.status != "success" or whole.warnings:
+            said = foreign.line("; ".join(whole.warnings) or whole.error, SAID_LENGTH_MAX)
+            raise PrometheusUnclear(f"it does not answer in full: {said or 'it does not say why'}")
+        return msgspec.json.decode(whole.data, type=kind)
+    except msgspec.MsgspecError as err:
+        raise PrometheusUnclear(f"it does not answer as a Prometheus does: {err}") from None
+
+
+class _Whole(msgspec.Struct):
+    status: str
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    error: str = ""
+    warnings: list[str] = []
+
+
+def _points(values: Iterable[tuple[float, str]]) -> Iterable[tuple[Instant, float]]:
+    for at, text in values:
+        value = float(text)
+        if math.isfinite(value) and value not in BLANKS:
+            yield at, value

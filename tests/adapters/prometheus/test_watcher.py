@@ -1,0 +1,165 @@
+"""What is seen of nodes through a real Prometheus, and that everything else is unknown and adds nothing."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from itertools import pairwise
+
+from seatrial.adapters.prometheus import looking
+from seatrial.core.model.gates import counters
+from seatrial.core.model.gates.counters import Increase
+from seatrial.core.model.gates.telemetry import Telemetry
+from tests.adapters.prometheus.stage import ECC, LOAD, XID, OurClock, Scene, a_query, one, reasons
+
+
+async def test_samples_are_told_as_they_were_scraped(scene: Scene) -> None:
+    told = await scene.look_until_covered(2.0)
+    assert {each.name for each in told.series} == {"load", "ecc-uncorrected-volatile", "xid"}
+    gpus = [gpu.uuid for gpu in scene.exporter.gpus]
+    assert [(each.node, each.gpu, each.unit) for each in told.series if each.name == "load"] == [
+        (scene.node, gpu, "%") for gpu in gpus
+    ]
+    series = one(told, "load", gpu=gpus[0])
+    assert {value for _, value in series.points} == {90.0}
+    assert series.gap_seconds == 0.5 * looking.GAP_INTERVALS
+    assert told.covered_seconds("load", scene.node) <= told.until - told.since
+
+
+async def test_a_gap_is_unknown_and_adds_nothing(scene: Scene) -> None:
+    before = await scene.look_until_covered(1.0)
+    scene.exporter.is_silent = True
+    scene.wait_refused(4)
+    silent = await scene.look()
+    assert all("its last sample is" in why for why in reasons(silent, "load"))
+    assert {each.gpu for each in silent.unmeasured if each.name == "load"} == {g.uuid for g in scene.exporter.gpus}
+    scene.wait_refused(2)
+    later = await scene.look()
+    assert covered(later, scene) == covered(silent, scene)  # nothing accrues while nobody tells
+    scene.exporter.is_silent = False
+    after = await scene.look_until_covered(covered(before, scene) + 1.0)
+    gaps = gaps_of(after)
+    assert max(gaps) > 2.0, "what Prometheus would carry on for five minutes is a gap"
+    assert covered(after, scene) <= after.until - after.since - max(gaps)
+
+
+async def test_a_restart_of_prometheus_is_unknown_and_then_a_gap(scene: Scene) -> None:
+    await scene.look_until_covered(1.0)
+    scene.prometheus.stop()
+    down = await scene.look()
+    assert (down.series, covered(down, scene)) == ((), 0.0)
+    assert all("was not reached" in why for why in reasons(down, "load"))
+    scene.prometheus.start()
+    before = await scene.look_until(lambda told: bool(told.series), "what it had before")
+    after = await scene.look_until_covered(covered(before, scene) + 1.0)
+    assert max(gaps_of(after)) > one_gap(after)
+    assert covered(after, scene) < after.until - after.since - max(gaps_of(after)) + 0.001
+
+
+async def test_a_prometheus_that_lost_its_data_has_watched_nothing(scene: Scene) -> None:
+    before = await scene.look_until_covered(2.0)
+    scene.prometheus.stop()
+    scene.prometheus.forget()
+    scene.prometheus.start()
+    after = await scene.look_until_covered(0.5)
+    assert min(at for each in after.series for at, _ in each.points) > before.until
+
+
+async def test_an_empty_series_is_unknown(scene: Scene) -> None:
+    told = await replace(scene, queries=(a_query("DCGM_FI_DEV_NOBODY_TELLS"),)).look()
+    assert (told.series, covered(told, scene)) == ((), 0.0)
+    [why] = reasons(told, "load")
+    assert "there is no series of DCGM_FI_DEV_NOBODY_TELLS with this node's name" in why
+
+
+async def test_a_wrong_query_is_unknown_and_does_not_touch_the_others(scene: Scene) -> None:
+    wrong = a_query(LOAD, matchers='job=~"(', name="power")
+    told = await replace(scene, queries=(wrong, *scene.queries)).look_until(
+        lambda told: covered(told, scene) > 0, "the others"
+    )
+    [why] = reasons(told, "power")
+    assert "does not take the query" in why
+    assert "parse error" in why
+    assert told.covered_seconds("power", scene.node) == 0.0
+
+
+async def test_a_planted_ecc_rise_is_seen_as_an_increase(scene: Scene) -> None:
+    await scene.look_until_covered(1.0)
+    scene.exporter.plant(ECC, 5.0, gpu=1)
+    scene.wait_told(2)
+    risen = scene.exporter.gpus[1].uuid
+    told = await scene.look_until(lambda told: ends_with(told, "ecc-uncorrected-volatile", risen, 5.0), "five errors")
+    rise = counters.increase(one(told, "ecc-uncorrected-volatile", gpu=risen), told.since, told.until)
+    assert isinstance(rise, Increase)
+    assert rise.value == 2.0  # whole errors: no share of one for the edges of the stretch
+    other = one(told, "ecc-uncorrected-volatile", gpu=scene.exporter.gpus[0].uuid)
+    assert counters.increase(other, told.since, told.until).value == 0.0  # type: ignore[union-attr]
+
+
+async def test_a_driver_that_is_loaded_anew_restarts_a_counter_and_stays_one_series(scene: Scene) -> None:
+    scene.exporter.plant(ECC, 7.0)
+    uuid = scene.exporter.gpus[0].uuid
+    await scene.look_until(lambda told: ends_with(told, "ecc-uncorrected-volatile", uuid, 7.0), "seven errors")
+    scene = replace(scene, since=time.time())
+    scene.wait_told(2)
+    scene.exporter.reload("580.159.04")
+    scene.wait_told(2)
+    scene.exporter.plant(ECC, 1.0)
+    told = await scene.look_until(lambda told: ends_with(told, "ecc-uncorrected-volatile", uuid, 1.0), "a new error")
+    rise = counters.increase(one(told, "ecc-uncorrected-volatile", gpu=uuid), told.since, told.until)
+    assert isinstance(rise, Increase)
+    assert (rise.value, len(rise.restarts), rise.is_whole) == (1.0, 1, False)
+
+
+async def test_a_gpu_that_is_told_of_no_more_stops_its_node(scene: Scene) -> None:
+    await scene.look_until_covered(1.0)
+    gone = scene.exporter.gpus[1]
+    gone.is_told = False
+    await scene.look_until(
+        lambda told: {each.gpu for each in told.unmeasured if each.name == "load"} == {gone.uuid},
+        "one GPU to be missed",
+    )
+    later = replace(scene, since=time.time())
+    scene.wait_told(4)
+    told = await later.look_until(lambda told: bool(told.series), "the other GPU")
+    assert one(told, "load", gpu=gone.uuid).points == ()
+    assert covered(told, scene) == 0.0
+
+
+async def test_a_new_xid_is_seen_though_the_label_of_its_series_changes(scene: Scene) -> None:
+    await scene.look_until_covered(1.0)
+    gpu = scene.exporter.gpus[0]
+    gpu.labels = {"err_code": "48", "err_msg": "Double Bit ECC Error"}
+    scene.exporter.plant(XID, 48.0)
+    told = await scene.look_until(lambda told: ends_with(told, "xid", gpu.uuid, 48.0), "the Xid")
+    assert [code for _, code in counters.told(one(told, "xid", gpu=gpu.uuid), told.since, told.until)] == [48]
+
+
+async def test_a_clock_that_is_off_makes_everything_unknown(scene: Scene) -> None:
+    told = await replace(scene, clock=OurClock(off_seconds=-120.0), since=scene.since - 300.0).look()
+    assert told.series == ()
+    [why] = reasons(told, "load")
+    assert "its clock is 120 s ahead of ours" in why
+
+
+# ── what is asserted ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def covered(told: Telemetry, scene: Scene) -> float:
+    return told.covered_seconds("load", scene.node)
+
+
+def ends_with(told: Telemetry, name: str, gpu: str, value: float) -> bool:
+    return any(
+        each.points and each.points[-1][1] == value for each in told.series if (each.name, each.gpu) == (name, gpu)
+    )
+
+
+def one_gap(told: Telemetry) -> float:
+    return told.series[0].gap_seconds
+
+
+def gaps_of(told: Telemetry) -> list[float]:
+    """The stretches between two samples of one GPU's load."""
+    points = next(each.points for each in told.series if each.name == "load")
+    return [end - start for (start, _), (end, _) in pairwise(points)]
