@@ -27,6 +27,7 @@ from tests.builders import (
 
 FOLLOWER = Follower(kind="Application", namespace="argocd", name="gpu", commit="0f3c1d2e4b5a69788796")
 MARK = Mark(kind="Application", name="gpu")
+DRIFT = '{"spec":{"driftDetection":{"mode":"enabled"}}}'
 IN_GIT = a_source(steps=((PublishStep.CANARY, "c1"), (PublishStep.REVERT, "c2")))
 
 
@@ -93,7 +94,7 @@ def test_one_that_fails_is_told_in_its_own_words() -> None:
     [
         ("Application", "`argocd app sync gpu`"),
         ("Kustomization", "`flux reconcile kustomization gpu -n argocd`"),
-        ("HelmRelease", "`flux reconcile helmrelease gpu -n argocd --force`"),
+        ("HelmRelease", f"`kubectl patch helmrelease gpu -n argocd --type merge -p '{DRIFT}'`"),
     ],
 )
 def test_what_was_written_over_our_commit_is_said_with_what_puts_it_back(kind: str, command: str, commit: str) -> None:

@@ -98,7 +98,9 @@ FOLLOWING: Final[Mapping[str, Following]] = {
         deployer="Flux",
         label="helm.toolkit.fluxcd.io/",
         look="`flux reconcile helmrelease {name} -n {namespace} --with-source`",
-        restore="`flux reconcile helmrelease {name} -n {namespace} --force`",
+        # A forced upgrade does not: Helm compares a custom resource with its last release, and not with the cluster.
+        restore="`kubectl patch helmrelease {name} -n {namespace} --type merge "
+        """-p '{{"spec":{{"driftDetection":{{"mode":"enabled"}}}}}}'`""",
         resume={Stop.SUSPENDED: "Let it follow again: `flux resume helmrelease {name} -n {namespace}`."},
     ),
 }
