@@ -27,12 +27,20 @@ from tests.builders import (
 
 FOLLOWER = Follower(kind="Application", namespace="argocd", name="gpu", commit="0f3c1d2e4b5a69788796")
 MARK = Mark(kind="Application", name="gpu")
+DRIFT = '{"spec":{"driftDetection":{"mode":"enabled"}}}'
 IN_GIT = a_source(steps=((PublishStep.CANARY, "c1"), (PublishStep.REVERT, "c2")))
 
 
-def held(*followers: Follower, step: PublishStep = PublishStep.CANARY, via: Via = Via.GIT, **changes: Any) -> Hold:
-    operator = an_operator()
-    carriers = tuple(replace(each, marks=(MARK,)) for each in operator.carriers)
+def held(
+    *followers: Follower,
+    step: PublishStep = PublishStep.CANARY,
+    via: Via = Via.GIT,
+    writer: str = "",
+    mark: Mark = MARK,
+    **changes: Any,
+) -> Hold:
+    operator = an_operator(writer=writer)
+    carriers = tuple(replace(each, marks=(mark,)) for each in operator.carriers)
     fields: dict[str, Any] = {
         "operator": replace(operator, carriers=carriers),
         "campaign": a_campaign_record(RolloutPhase.CANARY),
@@ -78,6 +86,29 @@ def test_one_that_fails_is_told_in_its_own_words() -> None:
     found = held(replace(FOLLOWER, trouble="one or more objects failed to apply."))
     assert explain.why(found).endswith("could not bring it into the cluster: one or more objects failed to apply")
     assert "`argocd app terminate-op gpu`" in explain.next_step(found)
+
+
+@pytest.mark.parametrize("commit", ["0f3c1d2e4b5a69788796", "0f3c1d2e4b5a"], ids=["whole", "as a chart's version ends"])
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("Application", "`argocd app sync gpu`"),
+        ("Kustomization", "`flux reconcile kustomization gpu -n argocd`"),
+        ("HelmRelease", f"`kubectl patch helmrelease gpu -n argocd --type merge -p '{DRIFT}'`"),
+    ],
+)
+def test_what_was_written_over_our_commit_is_said_with_what_puts_it_back(kind: str, command: str, commit: str) -> None:
+    in_git = a_source(steps=((PublishStep.CANARY, FOLLOWER.commit),))
+    mark = replace(MARK, kind=kind)
+    found = held(replace(FOLLOWER, kind=kind, commit=commit), writer="kubectl-edit", source=in_git, mark=mark)
+    assert found.code is HoldCode.SYNC_OVERWRITTEN
+    assert "brought the commit into the cluster, and kubectl-edit wrote" in explain.why(found)
+    assert explain.next_step(found).startswith(f"Have it put back what Git says: {command}; or, ")
+
+
+def test_one_that_does_not_tell_what_it_has_did_not_bring_our_commit() -> None:
+    found = held(replace(FOLLOWER, commit=""), writer="kubectl-edit")
+    assert found.code is HoldCode.PUBLISH_PENDING
 
 
 def test_one_that_looks_rarely_says_what_it_has_and_how_to_have_it_look() -> None:

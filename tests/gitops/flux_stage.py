@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,9 @@ from seatrial_lab.testbed.neighbours.engines import Place
 from seatrial_lab.testbed.neighbours.flux import Flux
 from seatrial_lab.testbed.neighbours.flux_objects import Follower, HelmRelease, Kustomization
 from seatrial_lab.testbed.neighbours.git_server import GitServer
-from seatrial_lab.testbed.nodes import manifests
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import PUBLISHED
-from tests.e2e.light_stage import AT_ONCE, POLICY, LightStage, a_policy, light_stage
+from tests.e2e.light_stage import POLICY, LightStage, a_policy, light_stage
 
 FOLDER = "cluster"
 CHART = "apiVersion: v2\nname: gpu\nversion: 0.1.0\n"
@@ -49,30 +48,28 @@ class FluxStage:
 
     def helm_release(self, **settings: Any) -> HelmRelease:
         """The whole repository as a chart of the ClusterPolicy, which it makes."""
-        stage = self.stage
-        stage.plane.kubectl("delete", "clusterpolicy", POLICY, "--ignore-not-found")
-        whole = yaml.safe_dump(a_policy(stage.running), sort_keys=False)
-        stage.commit("A chart", **{PUBLISHED: whole, "Chart.yaml": CHART, "templates/all.yaml": TEMPLATE})
+        as_chart(self.stage)
         return HelmRelease(self.flux, self._name(), self.place("."), **settings)
-
-    def rollout(self, name: str, **spec: Any) -> str:
-        """A GPURollout as a file."""
-        stage = self.stage
-        stage.rollout = name
-        stage.made.append(name)
-        selector = {manifests.FLEET_LABEL: stage.fleet.spec.prefix}
-        body = {"target": {"driver": stage.target}, "nodeSelector": selector, **AT_ONCE, **stage.by_git(), **spec}
-        made = {"apiVersion": "seatrial.dev/v1alpha1", "kind": "GPURollout", "metadata": {"name": name}, "spec": body}
-        return yaml.safe_dump(made)
-
-    def brought(self, follower: Follower) -> list[str]:
-        """The subjects of the commits that were brought into the cluster, as far as was looked."""
-        self.stage.fetched()
-        return [self.stage.git("log", "-1", "--format=%s", commit).strip() for commit in follower.applied]
 
     def _name(self) -> str:
         self.count += 1
         return f"{self.stage.fleet.spec.prefix}-{self.count}"
+
+
+def as_chart(stage: LightStage) -> None:
+    """Have the whole repository be a chart of the ClusterPolicy, which is not there before it is released."""
+    stage.plane.kubectl("delete", "clusterpolicy", POLICY, "--ignore-not-found")
+    whole = yaml.safe_dump(a_policy(stage.running), sort_keys=False)
+    stage.commit("A chart", **{PUBLISHED: whole, "Chart.yaml": CHART, "templates/all.yaml": TEMPLATE})
+
+
+WAYS: dict[str, Callable[..., Follower]] = {
+    "kustomization": FluxStage.kustomization,
+    "helm-release": FluxStage.helm_release,
+}
+"""How Flux brings the ClusterPolicy in."""
+MANAGERS = {"kustomization": "kustomize-controller", "helm-release": "helm-controller"}
+"""Under which name it writes it then."""
 
 
 @contextmanager

@@ -31,12 +31,16 @@ def application(policy: dict[str, Any] | None, status: dict[str, Any], note: str
 
 
 def kustomization(ready: dict[str, Any], **spec: Any) -> Follower:
+    return toolkit("Kustomization", ready, {"lastAppliedRevision": f"main@sha1:{OLD}"}, **spec)
+
+
+def toolkit(kind: str, ready: dict[str, Any], status: dict[str, Any], **spec: Any) -> Follower:
     body = {
         "metadata": {"name": "gpu", "namespace": "flux-system"},
         "spec": spec,
-        "status": {"conditions": [{"type": "Ready", **ready}], "lastAppliedRevision": f"main@sha1:{OLD}"},
+        "status": {"conditions": [{"type": "Ready", **ready}], **status},
     }
-    return toolkit_item("Kustomization")(msgspec.convert(body, ToolkitObject)).facts
+    return toolkit_item(kind)(msgspec.convert(body, ToolkitObject)).facts
 
 
 @pytest.mark.parametrize(
@@ -88,8 +92,43 @@ def test_an_application_is_stopped(policy: dict[str, Any] | None, note: str, sto
         ({"status": "True", "message": "Applied revision"}, {"suspend": False}, {}),
         ({"status": "False", "message": "dry-run failed"}, {}, {"trouble": "dry-run failed"}),
         ({"status": "Unknown", "message": "Running health checks"}, {}, {"waits_for": "Running health checks"}),
+        (
+            {"status": "False", "reason": "DependencyNotReady", "message": "dependency 'a/b' is not ready"},
+            {},
+            {"waits_for": "dependency 'a/b' is not ready"},
+        ),
     ],
-    ids=["done", "suspended", "resumed", "failed", "at it"],
+    ids=["done", "suspended", "resumed", "failed", "at it", "after another"],
 )
 def test_a_kustomization_says(ready: dict[str, Any], spec: dict[str, Any], changes: dict[str, Any]) -> None:
     assert kustomization(ready, **spec) == replace(KUSTOMIZATION, **changes)
+
+
+def test_a_kustomization_that_is_at_it_says_what_it_does() -> None:
+    ready = {"type": "Ready", "status": "Unknown", "message": "Reconciliation in progress"}
+    work = {"type": "Reconciling", "status": "True", "message": "Running health checks with a timeout of 5m0s"}
+    status = {"conditions": [ready, work], "lastAppliedRevision": f"main@sha1:{OLD}"}
+    body = {"metadata": {"name": "gpu", "namespace": "flux-system"}, "status": status}
+    found = toolkit_item("Kustomization")(msgspec.convert(body, ToolkitObject)).facts
+    assert found == replace(KUSTOMIZATION, waits_for="Running health checks with a timeout of 5m0s")
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "commit"),
+    [
+        (f"0.1.0+{OLD[:12]}", "deployed", OLD[:12]),
+        (f"0.1.0+{OLD[:12]}.3", "deployed", OLD[:12]),
+        (f"0.1.0+{OLD[:12]}", "failed", ""),
+        ("v25.3.2", "deployed", ""),
+        ("1.0.0+build5", "deployed", ""),
+    ],
+    ids=["in the repository", "with files of values", "not through", "of a registry", "with a word of its own"],
+)
+def test_a_helm_release_says_its_commit_by_the_version_of_its_chart(version: str, status: str, commit: str) -> None:
+    said = {"history": [{"chartVersion": version, "status": status}, {"chartVersion": "0.1.0", "status": "superseded"}]}
+    found = toolkit("HelmRelease", {"status": "True", "message": "Helm upgrade succeeded"}, said)
+    assert found == replace(KUSTOMIZATION, kind="HelmRelease", commit=commit)
+
+
+def test_a_helm_release_that_released_nothing_yet_is_not_said_to_have_anything() -> None:
+    assert toolkit("HelmRelease", {"status": "True"}, {}).commit == ""

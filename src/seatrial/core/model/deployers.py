@@ -64,6 +64,8 @@ class Following:
     """The label it puts on what it applies, before `name` and `namespace`; empty where it is known otherwise."""
     look: str
     """Has it look at its repository at once."""
+    restore: str
+    """Has it put back what somebody wrote over, without a new commit."""
     resume: Mapping[Stop, str]
     mend: str = "{look} has it try at once"
     """What to know when a commit has mended what it could not bring in."""
@@ -74,6 +76,7 @@ FOLLOWING: Final[Mapping[str, Following]] = {
         deployer="Argo CD",
         label="",
         look="`argocd app get {name} --refresh`",
+        restore="`argocd app sync {name}`",
         # Five times with growing pauses where nobody said otherwise, and no newer commit is looked at meanwhile.
         mend="it repeats the sync that failed for minutes before it takes the next commit, unless "
         "`argocd app terminate-op {name}` ends that",
@@ -88,12 +91,16 @@ FOLLOWING: Final[Mapping[str, Following]] = {
         deployer="Flux",
         label="kustomize.toolkit.fluxcd.io/",
         look="`flux reconcile kustomization {name} -n {namespace} --with-source`",
+        restore="`flux reconcile kustomization {name} -n {namespace}`",
         resume={Stop.SUSPENDED: "Let it follow again: `flux resume kustomization {name} -n {namespace}`."},
     ),
     "HelmRelease": Following(
         deployer="Flux",
         label="helm.toolkit.fluxcd.io/",
         look="`flux reconcile helmrelease {name} -n {namespace} --with-source`",
+        # A forced upgrade does not: Helm compares a custom resource with its last release, and not with the cluster.
+        restore="`kubectl patch helmrelease {name} -n {namespace} --type merge "
+        """-p '{{"spec":{{"driftDetection":{{"mode":"enabled"}}}}}}'`""",
         resume={Stop.SUSPENDED: "Let it follow again: `flux resume helmrelease {name} -n {namespace}`."},
     ),
 }
@@ -111,7 +118,7 @@ class Follower:
     namespace: str
     name: str
     commit: str = ""
-    """What it brought into the cluster last; empty where it has brought nothing, or does not tell."""
+    """What it brought into the cluster last, or how that begins; empty where it has brought nothing, or is silent."""
     stop: Stop | None = None
     trouble: str = ""
     """What it says about what it could not bring in."""
@@ -127,6 +134,11 @@ class Follower:
     def look(self) -> str:
         """How to have it look at once."""
         return FOLLOWING[self.kind].look.format(name=self.name, namespace=self.namespace)
+
+    @property
+    def restore(self) -> str:
+        """How to have it put back what Git says."""
+        return FOLLOWING[self.kind].restore.format(name=self.name, namespace=self.namespace)
 
     @property
     def mend(self) -> str:

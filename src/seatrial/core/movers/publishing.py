@@ -242,9 +242,10 @@ def _word_of_follower(view: View, told: dict[str, str]) -> Hold | None:
     if follower.trouble:
         told |= {"said": follower.trouble, "mend": follower.mend}
         return hold(view.name, HoldCode.SYNC_FAILED, told, since=since)
-    ours = {commit for _, commit in view.source.steps} if view.source is not None else set()
-    if follower.commit in ours and carrier.writer and not writer_of(view, told["resource"]):
-        told |= {"writer": carrier.writer, "found": carrier.version}
+    ours = tuple(commit for _, commit in view.source.steps) if view.source is not None else ()
+    is_ours = bool(follower.commit) and any(each.startswith(follower.commit) for each in ours)
+    if is_ours and carrier.writer and not writer_of(view, told["resource"]):
+        told |= {"writer": carrier.writer, "found": carrier.version, "restore": follower.restore}
         return hold(view.name, HoldCode.SYNC_OVERWRITTEN, told, since=since)
     if follower.waits_for:
         return hold(view.name, HoldCode.SYNC_WAITING, told, since=since, said=follower.waits_for)

@@ -206,7 +206,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.SYNC_OVERWRITTEN: says(
         "{follower} brought the commit into the cluster, and {writer} wrote {found} over it: {resource} does not carry "
         "{version}",
-        "Have it put back what Git says, or, where that write was meant, `seatrial rollout abort {subject}`.",
+        "Have it put back what Git says: {restore}; or, where that write was meant, "
+        "`seatrial rollout abort {subject}`.",
     ),
     HoldCode.PREPULLING: says(
         "the new driver's image is brought to {count} nodes, {node} first, before they are touched", BY_ITSELF

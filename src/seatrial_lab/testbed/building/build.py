@@ -142,6 +142,12 @@ FLUX: Final = Recipe(
     module="github.com/fluxcd/kustomize-controller",
     usual_duration="8 min",
 )
+FLUX_NOTIFICATION: Final = Recipe(
+    name="flux-notification",
+    folder=toolchain.MODULES / "flux-notification",
+    module="github.com/fluxcd/notification-controller",
+    usual_duration="4 min",
+)
 
 
 def say_on_stderr(line: str) -> None:
@@ -181,7 +187,7 @@ def kstatus(*, say: Say = say_on_stderr) -> Path:
 
 def flux(*, say: Say = say_on_stderr) -> dict[str, Path]:
     """Return the controllers of Flux by name, building what is missing."""
-    return build(FLUX, say=say)
+    return build(FLUX, say=say) | build(FLUX_NOTIFICATION, say=say)
 
 
 def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr) -> dict[str, Path]:

@@ -1,15 +1,14 @@
 """What the real Flux is told: a Kustomization or a HelmRelease that follows a place, as engines.py asks for it.
 
-    GitRepository ──▶ Kustomization              the folder's manifests, applied by kustomize-controller
-                  └─▶ HelmChart ──▶ HelmRelease  the folder's chart, released by helm-controller
+    Receiver ──▶ GitRepository ──▶ Kustomization              the folder's manifests, applied by kustomize-controller
+                               └─▶ HelmChart ──▶ HelmRelease  the folder's chart, released by helm-controller
 
-What they say is what their status says; nothing is known from inside. A webhook is what Flux's own receiver makes of
-it: the annotation that asks the GitRepository for a look now. Tests: tests/gitops/test_flux.py.
+What they say is what their status says; nothing is known from inside. A Receiver takes the forge's webhook and asks the
+GitRepository for a look now. Tests: tests/gitops/test_flux.py.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Callable
@@ -23,13 +22,13 @@ from seatrial_lab.testbed.neighbours.flux import NAMESPACE, Flux
 Object = dict[str, Any]
 
 REPOSITORY: Final = "gitrepositories.source.toolkit.fluxcd.io"
+RECEIVER: Final = "receivers.notification.toolkit.fluxcd.io"
 REQUESTED: Final = "reconcile.fluxcd.io/requestedAt"
+TOKEN: Final = "a-secret-of-the-forge"  # noqa: S105  of this Receiver alone
 RARELY: Final = "1h"
 """How often is looked where nobody says otherwise: never while a test lasts, so that what waits for it pokes."""
 OFTEN: Final = "1s"
 PAUSE_SECONDS: Final = 0.2
-
-_ASKED: Final = itertools.count(1)
 
 
 class Follower:
@@ -57,7 +56,12 @@ class Follower:
         self._applied: list[str] = []
 
     def __enter__(self) -> Self:
-        self._flux.plane.apply([self._login(), self._repository(), self._object()])
+        # One that finds no source yet would look again a little later, and undo what a story wrote meanwhile.
+        self._flux.plane.apply([self._login(), self._repository(), *self._receiver()])
+        self._wait(
+            lambda: "artifact" in self.source().get("status", {}), f"Flux to fetch the repository of {self.name}"
+        )
+        self._flux.plane.apply([self._object()])
         self._wait(lambda: bool(self.applied), f"Flux to bring the first commit of {self.name}")
         return self
 
@@ -67,7 +71,8 @@ class Follower:
         # What it brought into the cluster stays: an object that is suspended takes nothing along.
         self._patch(self.kind, {"spec": {"suspend": True}})
         self._flux.plane.kubectl("delete", self.kind, self.name, "-n", NAMESPACE, "--wait=false")
-        self._flux.plane.kubectl("delete", REPOSITORY, self.name, "-n", NAMESPACE, "--wait=false")
+        for each in (REPOSITORY, RECEIVER):
+            self._flux.plane.kubectl("delete", each, self.name, "-n", NAMESPACE, "--wait=false")
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -109,19 +114,32 @@ class Follower:
         self._patch(self.kind, {"spec": {"suspend": False}})
 
     def poke(self) -> None:
-        """Ask for a look at the repository now; returns when that was had."""
-        token = f"{time.time():.3f}-{next(_ASKED)}"
-        self._patch(REPOSITORY, {"metadata": {"annotations": {REQUESTED: token}}})
-        self._wait(
-            lambda: self.source().get("status", {}).get("lastHandledReconcileAt") == token,
-            f"Flux to look at the repository of {self.name}",
-        )
+        """Tell Flux of a push, as the forge does; returns when the repository was looked at since."""
+        before = self._handled()
+        self.push()
+        self._wait(lambda: self._handled() != before, f"Flux to look at the repository of {self.name}")
 
     def push(self) -> None:
-        """Ask for a look at the repository now and return at once, as a forge does that sends a webhook."""
-        self._patch(REPOSITORY, {"metadata": {"annotations": {REQUESTED: f"{time.time():.3f}-{next(_ASKED)}"}}})
+        """Tell Flux of a push and return at once, as a forge does."""
+        self._wait(lambda: bool(self._hook()), f"the Receiver of {self.name} to say where it is")
+        self._flux.push_event(self._hook(), TOKEN, self._place.branch)
+
+    def change(self, **spec: Any) -> None:
+        """Have the object say something else, too."""
+        self._patch(self.kind, {"spec": spec})
+
+    def restore(self) -> None:
+        """Have it put back what it brought last."""
+        raise NotImplementedError
 
     # ── underneath ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _handled(self) -> str:
+        return str(self.source().get("status", {}).get("lastHandledReconcileAt", ""))
+
+    def _hook(self) -> str:
+        found = self._flux.plane.get(RECEIVER, self.name, "-n", NAMESPACE)
+        return str(found.get("status", {}).get("webhookPath", ""))
 
     def _newest(self) -> str:
         raise NotImplementedError
@@ -135,19 +153,23 @@ class Follower:
             what=what,
             timeout_seconds=engines.TIMEOUT_SECONDS,
             pause_seconds=PAUSE_SECONDS,
-            describe=lambda: f"{self.trouble}\n{self._flux.last_lines()}",
+            describe=lambda: f"{condition(self.source(), 'Ready')}\n{self._flux.last_lines()}",
         )
 
     def _patch(self, kind: str, body: Object) -> None:
         self._flux.plane.kubectl("patch", kind, self.name, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(body))
 
     def _login(self) -> Object:
-        login = {"username": self._place.username, "password": self._place.password}
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
+        return _secret(self.name, username=self._place.username, password=self._place.password)
+
+    def _receiver(self) -> tuple[Object, Object]:
+        watched = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "name": self.name}
+        secret = f"{self.name}-hook"
+        return _secret(secret, token=TOKEN), {
+            "apiVersion": "notification.toolkit.fluxcd.io/v1",
+            "kind": "Receiver",
             "metadata": {"name": self.name, "namespace": NAMESPACE},
-            "stringData": login,
+            "spec": {"type": "github", "events": ["push"], "secretRef": {"name": secret}, "resources": [watched]},
         }
 
     def _repository(self) -> Object:
@@ -168,6 +190,10 @@ class Kustomization(Follower):
     """Follows by kustomize-controller; one that heals looks at the cluster every second, others with a commit only."""
 
     kind = "kustomizations.kustomize.toolkit.fluxcd.io"
+
+    def restore(self) -> None:
+        # As `flux reconcile` does.
+        self._patch(self.kind, {"metadata": {"annotations": {REQUESTED: f"{time.time():.3f}"}}})
 
     def _newest(self) -> str:
         return commit_of(self.get().get("status", {}).get("lastAppliedRevision", ""))
@@ -192,6 +218,10 @@ class HelmRelease(Follower):
     """Follows by helm-controller: the folder is a chart, and a new commit is a new version of it."""
 
     kind = "helmreleases.helm.toolkit.fluxcd.io"
+
+    def restore(self) -> None:
+        # A forced upgrade does not: Helm compares a custom resource with its last release, and not with the cluster.
+        self.change(driftDetection={"mode": "enabled"})
 
     def _newest(self) -> str:
         status = self.get().get("status", {})
@@ -219,6 +249,15 @@ class HelmRelease(Follower):
                 **self._spec,
             },
         }
+
+
+def _secret(name: str, **entries: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "stringData": entries,
+    }
 
 
 def condition(found: Object, kind: str) -> Object:

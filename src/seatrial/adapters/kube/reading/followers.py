@@ -7,12 +7,14 @@ beside the real engines in tests/gitops.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from seatrial.adapters.kube.reading.items import Meta, meta_of
-from seatrial.adapters.kube.shapes.gitops_models import Application, ToolkitObject
+from seatrial.adapters.kube.shapes.gitops_models import Application, Release, ToolkitObject
+from seatrial.adapters.kube.shapes.models import Condition
 from seatrial.core.model.deployers import Follower, Stop
 from seatrial.core.text import foreign
 
@@ -20,6 +22,11 @@ SKIP: Final = "argocd.argoproj.io/skip-reconcile"
 SYNCED: Final = "Synced"
 FAILED: Final = ("Failed", "Error")
 RUNNING: Final = "Running"
+DEPENDS: Final = "DependencyNotReady"
+"""Flux calls one that waits for another not ready, as it does one that failed."""
+RELEASED: Final = "deployed"
+OF_CHART: Final = re.compile(r"\+([0-9a-f]{12})(\.\d+)?$")
+"""The end of the version of a chart that lies in a repository: the beginning of the commit."""
 SAID_MAX: Final = 400
 """So much of what an engine says is kept: it goes into a status."""
 
@@ -73,20 +80,40 @@ def toolkit_item(kind: str) -> Callable[[ToolkitObject], FollowerItem]:
     """Keep what is said of a Kustomization, or a HelmRelease."""
 
     def read(item: ToolkitObject) -> FollowerItem:
-        ready = next((each for each in item.status.conditions if each.type == "Ready"), None)
-        said = foreign.line(ready.message, SAID_MAX) if ready is not None else ""
+        ready = _condition(item, "Ready")
+        said = foreign.line(ready.message, SAID_MAX)
         return FollowerItem(
             metadata=meta_of(item.metadata),
             facts=Follower(
                 kind=kind,
                 namespace=item.metadata.namespace,
                 name=item.metadata.name,
-                # Such as main@sha1:0f3c…
-                commit=foreign.line(item.status.last_applied_revision.rpartition(":")[2]),
+                commit=_brought(item),
                 stop=Stop.SUSPENDED if item.spec.suspend else None,
-                trouble=said if ready is not None and ready.status == "False" else "",
-                waits_for=said if ready is not None and ready.status == "Unknown" else "",
+                trouble=said if ready.status == "False" and ready.reason != DEPENDS else "",
+                waits_for=_at_work(item) or (said if ready.reason == DEPENDS else ""),
             ),
         )
 
     return read
+
+
+def _at_work(item: ToolkitObject) -> str:
+    """What it says while it is at it: of itself no more than that, what it does is in another condition."""
+    ready, work = _condition(item, "Ready"), _condition(item, "Reconciling")
+    said = work.message if work.status == "True" else ready.message
+    return foreign.line(said, SAID_MAX) if ready.status == "Unknown" else ""
+
+
+def _condition(item: ToolkitObject, kind: str) -> Condition:
+    return next((each for each in item.status.conditions if each.type == kind), Condition())
+
+
+def _brought(item: ToolkitObject) -> str:
+    """The commit that is in the cluster, or how it begins; empty where a chart does not come from a repository."""
+    # Such as main@sha1:0f3c…
+    if item.status.last_applied_revision:
+        return foreign.line(item.status.last_applied_revision.rpartition(":")[2])
+    newest = item.status.history[0] if item.status.history else Release()
+    found = OF_CHART.search(newest.chart_version) if newest.status == RELEASED else None
+    return found[1] if found is not None else ""

@@ -58,9 +58,17 @@ class ToolkitSpec(Model, frozen=True):
     suspend: bool | None = None
 
 
+class Release(Model, frozen=True):
+    chart_version: str = ""
+    status: str = ""
+
+
 class ToolkitStatus(Model, frozen=True):
     conditions: tuple[Condition, ...] = ()
     last_applied_revision: str = ""
+    """Of a Kustomization; a HelmRelease does not say it."""
+    history: tuple[Release, ...] = ()
+    """What a HelmRelease released, the newest first."""
 
 
 class ToolkitObject(Model, frozen=True):
