@@ -29,7 +29,7 @@ BY_POOL = (
 )
 KINDS: dict[str, tuple[operator_drivers.NvidiaDriver, ...]] = {"cluster-policy": (), "nvidia-driver": BY_POOL}
 PUBLISHED, MATRIX = "cluster/gpu.yaml", "gpu-version-matrix.yaml"
-LEASE_SECONDS = 4
+LEASE_SECONDS = 12
 TIMEOUT_SECONDS = 150.0
 Follow: TypeAlias = Callable[[ControlPlane, Place], AbstractContextManager[Engine]]
 """Has a real engine bring the published folder into the cluster."""

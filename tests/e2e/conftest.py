@@ -272,7 +272,7 @@ def play(cluster: ControlPlane, fleet: Fleet, account: Path, make_rollout: Rollo
         (other,) = set(DRIVERS) - {running}
         wanted = target or other
         make_rollout(name, fleet=fleet.spec.prefix, target=wanted, limits=ANY | (limits or {}), **spec)
-        controller = ControllerProcess(account, name, tmp_path, lease_seconds=4, pages=pages)
+        controller = ControllerProcess(account, name, tmp_path, lease_seconds=8, pages=pages)
         began_at = time.time()
         with History(cluster, fleet.spec.prefix) as history, controller:
             yield Stage(

@@ -174,7 +174,7 @@ def test_a_second_controller_stands_by_and_takes_over_when_the_first_is_killed(
     with play("pair", limits={"maxParallelUpgrades": 1}) as stage:
         first = stage.controller
         wait_said(first, "leading", count=1)
-        with ControllerProcess(account, "pair", tmp_path / "second", lease_seconds=4) as second:
+        with ControllerProcess(account, "pair", tmp_path / "second", lease_seconds=8) as second:
             wait_said(second, "standing by", count=1)
             assert second.stop() == 0
             second.start()

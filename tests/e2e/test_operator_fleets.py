@@ -61,7 +61,7 @@ WIDE: dict[str, Any] = {
     "drain": {"enable": True, "timeoutSeconds": 77},
 }
 LIMITS = ("maxParallelUpgrades", "maxUnavailable")
-LEASE_SECONDS = 4
+LEASE_SECONDS = 8
 RENEWALS = 6
 """How long a pause lasts, in renewals of the lease: longer than the five seconds between two tries at an eviction."""
 CRASHES_BEFORE = 5
