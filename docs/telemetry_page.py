@@ -24,7 +24,10 @@ def text() -> str:
 def _lines() -> Iterator[str]:
     yield "# What is watched through Prometheus"
     yield ""
-    yield "Every signal, and the metric of DCGM exporter that tells it. How to connect a Prometheus, and why a signal may be"
+    yield (
+        "Every signal, and the metric of DCGM exporter that tells it. How to connect a Prometheus, "
+        "and why a signal may be"
+    )
     yield "unknown: [watch with Prometheus](../how-to/watch-with-prometheus.md)."
     yield ""
     yield "| Signal | Metric | Unit | Kind | Better | By default | Meaning, and what to know |"

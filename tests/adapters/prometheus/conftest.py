@@ -23,7 +23,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus,
         free = [stack.enter_context(an_exporter(f"gpu-{number}", gpu_count=2)) for number in range(NODE_COUNT)]
         job = Job(name="dcgm", targets=tuple(each.address for each in free))
         folder = tmp_path_factory.mktemp("prometheus")
-        prometheus = stack.enter_context(Prometheus(folder=folder, jobs=[job], interval="500ms"))
+        prometheus = stack.enter_context(Prometheus(folder=folder, jobs=[job]))
         wait_for(
             lambda: all(each.told_count for each in free),
             what="the first scrape of every exporter",

@@ -53,6 +53,12 @@ def test_whoever_says_which_label_counts_is_believed() -> None:
     assert owner_of(labels, NODES, node_label="Hostname") == Owner(node="gpu-2", label="Hostname", gpu=UUID)
 
 
+def test_the_label_that_counts_may_be_one_that_an_exporter_said() -> None:
+    labels = {"node": "gpu-1", "exported_node": "gpu-2", "UUID": UUID}
+    found = owner_of(labels, NODES, node_label="exported_node")
+    assert found == Owner(node="gpu-2", label="exported_node", gpu=UUID)
+
+
 def test_an_index_is_no_name_of_a_gpu() -> None:
     found = owner_of({"node": "gpu-1", "gpu": "3"}, NODES)
     assert isinstance(found, Unclear)

@@ -26,13 +26,15 @@ class Stand:
     """Answers as a Prometheus would that has these samples."""
 
     strands: list[tuple[dict[str, str], list[tuple[float, float]]]] = field(default_factory=list)
-    jobs: tuple[str, ...] = ("dcgm",)
+    jobs: tuple[str, ...] | None = ("dcgm",)
     off_seconds: float = 0.0
     asked: list[dict[str, list[str]]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         asked = parse_qs(await request.text())
         self.asked.append(asked)
+        if request.path.endswith("/targets") and self.jobs is None:
+            return web.Response(status=404, text="404 page not found")
         return web.json_response({"status": "success", "data": self._data(request.path, asked)})
 
     def has(self, points: Iterable[tuple[float, float]], **labels: str) -> None:
@@ -41,7 +43,7 @@ class Stand:
 
     def _data(self, path: str, asked: dict[str, list[str]]) -> Any:
         if path.endswith("/targets"):
-            return {"activeTargets": [{"labels": {"job": job}, "scrapeInterval": "15s"} for job in self.jobs]}
+            return {"activeTargets": [{"labels": {"job": job}, "scrapeInterval": "15s"} for job in self.jobs or ()]}
         if path.endswith("/series"):
             return [labels for labels, _ in self.strands]
         if asked["query"] == ["time()"]:
@@ -125,6 +127,15 @@ async def test_how_often_is_scraped_has_to_be_known() -> None:
     assert said.covered_seconds("load", "gpu-1") == pytest.approx(3600.0)
 
 
+async def test_who_has_no_targets_is_believed_where_somebody_says_how_often() -> None:
+    stand = Stand(jobs=None)
+    stand.has(every(INTERVAL))
+    [why] = whys(await look(stand))
+    assert why.startswith("how often it is scraped is not known: ")
+    assert "404" in why
+    assert (await look(stand, interval_seconds=INTERVAL)).unmeasured == ()
+
+
 async def test_a_gpu_of_two_nodes_is_nobodys() -> None:
     stand = Stand()
     stand.has(every(INTERVAL))
@@ -145,6 +156,20 @@ async def test_labels_that_contradict_each_other_are_unknown_and_do_not_touch_an
         "gpu-1",
         "label Hostname says gpu-1, and node says gpu-7: say which label names the node",
     )
+
+
+async def test_a_gpu_that_is_told_of_twice_at_once_stops_its_node() -> None:
+    stand = Stand()
+    stand.has(every(INTERVAL))
+    stand.has(every(INTERVAL), UUID="GPU-2")
+    stand.has([(at + 5.0, value) for at, value in every(INTERVAL)], UUID="GPU-2", instance="10.0.0.1:9500")
+    told = await look(stand)
+    [missing] = told.unmeasured
+    assert (missing.gpu, missing.why) == (
+        "GPU-2",
+        "two exporters tell of it at once, 10.0.0.1:9400 and 10.0.0.1:9500: choose one by its job",
+    )
+    assert told.covered_seconds("load", "gpu-1") == 0.0
 
 
 async def test_a_node_that_nobody_tells_of_is_named() -> None:

@@ -51,8 +51,9 @@ class Unclear:
 
 def places(node_label: str = "") -> tuple[str, ...]:
     """The labels that are looked at for a node's name."""
-    labels = (node_label,) if node_label else NODE_LABELS
-    return tuple(each for label in labels for each in (label, EXPORTED + label) if not label.startswith(EXPORTED))
+    if node_label:
+        return (node_label,)
+    return tuple(each for label in NODE_LABELS for each in (label, EXPORTED + label))
 
 
 def owner_of(labels: Labels, nodes: Collection[str], *, node_label: str = "") -> Owner | Unclear | None:

@@ -24,6 +24,7 @@ from seatrial.adapters.prometheus.errors import (
     PrometheusRefused,
     PrometheusTooMuch,
     PrometheusUnavailable,
+    PrometheusUnclear,
 )
 from seatrial.adapters.prometheus.labels import Owner, Unclear
 from seatrial.adapters.prometheus.queries import Query
@@ -76,6 +77,8 @@ class Look:
     _now: Instant = 0.0
     """What time it is there."""
     _intervals: dict[str, float] = field(default_factory=dict)
+    _no_intervals: str = ""
+    """Why it does not say how often it scrapes."""
     _point_count: int = 0
 
     def lacks(self, asked: Iterable[Query], nodes: Iterable[str], why: str, *, gpu: str = "") -> None:
@@ -116,8 +119,12 @@ class Look:
         )
 
     async def _learn_intervals(self, caller: Caller) -> None:
-        if self.interval_seconds is None:
+        if self.interval_seconds is not None:
+            return
+        try:
             self._intervals = answers.intervals(await caller.ask(TARGETS, [("state", "active")], method="GET"))
+        except (PrometheusRefused, PrometheusUnclear, PrometheusTooMuch) as err:  # it may know much, and no targets
+            self._no_intervals = str(err)
 
     # ── one signal ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -138,8 +145,8 @@ class Look:
             self.lacks(
                 (query,),
                 {node for node, _ in told.owners},
-                f"how often it is scraped is not known: no target has the job {names.a_few(sorted(told.jobs))}. "
-                "Say how often.",
+                "how often it is scraped is not known: "
+                f"{self._no_intervals or f'no target has the job {names.a_few(sorted(told.jobs))}'}. Say how often.",
             )
         elif told.owners:
             found = await self._samples(query, told, caller, longest_seconds=max(known.values()))
@@ -202,16 +209,17 @@ class Look:
             )
 
     def _lay_out(self, query: Query, node: str, gpu: str, found: Sequence[Strand], *, gap_seconds: float) -> None:
-        points = strands.laid_out(found)
-        if isinstance(points, str):
-            self.lacks((query,), (node,), points, gpu=gpu)
-            return
+        laid = strands.laid_out(found)
+        # A GPU of which nothing is known has a series all the same: its node is watched only as long as all of it is.
+        points = () if isinstance(laid, str) else laid
         signal = query.signal
         self.series.append(
             Series(name=signal.name, node=node, gpu=gpu, unit=signal.unit, gap_seconds=gap_seconds, points=points)
         )
         end = min(self.until, self._now)
-        if not points:
+        if isinstance(laid, str):
+            self.lacks((query,), (node,), laid, gpu=gpu)
+        elif not points:
             self.lacks((query,), (node,), "it was told of before, and there is no sample of it now", gpu=gpu)
         elif end - points[-1][0] > gap_seconds:
             self.lacks((query,), (node,), f"its last sample is {end - points[-1][0]:.0f} s old", gpu=gpu)

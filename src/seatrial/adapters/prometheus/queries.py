@@ -29,7 +29,7 @@ class Query:
 
     def selector(self, label: str, nodes: Iterable[str]) -> str:
         """The series of these nodes, where this label names them."""
-        of_nodes = _one_of(nodes) + ("(:[0-9]+)?" if label == INSTANCE else "")
+        of_nodes = _one_of(nodes) + ("(:[0-9]+)?" if label.endswith(INSTANCE) else "")
         parts = [f'__name__=~"{_one_of(self.metrics)}"', f'{label}=~"{of_nodes}"']
         return "{" + ",".join([*parts, *([self.matchers] if self.matchers else [])]) + "}"
 

@@ -6,10 +6,9 @@ volume does. Tests: tests/adapters/prometheus/test_watcher.py
 
 import json
 import shutil
-import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +22,8 @@ from seatrial_lab.testbed.waiting import wait_for
 START_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 10.0
+READY: Final = "Server is ready to receive web requests"
+"""What it writes into its log, whoever may ask it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,9 @@ class Prometheus:
 
     folder: Path
     jobs: Sequence[Job]
-    interval: str = "250ms"
+    interval: str = "500ms"
+    web: Mapping[str, Any] | None = None
+    """How it is reached, as its web configuration has it: certificates, and who may ask."""
     _port: int = 0
     _program: processes.Program | None = None
     _log_count: int = field(default=0)
@@ -59,7 +62,7 @@ class Prometheus:
     @property
     def url(self) -> str:
         """Where it is."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self.web else 'http'}://127.0.0.1:{self._port}"
 
     def start(self) -> None:
         """Start it on the data that are there; returns when it answers."""
@@ -72,6 +75,9 @@ class Prometheus:
             f"--web.listen-address=127.0.0.1:{self._port}",
             "--scrape.discovery-reload-interval=100ms",
         ]
+        if self.web:
+            (self.folder / "web.yml").write_text(json.dumps(self.web), encoding="utf-8")
+            command.append(f"--web.config.file={self.folder / 'web.yml'}")
         self._log_count += 1
         self._program = processes.start(f"prometheus-{self._log_count}", command, folder=self.folder, is_leashed=True)
         wait_for(self._is_up, what="Prometheus", timeout_seconds=START_SECONDS, describe=self._last_lines)
@@ -109,11 +115,7 @@ class Prometheus:
     def _is_up(self) -> bool:
         if self._program is not None and not processes.is_alive(self._program):
             raise errors.ProcessDied(f"Prometheus ended:\n{self._last_lines()}")
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=5):  # noqa: S310
-                return True
-        except (urllib.error.URLError, OSError):
-            return False
+        return self._program is not None and READY in self._program.log.read_text(encoding="utf-8")
 
     def _last_lines(self) -> str:
         return processes.last_lines(self._program) if self._program is not None else "it was not started"
