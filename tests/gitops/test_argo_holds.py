@@ -1,6 +1,7 @@
 """What holds a commit up on its way through the real Argo CD, what the rollout says of it, and what ends it.
 
-It is stopped, it is skipped while a revert waits, it fails, it looks rarely.
+It is stopped, it is skipped while a revert waits, it fails, it looks rarely, it waits for a wave, its self-heal would
+fight us, somebody writes over it.
 Argo CD is as it is installed: it looks every two or three minutes, and at once when the forge's webhook tells it to.
 """
 
@@ -16,12 +17,15 @@ from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.neighbours.argo_application import Application
 from seatrial_lab.testbed.neighbours.argo_cd import ArgoCd
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.e2e.campaigns import PUBLISHED, served
-from tests.e2e.light_stage import LONG_BAKE, POLICY, LightStage, light_stage
+from tests.e2e.campaigns import BAD, PUBLISHED, served
+from tests.e2e.light_stage import LONG_BAKE, RESOURCE, LightStage, light_stage
+from tests.gitops import files
+from tests.gitops.looks import told, version, wait_committed, wait_version
 
 pytestmark = [pytest.mark.cluster, pytest.mark.gitops]
 
 NAMES = itertools.count(1)
+FIRST = "cluster/first.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +66,9 @@ def test_an_application_whose_automated_sync_is_off_holds_the_commit_and_the_way
     with application(argo, stage) as app:
         app.suspend()
         stage.begin("by-hand", **stage.by_git())
-        told = stage.wait_held("sync-stopped", saying="since its automated sync is off")
-        assert f"Application argocd/{app.name} of Argo CD brings nothing into the cluster" in told
-        assert f"`argocd app sync {app.name}`" in said(stage)
+        held = told(stage, "sync-stopped", saying="since its automated sync is off")
+        assert f"Application argocd/{app.name} of Argo CD brings nothing into the cluster" in held["why"]
+        assert f"`argocd app sync {app.name}`" in held["next"]
         assert not stage.touched()
         app.resume()
         app.poke()
@@ -79,9 +83,9 @@ def test_an_application_that_is_skipped_never_applies_a_revert(stage: LightStage
         stage.wait_phase("Baking")
         app.skip()
         stage.do("rollout", "abort", "skipped", "--reason", "let it be", "-y")
-        stage.wait_held("sync-stopped", saying="skip-reconcile")
-        assert "what is reverted in Git does not reach the cluster either" in said(stage)
-        assert stage.plane.get("clusterpolicy", POLICY)["spec"]["driver"]["version"] == stage.target
+        held = told(stage, "sync-stopped", saying="skip-reconcile")
+        assert "what is reverted in Git does not reach the cluster either" in held["next"]
+        assert version(stage) == stage.target
         app.skip(is_skipped=False)
         app.poke()
         stage.wait_phase("Reverted")
@@ -95,9 +99,9 @@ def test_a_sync_that_fails_is_told_in_argo_cds_words_and_mended_by_a_commit(stag
         stage.begin("failing", **stage.by_git())
         wait_committed(stage)
         app.poke()
-        told = stage.wait_held("sync-failed")
-        assert "spec.driver.enabled" in told
-        assert f"`argocd app terminate-op {app.name}`" in said(stage)
+        held = told(stage, "sync-failed")
+        assert "spec.driver.enabled" in held["why"]
+        assert f"`argocd app terminate-op {app.name}`" in held["next"]
         assert not stage.touched()
         mended = stage.shown(PUBLISHED).replace("    enabled: perhaps\n", "")
         stage.commit("Mend it", **{PUBLISHED: mended})
@@ -111,18 +115,88 @@ def test_between_two_looks_it_is_said_what_the_cluster_has_and_a_webhook_ends_th
     with application(argo, stage) as app:
         at = app.applied[-1]
         stage.begin("rarely", **stage.by_git())
-        stage.wait_held("publish-pending")
-        told = f"which has {at[:12]} in the cluster now, brings our commit there; `argocd app get {app.name} --refresh`"
-        stage.wait(lambda: told in said(stage), "the rollout to say what it has")
+        held = told(stage, "publish-pending", saying=at[:12])
+        assert f"Application argocd/{app.name} of Argo CD, which has {at[:12]} in the cluster now" in held["next"]
+        assert f"`argocd app get {app.name} --refresh`" in held["next"]
         app.poke()
         stage.wait_phase("Done")
 
 
-def wait_committed(stage: LightStage) -> None:
-    """Wait until our own commit is the newest."""
-    stage.wait(lambda: stage.remote_log()[-1].startswith(f"Driver {stage.target} for "), "our commit to be in Git")
+def test_a_sync_wave_that_does_not_get_healthy_is_named_and_the_commit_behind_it_waits(
+    stage: LightStage, argo: ArgoCd
+) -> None:
+    with application(argo, stage) as app:
+        stage.commit("Something before it", **{FIRST: files.deployment("first", wave=-1)})
+        stage.begin("wave", **stage.by_git())
+        wait_committed(stage)
+        app.poke()
+        held = told(stage, "sync-waiting", saying="waiting for healthy state of apps/Deployment/first")
+        assert f"Application argocd/{app.name} of Argo CD, which brings it into the cluster, waits" in held["why"]
+        assert f"see to what Application argocd/{app.name} of Argo CD waits for" in held["next"]
+        assert version(stage) == stage.running, "Argo CD applies the wave of the ClusterPolicy after the one before it"
+        assert not stage.touched()
+        stage.plane.kubectl("scale", "deployment", "first", "-n", "default", "--replicas=0")
+        stage.wait_phase("Done")
+    stage.commit("Nothing before it", **{FIRST: files.config_map("nothing")})
+    stage.plane.kubectl("delete", "deployment", "first", "-n", "default")
 
 
-def said(stage: LightStage) -> str:
-    """What `seatrial why` says of the rollout, on one line."""
-    return " ".join(stage.run("why", stage.rollout).stdout.split())
+def test_what_self_heal_would_undo_is_not_written_at_all(stage: LightStage, argo: ArgoCd) -> None:
+    with application(argo, stage, is_healing=True):
+        stage.begin("direct")
+        held = told(stage, "written-by-another")
+        assert f"{RESOURCE} is to carry {stage.target}, but argocd-controller writes it" in held["why"]
+        assert "spec.publish.via: git" in held["next"]
+        stage.set_version(BAD)
+        wait_version(stage, stage.running)
+        assert not stage.writes("clusterpolicies")
+        assert not stage.touched()
+
+
+def test_self_heal_that_takes_over_in_the_middle_of_a_direct_rollout_is_named_and_not_fought(
+    stage: LightStage, argo: ArgoCd
+) -> None:
+    stage.begin("taken", **LONG_BAKE)
+    stage.wait_phase("Baking")
+    written = len(stage.writes("clusterpolicies"))
+    with application(argo, stage, is_healing=True):
+        held = told(stage, "written-by-another")
+        assert f"{RESOURCE} is to carry {stage.target}, but argocd-controller writes it" in held["why"]
+        assert version(stage) == stage.running
+        stage.do("rollout", "abort", "taken", "--reason", "by git then", "-y")
+        stage.wait_phase("Reverted")
+        assert len(stage.writes("clusterpolicies")) <= written + 1, "no more than the note of the way back"
+    assert stage.touched() == {stage.canary}
+
+
+def test_what_somebody_writes_over_our_commit_is_named_with_the_command_that_puts_it_back(
+    stage: LightStage, argo: ArgoCd
+) -> None:
+    with application(argo, stage) as app:
+        stage.begin("drift", **stage.by_git(**LONG_BAKE))
+        wait_committed(stage)
+        app.poke()
+        stage.wait_phase("Baking")
+        stage.set_version(stage.running)
+        held = told(stage, "sync-overwritten", saying=f"kubectl-edit wrote {stage.running} over it")
+        assert f"Application argocd/{app.name} of Argo CD brought the commit into the cluster" in held["why"]
+        assert f"Have it put back what Git says: `argocd app sync {app.name}`" in held["next"]
+        app.sync()
+        wait_version(stage, stage.target)
+        stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
+        stage.wait_phase("Done")
+
+
+def test_what_somebody_writes_over_our_commit_is_put_back_by_self_heal_and_the_rollout_goes_on(
+    stage: LightStage, argo: ArgoCd
+) -> None:
+    with application(argo, stage, is_healing=True) as app:
+        stage.begin("healed", **stage.by_git(**LONG_BAKE))
+        wait_committed(stage)
+        app.poke()
+        stage.wait_phase("Baking")
+        stage.set_version(stage.running)
+        wait_version(stage, stage.target)
+        stage.patch(bake={"durationSeconds": 1, "everySeconds": 1})
+        stage.wait_phase("Done")
+        assert not stage.writes("clusterpolicies"), "a rollout by Git writes nothing there"
