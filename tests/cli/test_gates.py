@@ -11,7 +11,7 @@ import pytest
 
 from seatrial.adapters.kube.probing import Offer
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.gating import GateRun, GatesAsked, NodeReport, chosen, gates_in
+from seatrial.app.gating import GateRun, GatesAsked, NodeReport, chosen, gates_in, refuse
 from seatrial.app.texts import FileUnusable
 from seatrial.cli import main
 from seatrial.cli.gates import reports
@@ -84,9 +84,18 @@ def test_gates_of_ones_own_need_no_image_of_ours() -> None:
     assert chosen(GatesAsked(node="gpu-1", own=(own,)), an_offer()) == ((own,), ())
 
 
-def test_without_an_image_it_says_where_one_comes_from() -> None:
-    with pytest.raises(CalledWrongly, match=r"name yours with --image. `make image-probes` builds one"):
-        chosen(GatesAsked(node="gpu-1"), an_offer())
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (GatesAsked(node="gpu-1"), "name yours with --image. `make image-probes` builds one"),
+        (GatesAsked(node="gpu-1", names=("rdma",), own=(Gate(name="a", image="b"),)), "name yours with --image"),
+        (GatesAsked(node="gpu-1", image="p:1", names=("nccl",)), "There is no gate nccl; there are smoke-train, "),
+        (GatesAsked(node="gpu-1", image="p:1", gpus=0), "A gate that looks at GPUs needs at least one"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_anybody_connects(asked: GatesAsked, why: str) -> None:
+    with pytest.raises(CalledWrongly, match=why):
+        refuse(asked)
 
 
 @pytest.mark.parametrize(

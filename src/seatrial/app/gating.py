@@ -79,6 +79,7 @@ async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda
     from seatrial.adapters.kube.probing import Prober
     from seatrial.adapters.kube.reading.gates.probes import Level
 
+    refuse(asked)
     async with cluster.client() as client:
         prober = Prober(client, home=asked.home, level=Level(asked.level))
         offer = await prober.offer(asked.node)
@@ -96,20 +97,28 @@ async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda
     )
 
 
+def refuse(asked: GatesAsked) -> None:
+    """Say what cannot be meant, before anybody connects."""
+    unknown = [name for name in asked.names if name not in suite.BUILT_IN]
+    if unknown:
+        raise CalledWrongly(f"There is no gate {unknown[0]}; there are {', '.join(suite.BUILT_IN)}.")
+    if not asked.image and (asked.names or not asked.own):
+        raise CalledWrongly(
+            "The gates that come with seatrial run from an image with seatrial-probe in it: name yours with --image. "
+            "`make image-probes` builds one."
+        )
+    if asked.gpus is not None and asked.gpus < 1:
+        raise CalledWrongly(
+            "A gate that looks at GPUs needs at least one: --gpus 1, or leave it out for all that are free."
+        )
+
+
 def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[LeftOut, ...]]:
     """Which gates are asked, and which of the suite are not."""
     names: tuple[str, ...] = asked.names
     left_out: tuple[LeftOut, ...] = ()
     if not asked.names and not asked.own:
         names, left_out = suite.suite_of(offer.node, offer.gpu_count, has_links=offer.has_links)
-    unknown = [name for name in names if name not in suite.BUILT_IN]
-    if unknown:
-        raise CalledWrongly(f"There is no gate {unknown[0]}; there are {', '.join(suite.BUILT_IN)}.")
-    if names and not asked.image:
-        raise CalledWrongly(
-            "The gates that come with seatrial run from an image with seatrial-probe in it: name yours with --image. "
-            "`make image-probes` builds one."
-        )
     # Without a free one it still asks for one: that it cannot have it is the answer.
     count = asked.gpus if asked.gpus is not None else max(1, offer.free_count)
     return (*(suite.built_in(name, asked.image, count) for name in names), *asked.own), left_out

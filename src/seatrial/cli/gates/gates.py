@@ -89,7 +89,9 @@ def run(args: argparse.Namespace) -> int:
         case "show":
             return _show(args)
         case _:
-            return _run(args)
+            from seatrial.cli.rollout.rollout import guarded
+
+            return guarded(_run, args)
 
 
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────

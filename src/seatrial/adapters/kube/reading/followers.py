@@ -23,7 +23,7 @@ SYNCED: Final = "Synced"
 FAILED: Final = ("Failed", "Error")
 RUNNING: Final = "Running"
 DEPENDS: Final = "DependencyNotReady"
-"""Flux calls one that waits for another not ready, as it does one that failed."""
+"""One that waits for another is called not ready, as one that failed is."""
 RELEASED: Final = "deployed"
 OF_CHART: Final = re.compile(r"\+([0-9a-f]{12})(\.\d+)?$")
 """The end of the version of a chart that lies in a repository: the beginning of the commit."""
