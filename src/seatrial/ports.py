@@ -150,7 +150,8 @@ class Watcher(Protocol):
     async def watch(self, nodes: Collection[str], since: Instant, until: Instant) -> Telemetry:
         """What was seen of these nodes between two instants, by our clock; what was not is among its `unmeasured`.
 
-        Nothing is raised. The time behind a node's last sample is covered by a later look alone: one that begins there.
+        Nothing is raised. The time behind a node's last sample is covered by a later look that begins there
+        (`Telemetry.watched_until`), and by this one not at all.
         """
         ...
 

@@ -63,3 +63,13 @@ class Telemetry:
             (sum(end - start for start, end in each.covered(self.since, self.until)) for each in of_node),
             default=0.0,
         )
+
+    def watched_until(self, name: str, node: str) -> Instant:
+        """Where the next look at a node begins: at the last sample that all of its GPUs have, and no later.
+
+        The time behind it is covered by the sample that comes next, and by this look not at all; a next one that begins
+        at `until` would lose it, which adds up to a good part of all time where looks are as frequent as scrapes.
+        """
+        of_node = [each for each in self.series if (each.name, each.node) == (name, node)]
+        ends = [each.points[-1][0] if each.points else self.since for each in of_node]
+        return min(max(min(ends, default=self.since), self.since), self.until)
