@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from seatrial.core import measures
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
+from seatrial.core.deciding import measures
+from seatrial.core.deciding.measures import Figures, Meter, Stay, follow, measure, stays
 from seatrial.core.holds import Hold, HoldCode, hold
-from seatrial.core.measures import Figures, Meter, Stay, follow, measure, stays
 from seatrial.core.model.policy import Limits, Policy, Share
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts

@@ -1,4 +1,4 @@
-"""The controller's metrics: what core/measures.py counts, under the names Prometheus gets to see.
+"""The controller's metrics: what core/deciding/measures.py counts, under the names Prometheus gets to see.
 
 NVIDIA's names keep NVIDIA's meaning, so that dashboards and alerts made for its upgrade controller go on working; what
 its controller never told (states, holds, durations) is called `seatrial_…`. No metric is labelled by node: ten thousand
@@ -17,10 +17,10 @@ import prometheus_client
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from seatrial.core import measures
 from seatrial.core.actions.action import Action
+from seatrial.core.deciding import measures
+from seatrial.core.deciding.measures import Figures, Meter
 from seatrial.core.holds import HoldCode
-from seatrial.core.measures import Figures, Meter
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.ports import Outcome, Result
