@@ -1,0 +1,6 @@
+"""What figures and telemetry prove of an upgrade, however often one looks.
+
+Law of this room: values in, values out, by the standard library alone; what is kept between two rounds are sums, of a
+size that no further round changes; unknown is never a pass. Who wires it calls `controls_for` (matching.py), `begun`,
+`measured` and `watched` (evidence.py), and `proven` (proof.py).
+"""
