@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,11 @@ def comparison(*rounds: Round, controls: tuple[str, ...] = ("k1", "k2")) -> Comp
     return found
 
 
+def twice(values: dict[str, float], **more: Any) -> tuple[Round, Round]:
+    """Two rounds alike after a baseline: a leap is believed when it comes twice."""
+    return a_round(2, values, **more), a_round(3, values, **more)
+
+
 def only(found: Comparison, node: str = "c", lens: Lens = Lens.PLAIN) -> Track:
     (track,) = (each for each in found.of(node) if each.lens is lens)
     return track
@@ -30,27 +36,27 @@ BEFORE = {"c": 50.0, "k1": 48.0, "k2": 52.0}
 
 def test_what_all_nodes_lose_in_a_round_cancels_out() -> None:
     after = {node: value * 0.9 for node, value in BEFORE.items()}
-    track = only(comparison(a_round(1, BEFORE, is_baseline=True), a_round(2, after)))
-    assert track.paired.mean == pytest.approx(0.0, abs=1e-12)
-    assert track.after.mean == pytest.approx(-math.log(0.9))
+    track = only(comparison(a_round(1, BEFORE, is_baseline=True), *twice(after)))
+    assert track.paired.moments.mean == pytest.approx(0.0, abs=1e-12)
+    assert track.after.moments.mean == pytest.approx(-math.log(0.9))
 
 
 def test_what_the_canary_loses_alone_stays() -> None:
-    track = only(comparison(a_round(1, BEFORE, is_baseline=True), a_round(2, {**BEFORE, "c": 48.5})))
-    assert track.paired.mean == pytest.approx(-math.log(0.97))
+    track = only(comparison(a_round(1, BEFORE, is_baseline=True), *twice({**BEFORE, "c": 48.5})))
+    assert track.paired.moments.mean == pytest.approx(-math.log(0.97))
 
 
 def test_a_control_is_held_against_the_others_only() -> None:
     """What the canary loses must not look like a wandering control."""
-    found = comparison(a_round(1, BEFORE, is_baseline=True), a_round(2, {**BEFORE, "c": 25.0}))
-    assert only(found, "k1").paired.mean == pytest.approx(0.0)
+    found = comparison(a_round(1, BEFORE, is_baseline=True), *twice({**BEFORE, "c": 25.0}))
+    assert only(found, "k1").paired.moments.mean == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(("unit", "worse"), [("TFLOP/s", 40.0), ("GB/s", 40.0), ("µs", 60.0), ("ms", 60.0)])
 def test_worse_is_less_of_a_rate_and_more_of_a_delay(unit: str, worse: float) -> None:
     first = a_round(1, BEFORE, is_baseline=True, name="any", unit=unit)
-    found = comparison(first, a_round(2, {**BEFORE, "c": worse}, name="any", unit=unit))
-    assert only(found).paired.mean > 0.1
+    found = comparison(first, *twice({**BEFORE, "c": worse}, name="any", unit=unit))
+    assert only(found).paired.moments.mean > 0.1
 
 
 def test_a_figure_of_which_nobody_said_what_is_better_is_not_judged() -> None:
@@ -82,12 +88,12 @@ def test_one_further_round_costs_the_same_after_ten_as_after_a_thousand() -> Non
     for number in range(12, 1000):
         more = more.added(a_round(number, BEFORE))
     assert _numbers(more) == _numbers(first)
-    assert only(more).paired.count == only(first).paired.count + 988
+    assert only(more).paired.moments.count == only(first).paired.moments.count + 988
 
 
 def _numbers(found: object) -> int:
     """How many plain values something consists of."""
-    if isinstance(found, str | int | float):
+    if found is None or isinstance(found, str | int | float):
         return 1
     fields = found if isinstance(found, tuple) else [getattr(found, name) for name in found.__slots__]  # type: ignore[attr-defined]
     return sum(_numbers(each) for each in fields)
@@ -101,40 +107,47 @@ def test_a_round_with_a_gpu_less_is_not_comparable() -> None:
         Round(number=2, is_baseline=False, figures=slow_is_gone),
         controls=("k1",),
     )
-    assert only(found).after.count == 0
+    assert only(found).after.moments.count == 0
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 0.0, -1.0])
 def test_what_is_no_rate_is_no_measurement(value: float) -> None:
     found = comparison(a_round(1, BEFORE, is_baseline=True), a_round(2, {**BEFORE, "c": value}))
-    assert only(found).after.count == 0
+    assert only(found).after.moments.count == 0
+
+
+def test_a_hiccup_of_one_round_is_left_out_and_counted() -> None:
+    rounds = [a_round(number, {**BEFORE, "c": 45.0 if number == 5 else 50.0}) for number in range(2, 12)]
+    paired = only(comparison(a_round(1, BEFORE, is_baseline=True), *rounds)).paired
+    assert (paired.moments.count, paired.moments.mean, paired.left_out) == pytest.approx((9, 0.0, 1))
+
+
+def test_what_fails_every_other_time_is_no_row_of_hiccups() -> None:
+    rounds = [a_round(number, {**BEFORE, "c": 45.0 if number % 2 else 50.0}) for number in range(2, 42)]
+    paired = only(comparison(a_round(1, BEFORE, is_baseline=True), *rounds)).paired
+    assert paired.left_out <= 4
+    assert paired.moments.mean > 0.04
 
 
 def test_a_control_that_was_not_measured_before_is_none() -> None:
     found = comparison(
         a_round(1, {"c": 50.0, "k1": 48.0}, is_baseline=True), a_round(2, {"c": 50.0, "k1": 48.0, "k2": 1.0})
     )
-    assert only(found).paired.mean == pytest.approx(0.0)
+    assert only(found).paired.moments.mean == pytest.approx(0.0)
 
 
 def test_a_figure_held_back_before_is_also_looked_at_per_clock() -> None:
     """The loss saves power, and the clocks rise by what it costs: the rate stays, the rate per clock does not."""
     before = {"sm_mhz": 1455.0, "held_back": "power-limit"}
     after = {**before, "sm_mhz": 1500.0}
+    others = (a_figure("k1", 48.0, under=before), a_figure("k2", 52.0, under=before))
+    figures = (a_figure("c", 50.0, under=after), *others)
     found = comparison(
         a_round(1, BEFORE, is_baseline=True, under=before),
-        Round(
-            number=2,
-            is_baseline=False,
-            figures=(
-                a_figure("c", 50.0, under=after),
-                a_figure("k1", 48.0, under=before),
-                a_figure("k2", 52.0, under=before),
-            ),
-        ),
+        *(Round(number=number, is_baseline=False, figures=figures) for number in (2, 3)),
     )
-    assert only(found).paired.mean == pytest.approx(0.0)
-    assert only(found, lens=Lens.PER_CLOCK).paired.mean == pytest.approx(math.log(1500 / 1455))
+    assert only(found).paired.moments.mean == pytest.approx(0.0)
+    assert only(found, lens=Lens.PER_CLOCK).paired.moments.mean == pytest.approx(math.log(1500 / 1455))
     assert only(found).slack > only(found, lens=Lens.PER_CLOCK).slack
 
 
@@ -149,7 +162,7 @@ def test_a_figure_held_back_only_since_the_upgrade_is_judged_as_it_is() -> None:
 
 def test_what_has_no_baseline_is_told_and_never_compared() -> None:
     found = comparison(a_round(1, {"k1": 1.0, "k2": 1.0}, is_baseline=True), a_round(2, BEFORE))
-    assert (only(found).before.count, only(found).after.count) == (0, 0)
+    assert (only(found).before.count, only(found).after.moments.count) == (0, 0)
 
 
 def test_controls_are_of_the_same_product_pool_and_load() -> None:
@@ -168,4 +181,4 @@ def test_controls_are_of_the_same_product_pool_and_load() -> None:
 
 def test_an_upgrade_of_the_builders_has_what_it_says() -> None:
     (found,) = an_upgrade(rounds=4).comparisons
-    assert (only(found).before.count, only(found).paired.count) == (3, 4)
+    assert (only(found).before.count, only(found).paired.moments.count) == (3, 4)

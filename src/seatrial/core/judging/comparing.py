@@ -24,10 +24,12 @@ from statistics import fmean
 from typing import Final, TypeAlias
 
 from seatrial.core.judging.meanings import badness, meaning
-from seatrial.core.judging.sequences import NONE, Moments
+from seatrial.core.judging.sequences import NONE, SILENCE, Moments, Stream
 from seatrial.core.model.gates.figures import Figure
 
 HELD_SLACK: Final = 4
+LEAP: Final = 0.02
+"""What changes by more from one round to the next is believed when it does so twice."""
 CLOCK: Final = "sm_mhz"
 HELD_BACK: Final = "held_back"
 
@@ -64,11 +66,11 @@ class Track:
     """Whether a limit held it back before the upgrade."""
     before: Moments = NONE
     """Badness before the upgrade."""
-    after: Moments = NONE
+    after: Stream = SILENCE
     """Change of badness since, against itself alone."""
     paired_before: Moments = NONE
     """Badness before, against the controls of the same round."""
-    paired: Moments = NONE
+    paired: Stream = SILENCE
     """Change since, against the change of the controls in the same round."""
 
     @property
@@ -139,9 +141,9 @@ class Comparison:
             for key in (track.key, *self._others(track))
             if key in values and tracks[key].before.count
         }
-        own = changes.pop(track.key)
-        paired = track.paired.plus(own - fmean(changes.values())) if changes else track.paired
-        return replace(track, after=track.after.plus(own), paired=paired)
+        own, width = changes.pop(track.key), LEAP * track.slack
+        paired = track.paired.plus(own - fmean(changes.values()), width) if changes else track.paired
+        return replace(track, after=track.after.plus(own, width), paired=paired)
 
     def _others(self, track: Track) -> tuple[Key, ...]:
         """Whom a track is held against: the controls, and of a control the other ones."""

@@ -102,20 +102,19 @@ class RareFinding:
 
     name: str
     verdict: GateVerdict
-    """Failed, or passed so far, or pending where nobody watched; how little it proves, `times` says."""
-    events: int
-    watched_hours: float
-    loaded_hours: float
-    expected: float
-    """Per GPU-hour."""
-    most: float
-    """The rate per GPU-hour under load that is excluded; infinity where there was none."""
+    """Failed, or passed so far, or pending where nobody watched; how little that proves, `times` says."""
+    counted: Rare
+    """How many there were, in how many hours."""
     log_evidence: float
+    """The logarithm of e against "no more often than expected, and than on the controls"."""
 
-    @property
-    def times(self) -> float:
+    def most(self, asked: Asked) -> float:
+        """The rate per GPU-hour under load that is excluded; infinity where there was none."""
+        return self.counted.most(asked.error_rate)
+
+    def times(self, asked: Asked) -> float:
         """How many times the expected rate are excluded."""
-        return self.most / self.expected
+        return self.most(asked) / self.counted.expected
 
 
 def finding(comparison: Comparison, track: Track, asked: Asked, log_needed: float) -> Finding:
@@ -163,9 +162,9 @@ def _bound(change: float) -> float | None:
 def _seen(track: Track) -> tuple[Against, Change | None]:
     """The change against controls where the baseline has them, otherwise against the node's own past."""
     if track.paired_before.count >= BASELINE_MIN:
-        return Against.CONTROLS, sequences.change(replace(track.paired_before, mean=0.0), track.paired)
+        return Against.CONTROLS, sequences.change(replace(track.paired_before, mean=0.0), track.paired.moments)
     if track.before.count:
-        return Against.BEFORE, sequences.change(replace(track.before, mean=0.0), track.after)
+        return Against.BEFORE, sequences.change(replace(track.before, mean=0.0), track.after.moments)
     return Against.NOTHING, None
 
 
@@ -173,9 +172,11 @@ def _wandered(comparison: Comparison, track: Track) -> float:
     """How far a control went from where it was, against the other controls."""
     return max(
         (
-            abs(each.paired.mean)
+            abs(each.paired.moments.mean)
             for each in comparison.tracks
-            if (each.figure, each.lens) == (track.figure, track.lens) and each.node != track.node and each.paired.count
+            if (each.figure, each.lens) == (track.figure, track.lens)
+            and each.node != track.node
+            and each.paired.moments.count
         ),
         default=0.0,
     )
@@ -185,16 +186,9 @@ def _has_clocks(comparison: Comparison, track: Track) -> bool:
     return any(each.key == (track.figure, Lens.PER_CLOCK, track.node) for each in comparison.tracks)
 
 
-def rare_finding(rare: Rare, asked: Asked, log_needed: float) -> RareFinding:
+def rare_finding(rare: Rare, log_needed: float) -> RareFinding:
     """What a kind of event says, where evidence of a higher rate has to be so large."""
     quiet = GateVerdict.PASSED if rare.watched_hours > 0 else GateVerdict.PENDING
-    return RareFinding(
-        name=rare.name,
-        verdict=GateVerdict.FAILED if rare.log_evidence >= log_needed else quiet,
-        events=rare.events,
-        watched_hours=rare.watched_hours,
-        loaded_hours=rare.loaded_hours,
-        expected=rare.expected,
-        most=rare.most(asked.error_rate),
-        log_evidence=rare.log_evidence,
-    )
+    evidence = rare.log_evidence
+    verdict = GateVerdict.FAILED if evidence >= log_needed else quiet
+    return RareFinding(name=rare.name, verdict=verdict, counted=rare, log_evidence=evidence)

@@ -6,10 +6,10 @@
 
 Law of this file: the evidence e is an e-process. Under "the change is at most so much" the chance that it ever reaches
 1/α, at whatever look, is at most α, from the first value on: the spread is not taken for known, it is integrated out
-(right Haar prior), and no limit theorem is used. That is exact for independent normal values. Two things are done for
-those that are not, and both only ever lower e: an error has a floor, below which a figure's digits say nothing; and
-what was measured before counts with its own spread where that is larger, so that one outlier among few does not become
-a change once many quiet rounds have followed.
+(right Haar prior), and no limit theorem is used. That is exact for independent normal values. For those that are not,
+an error has a floor, below which a figure's digits say nothing; what was measured before counts with its own spread
+where that is larger, so that one outlier among few does not become a change once many quiet rounds have followed; and a
+hiccup of one round is left out (Stream), or it would widen the interval for days. The first two only ever lower e.
 
 Tests: tests/core/test_judging_sequences.py
 """
@@ -26,6 +26,7 @@ SCALES: Final = (1.0, 4.0, 16.0, 64.0)
 """How large a change is thought to be, in spreads of one round: half-normal each, all four with the same weight."""
 SPREAD_FLOOR: Final = 0.0005
 """The least spread of one round, relative: copies on an H200 vary by 0.03 %, and equal digits are no certainty."""
+LEAPS_EVERY: Final = 10
 T_MAX: Final = 1e9
 ROUNDS_MAX: Final = 10_000
 """How far ahead is looked: at a round an hour, a year."""
@@ -44,7 +45,12 @@ class Moments:
 
     def plus(self, value: float) -> Moments:
         """With one more value."""
-        return self.joined(Moments(count=1, mean=value))
+        apart, count = value - self.mean, self.count + 1
+        return Moments(
+            count=count,
+            mean=self.mean + apart / count,
+            squares=self.squares + apart * apart * self.count / count,
+        )
 
     def joined(self, other: Moments) -> Moments:
         """Of both; in which order values came, and how they were grouped, does not matter."""
@@ -60,6 +66,38 @@ class Moments:
 
 
 NONE: Final = Moments()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """Values that come one by one, without those that leapt away and came back at once.
+
+    A value further than `width` from the mean so far waits for the next: when that is where it is, both count, because
+    then the level has changed; otherwise it was a hiccup, and is left out. At most one in LEAPS_EVERY is left out, so
+    that what fails every other time is not taken for a row of hiccups.
+    """
+
+    moments: Moments = NONE
+    waiting: float | None = None
+    left_out: int = 0
+
+    def plus(self, value: float, width: float) -> Stream:
+        """With one more value."""
+        if self.waiting is not None and abs(value - self.waiting) <= width:
+            return replace(self, moments=self.moments.plus(self.waiting).plus(value), waiting=None)
+        may_leave_out = self.left_out * LEAPS_EVERY <= self.moments.count
+        settled = self if self.waiting is None else self._settled(may_leave_out)
+        if abs(value - settled.moments.mean) <= width or not may_leave_out:
+            return replace(settled, moments=settled.moments.plus(value))
+        return replace(settled, waiting=value)
+
+    def _settled(self, may_leave_out: bool) -> Stream:
+        if may_leave_out:
+            return replace(self, waiting=None, left_out=self.left_out + 1)
+        return replace(self, moments=self.moments.plus(self.waiting or 0.0), waiting=None)
+
+
+SILENCE: Final = Stream()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

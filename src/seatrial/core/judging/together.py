@@ -45,7 +45,7 @@ def judged(evidence: Evidence, asked: Asked) -> Together:
     figures_needed = _log_needed(asked.false_alarms * share, sum(track.before.count > 0 for _, track in tracks))
     rare_needed = _log_needed(asked.false_alarms * (1 - FIGURES_SHARE), len(evidence.rare))
     figures = tuple(finding(comparison, track, asked, figures_needed) for comparison, track in tracks)
-    rare = tuple(rare_finding(each, asked, rare_needed) for each in evidence.rare)
+    rare = tuple(rare_finding(each, rare_needed) for each in evidence.rare)
     required = [each.verdict for each in figures if each.is_asked] or [GateVerdict.UNKNOWN]
     speaking = [each.verdict for each in figures if each.verdict is GateVerdict.FAILED]
     verdict = worst([*required, *speaking, *(each.verdict for each in rare)])
