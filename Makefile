@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults crashes gitops forge krew deploy
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,9 @@ forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign t
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
+
+judging: $(READY) ## simulate 9,000 upgrades, sound and faulty: false aborts, losses found; the result is kept in bench/results
+	@$(RUN)/python -m bench.judging
 
 fuzz: $(READY) ## feed the matrix reader damaged files for two minutes
 	@SEATRIAL_FUZZ_SECONDS=140 HYPOTHESIS_PROFILE=default $(RUN)/python -m pytest tests/adapters/files/test_fuzz_matrix.py -q

@@ -1,0 +1,60 @@
+"""Evidence: added once however often it is told, and small enough to be kept in a status."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from seatrial.core.judging.evidence import begun, measured, watched
+from seatrial.core.judging.exposure import UTILISATION
+from tests.core.upgrades import a_round, a_series, an_upgrade, some_telemetry
+
+ECC = "ecc-uncorrected"
+
+
+def test_a_round_that_is_added_again_after_a_crash_changes_nothing() -> None:
+    once = an_upgrade(rounds=5)
+    again = a_round(8, {"c": 1.0, "k1": 1.0, "k2": 1.0, "k3": 1.0})
+    assert measured(once, again) == once
+
+
+def test_a_stretch_of_telemetry_that_is_told_again_changes_nothing() -> None:
+    seen = some_telemetry(a_series(UTILISATION, values=[80.0] * 61), a_series(ECC, values=[0] * 30 + [1] * 31))
+    once = watched(begun({"c": ("k1",)}), seen, with_pods=["c"])
+    assert once.rare[0].events == 1
+    assert once.watched_hours == pytest.approx(1.0)
+    assert watched(once, seen, with_pods=["c"]) == once
+
+
+def test_stretches_that_overlap_count_as_one() -> None:
+    use, errors = a_series(UTILISATION, values=[80.0] * 121), a_series(ECC, values=[0] * 30 + [1] * 91)
+    whole = watched(begun({"c": ()}), some_telemetry(use, errors), with_pods=["c"])
+    first = watched(begun({"c": ()}), some_telemetry(use, errors, until=3600.0), with_pods=["c"])
+    both = watched(first, some_telemetry(use, errors, since=3000.0), with_pods=["c"])
+    assert both.loaded_gpu_hours == pytest.approx(whole.loaded_gpu_hours)
+    assert both.rare[0].events == whole.rare[0].events == 1
+
+
+def test_nodes_of_later_waves_add_events_and_hours_and_no_hours_of_bake() -> None:
+    series = [a_series(UTILISATION, node, values=[80.0] * 61) for node in ("c", "w1", "w2")]
+    series += [a_series(ECC, node, values=[0] * 61) for node in ("c", "w1", "w2", "k1")]
+    found = watched(begun({"c": ("k1",)}), some_telemetry(*series), with_pods=["c", "w1"], upgraded=["w1", "w2"])
+    assert found.watched_hours == pytest.approx(1.0)
+    rare = found.rare[0]
+    assert (rare.watched_hours, rare.control_hours) == pytest.approx((3.0, 1.0))
+    assert rare.loaded_hours == pytest.approx(2.0)
+
+
+def test_a_control_that_follows_in_a_wave_is_a_control_no_more() -> None:
+    seen = some_telemetry(a_series(ECC, "k1", values=[0, 1, 1]))
+    found = watched(begun({"c": ("k1",)}), seen, with_pods=[], upgraded=["k1"])
+    assert (found.rare[0].events, found.rare[0].control_events) == (1, 0)
+
+
+def test_the_evidence_of_a_canary_of_eight_figures_fits_into_a_status() -> None:
+    found = an_upgrade(rounds=300)
+    told = json.dumps(asdict(found))
+    assert len(told) * 8 < 24_000
+    assert json.loads(told)["comparisons"][0]["round"] == 303
