@@ -13,7 +13,9 @@ import pytest
 import yaml
 
 from seatrial import __version__, manifests
+from seatrial.adapters.forge.places import Kind
 from seatrial.cli.run import controller
+from seatrial.controller.forges import Forges
 from seatrial_lab.image import recipe
 from seatrial_lab.testbed.building import promtool
 from tests.chart.charts import CHART, NAMESPACE, helm, one, rendered, rendered_with
@@ -158,6 +160,10 @@ def test_every_container_runs_restricted_and_with_a_read_only_root() -> None:
         assert "runAsUser" not in security, "OpenShift gives each namespace users of its own"
 
 
+def test_the_priority_is_a_number_to_every_reader_of_yaml() -> None:
+    assert one(rendered(), "PriorityClass", "seatrial-controller")["value"] == 1_000_000, "1e+06 is a text to some"
+
+
 def test_mounted_secrets_can_be_read_by_who_is_not_root_and_openshift_chooses_the_group_itself() -> None:
     def group(*flags: str) -> object:
         deployment = one(rendered_with(*flags), "Deployment", "seatrial-controller")
@@ -176,15 +182,72 @@ def test_secrets_for_git_are_mounted_each_bound_to_its_address() -> None:
     assert {"name": "git-0", "secret": {"secretName": "login", "defaultMode": 0o440}} in spec["volumes"]
 
 
+FORGE = ("git.forges[0].kind=gitea", "git.forges[0].prefix=https://git.example.com/gpu/", "git.forges[0].secret=token")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("Deployment", "seatrial-controller"), ("Job", "seatrial-uninstall")], ids=lambda each: each
+)
+def test_tokens_of_forges_are_mounted_each_bound_to_its_address(kind: str, name: str) -> None:
+    spec = one(rendered(*FORGE), kind, name)["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    mounted = "/var/run/seatrial/forge/0"
+    assert f"--forge=gitea:https://git.example.com/gpu/={mounted}" in container["args"]
+    assert {"name": "forge-0", "mountPath": mounted, "readOnly": True} in container["volumeMounts"]
+    assert {"name": "forge-0", "secret": {"secretName": "token", "defaultMode": 0o440}} in spec["volumes"]
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_forge_that_the_controller_speaks_to_may_be_named(kind: Kind) -> None:
+    deployment = one(rendered(*FORGE, f"git.forges[0].kind={kind}"), "Deployment", "seatrial-controller")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    read = parsed(container["args"])
+    assert [each[:2] for each in read.forge] == [(kind, "https://git.example.com/gpu/")]
+    assert Forges.read(read.forge).place_of("https://git.example.com/gpu/matrix.git") is not None
+
+
 def test_the_controller_understands_every_argument_it_is_given() -> None:
     objects = rendered(
         "git.allow={https://git.example.com/}", "git.credentials[0].prefix=https://x/", "git.credentials[0].secret=s"
     )
     (container,) = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    assert container["args"][0] == "controller"
+    assert parsed(container["args"]).lease_namespace == NAMESPACE
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    """What the controller makes of its arguments."""
     parser = argparse.ArgumentParser()
     controller.add_arguments(parser)
-    assert container["args"][0] == "controller"
-    assert parser.parse_args(container["args"][1:]).lease_namespace == NAMESPACE
+    return parser.parse_args(arguments[1:])
+
+
+# ── the network ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def policies(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {item["metadata"]["name"]: item["spec"] for item in objects if item["kind"] == "NetworkPolicy"}
+
+
+def test_where_the_pods_may_go_is_left_to_others_until_it_is_said() -> None:
+    assert {name: spec["policyTypes"] for name, spec in policies(rendered()).items()} == {
+        "seatrial-controller": ["Ingress"]
+    }
+
+
+def test_every_pod_of_the_chart_may_reach_what_is_named_and_dns() -> None:
+    rule = {"to": [{"ipBlock": {"cidr": "192.0.2.10/32"}}], "ports": [{"port": 443, "protocol": "TCP"}]}
+    objects = rendered_with("--set-json", f"networkPolicy.egress={json.dumps([rule])}")
+    out = policies(objects)["seatrial-egress"]
+    dns, own, said = out["egress"]
+    assert {each["port"] for each in dns["ports"]} == {53, 5353}
+    assert own["to"] == [{"podSelector": policies(objects)["seatrial-controller"]["podSelector"]}], "helm test"
+    assert said == rule
+    chosen = out["podSelector"]["matchLabels"].items()
+    templates = [item["spec"]["template"] for item in objects if item["kind"] in ("Deployment", "Job")]
+    pods = templates + [item for item in objects if item["kind"] == "Pod"]
+    assert len(pods) == 3, "the controller, the Job before the end, and the one of helm test"
+    assert all(chosen <= pod["metadata"]["labels"].items() for pod in pods)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +260,9 @@ def test_the_controller_understands_every_argument_it_is_given() -> None:
         ("features.checkpoint=true", "checkpoint"),
         ("gates.podSecurity=loose", "podSecurity"),
         ("git.credentials[0].prefix=https://x/", "secret"),
+        ("git.forges[0].kind=gogs", "kind"),
+        ("git.forges[0].prefix=https://x/", "secret"),
+        ("networkPolicy.egress[0].from=x", "from"),
     ],
 )
 def test_a_value_that_means_nothing_is_refused_and_named(setting: str, words: str) -> None:

@@ -192,8 +192,12 @@ def test_an_upgrade_brings_the_definition_along_and_the_end_leaves_it_with_every
     installed.kubectl("create", "-f", "-", stdin=json.dumps(a_rollout("kept")))
     column = '{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}'
     installed.kubectl("patch", "crd", CRD, "--type=json", "-p", f"[{column}]")
-    on(installed, "upgrade", "seatrial", CHART, "--set", "replicas=3")
+    forges = [{"kind": "gitea", "prefix": "https://git.example.com/gpu/", "secret": "forge"}]
+    egress = [{"to": [{"ipBlock": {"cidr": "192.0.2.10/32"}}], "ports": [{"port": 443, "protocol": "TCP"}]}]
+    said = (f"git.forges={json.dumps(forges)}", f"networkPolicy.egress={json.dumps(egress)}", "replicas=3")
+    on(installed, "upgrade", "seatrial", CHART, *(flag for each in said for flag in ("--set-json", each)))
     assert installed.get("crd", CRD)["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert installed.get("-n", NAMESPACE, "networkpolicy", "seatrial-egress")["spec"]["egress"][-1] == egress[0]
     assert installed.get("-n", NAMESPACE, "deployment", "seatrial-controller")["spec"]["replicas"] == 3
     on(
         installed, "uninstall", "seatrial", "--no-hooks"

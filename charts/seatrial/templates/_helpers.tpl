@@ -34,7 +34,7 @@ seccompProfile: {type: RuntimeDefault}
 {{ (.Values.gates | default dict).namespace | default .Release.Namespace }}
 {{- end }}
 
-{{/* Which repositories are spoken to, and as whom: for whoever plays a controller. */}}
+{{/* Which repositories and forges are spoken to, and as whom: for whoever plays a controller. */}}
 {{- define "seatrial.gitArguments" -}}
 {{- range .Values.git.allow }}
 - --git-allow={{ . }}
@@ -42,17 +42,26 @@ seccompProfile: {type: RuntimeDefault}
 {{- range $index, $bound := .Values.git.credentials }}
 - --git-credentials={{ $bound.prefix }}=/var/run/seatrial/git/{{ $index }}
 {{- end }}
+{{- range $index, $bound := .Values.git.forges }}
+- --forge={{ $bound.kind }}:{{ $bound.prefix }}=/var/run/seatrial/forge/{{ $index }}
+{{- end }}
 {{- end }}
 
 {{- define "seatrial.gitMounts" -}}
 {{- range $index, $bound := .Values.git.credentials }}
 - {name: git-{{ $index }}, mountPath: /var/run/seatrial/git/{{ $index }}, readOnly: true}
 {{- end }}
+{{- range $index, $bound := .Values.git.forges }}
+- {name: forge-{{ $index }}, mountPath: /var/run/seatrial/forge/{{ $index }}, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{- define "seatrial.gitVolumes" -}}
 {{- range $index, $bound := .Values.git.credentials }}
 - {name: git-{{ $index }}, secret: {secretName: {{ $bound.secret }}, defaultMode: 0440}}
+{{- end }}
+{{- range $index, $bound := .Values.git.forges }}
+- {name: forge-{{ $index }}, secret: {secretName: {{ $bound.secret }}, defaultMode: 0440}}
 {{- end }}
 {{- end }}
 
