@@ -12,7 +12,7 @@ from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers import prepulling
 from seatrial.core.movers.view import Start, View
-from tests.builders import NOW, a_campaign, a_campaign_record, a_done_node, a_snapshot, a_view, an_old_node
+from tests.builders import NOW, a_campaign, a_campaign_record, a_done_node, a_rebuff, a_snapshot, a_view, an_old_node
 
 IMAGE = "nvcr.io/nvidia/driver:580.105.08-ubuntu22.04"
 
@@ -63,6 +63,19 @@ def test_a_job_whose_pod_is_not_let_in_is_told_at_once() -> None:
     pull = prepulling.bring(seeing(refused), ["n1"])
     assert (pull.ready, pull.acts) == (frozenset(), ())
     assert [held.code for held in pull.holds] == [HoldCode.GATE_REFUSED]
+
+
+def test_a_job_that_is_itself_turned_down_is_told_with_the_reason_and_when_it_is_tried_again() -> None:
+    due = seeing()
+    (probe,) = prepulling.bring(due, ["n1"]).acts
+    refused = replace(due, seen=replace(due.seen, rebuffs={probe.subject: a_rebuff(detail="exceeded quota")}))
+    pull = prepulling.bring(refused, ["n1"])
+    assert (pull.ready, pull.acts) == (frozenset(), ())
+    assert [held.code for held in pull.holds] == [HoldCode.PREPULLING, HoldCode.WRITE_REFUSED]
+    assert (pull.holds[1].until, dict(pull.holds[1].params)) == (
+        refused.again_at(probe.subject),
+        {"why": "exceeded quota"},
+    )
 
 
 def test_an_image_that_cannot_be_started_is_asked_for_a_few_times_and_then_holds_the_node() -> None:

@@ -431,6 +431,18 @@ def test_a_gate_whose_pod_is_not_let_in_is_named_with_the_reason_and_not_asked_t
     assert codes(tried) == [HoldCode.GATES_RUNNING], "what an ended try said is no refusal of the next"
 
 
+def test_a_gate_whose_job_is_itself_turned_down_says_so_and_when_it_is_tried_again() -> None:
+    due = at(RolloutPhase.GATING, record=GATING | {"gates": (WELL, ASKED)})
+    (probe,) = course_of(due).acts
+    course = course_of(replace(due, rebuffs={probe.subject: a_rebuff(detail="exceeded quota")}))
+    assert (codes(course), course.acts) == ([HoldCode.WRITE_REFUSED], ()), "there is no Job that anybody could look at"
+    assert dict(course.holds[0].params) == {"why": "exceeded quota"}
+    again_at = course.holds[0].until
+    assert again_at is not None
+    later = course_of(replace(due, rebuffs={probe.subject: a_rebuff(detail="exceeded quota")}), now=again_at)
+    assert later.acts == (probe,)
+
+
 def test_a_canary_that_is_not_well_has_as_long_as_a_validation_may_take() -> None:
     seen = at(
         RolloutPhase.GATING, canary(driver=a_new_driver(is_ready=False)), record=GATING, measurements=(a_measurement(),)

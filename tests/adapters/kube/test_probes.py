@@ -238,6 +238,7 @@ def test_a_probe_that_the_kubelet_does_not_start_as_it_is_says_why() -> None:
     ("message", "kept"),
     [
         (REFUSAL, VIOLATION),
+        (f"(combined from similar events): {REFUSAL}", VIOLATION),
         (
             'Error creating: admission webhook "x" denied the request: no',
             'admission webhook "x" denied the request: no',

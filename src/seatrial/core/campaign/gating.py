@@ -7,6 +7,7 @@ baking.py, judging in gates.py. Tests: tests/core/test_evidence.py, tests/core/t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final, assert_never
@@ -234,15 +235,19 @@ def _attentive_since(view: View) -> Instant:
 
 
 def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
+    return tuple(probe for probe in _due(view, looked) if view.may_act(probe.subject))
+
+
+def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     gates = {gate.name: gate for gate in view.campaign.gates}
-    probes = (
-        StartProbe(rollout=view.name, gate=gates[gate], node=node, round=view.record.round, attempt=attempt)
-        for gate, node, attempt in looked.due
-    )
-    return tuple(probe for probe in probes if view.may_act(probe.subject))
+    for gate, node, attempt in looked.due:
+        yield StartProbe(rollout=view.name, gate=gates[gate], node=node, round=view.record.round, attempt=attempt)
 
 
 def _running(view: View, looked: baking.Round) -> Hold:
+    turned_down = view.turned_down(_due(view, looked))
+    if turned_down is not None:  # there is no Job to look at
+        return turned_down
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
     latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)

@@ -65,6 +65,8 @@ def bring(view: View, names: Collection[str]) -> Start:
     record = _round_of(view) if lacking else view.record
     holds = _told(view, record, pulling, lacking)
     holds += tuple(view.hold(HoldCode.GATE_REFUSED, gate=PREPULL, node=name, why=why) for name, why in refused)
+    turned_down = view.turned_down(acts)
+    holds += (turned_down,) if turned_down is not None else ()
     return Start(record=record, ready=frozenset(ready), acts=due, holds=holds)
 
 

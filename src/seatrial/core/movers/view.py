@@ -160,6 +160,14 @@ class View:
             return self.seen.busy[subject]
         return retry_at(rebuff) if rebuff is not None and self.now < retry_at(rebuff) else None
 
+    def turned_down(self, acts: Iterable[CampaignAct]) -> Hold | None:
+        """Why the first of these that was turned down waits, and until when; None where none was."""
+        refused = ((act.subject, self.seen.rebuffs.get(act.subject)) for act in acts)
+        for subject, rebuff in refused:
+            if rebuff is not None:
+                return self.hold(HoldCode.WRITE_REFUSED, until=self.again_at(subject), why=rebuff.detail)
+        return None
+
     def act(
         self, act: CampaignAct, code: HoldCode, **params: object
     ) -> tuple[tuple[CampaignAct, ...], tuple[Hold, ...]]:
@@ -168,11 +176,11 @@ class View:
         if asked is not None:
             return asked
         due = (commits.worded(act, self.intent, self.record),) if self.may_act(act.subject) else ()
-        rebuff = self.seen.rebuffs.get(act.subject)
-        if rebuff is None:
-            since, until = self.record.entered_at or None, self.again_at(act.subject)
-            return due, (hold(self.name, code, params, since=since, until=until),)
-        return due, (self.hold(HoldCode.WRITE_REFUSED, until=self.again_at(act.subject), why=rebuff.detail),)
+        turned_down = self.turned_down((act,))
+        if turned_down is not None:
+            return due, (turned_down,)
+        since, until = self.record.entered_at or None, self.again_at(act.subject)
+        return due, (hold(self.name, code, params, since=since, until=until),)
 
     def _asked(self, act: StepAct) -> Outcome | None:
         """What is due for a step that people merge, and why we wait; None where it is ours to write, or to push."""

@@ -65,7 +65,10 @@ _NAME_MAX: Final = 63
 _LABEL: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _FAILING: Final = ("Failed", "FailureTarget")
 """Conditions of a Job that has failed; the second comes first, while its pods still end."""
-_REFUSED: Final = re.compile(r'Error creating: (?:pods "[^"]*" is forbidden: )?(.+)', re.DOTALL)
+_REFUSED: Final = re.compile(
+    r'(?:\(combined from similar events\): )?Error creating: (?:pods "[^"]*" is forbidden: )?(.+)', re.DOTALL
+)
+"""After ten tries, each with a name of its own, the Job controller tells of all further ones in one event."""
 _UNFIT: Final = "CreateContainerConfigError"
 """Why the kubelet does not start a container: as it is asked for it may not run, such as as root."""
 _STUCK: Final = frozenset({_UNFIT, "CreateContainerError", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
