@@ -19,8 +19,8 @@ from seatrial_lab.testbed.monitoring.exporter import Exporter, Gpu
 from seatrial_lab.testbed.monitoring.prometheus import Prometheus
 from seatrial_lab.testbed.waiting import wait_for
 
-PATIENCE_SECONDS: Final = 30.0
-PAUSE_SECONDS: Final = 0.1
+PATIENCE_SECONDS: Final = 90.0
+PAUSE_SECONDS: Final = 0.25
 LOAD, ECC, XID = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "DCGM_FI_DEV_XID_ERRORS"
 ASKED: Final = tuple(each for each in dcgm.QUERIES if {LOAD, ECC, XID} & {*each.metrics})
 """Three signals are enough to show something."""
@@ -50,15 +50,12 @@ class Scene:
 
     prometheus: Prometheus
     exporter: Exporter
+    node: str
     queries: tuple[Query, ...] = ASKED
     clock: OurClock = field(default_factory=OurClock)
     node_label: str = ""
     interval_seconds: float | None = None
     since: float = field(default_factory=time.time)
-
-    @property
-    def node(self) -> str:
-        return self.exporter.hostname
 
     async def look(self) -> Telemetry:
         """What is told of this test's time."""

@@ -10,6 +10,7 @@ from seatrial.adapters.prometheus import looking
 from seatrial.core.model.gates import counters
 from seatrial.core.model.gates.counters import Increase
 from seatrial.core.model.gates.telemetry import Telemetry
+from tests.adapters.prometheus.conftest import Yard
 from tests.adapters.prometheus.stage import ECC, LOAD, XID, OurClock, Scene, a_query, one, reasons
 
 
@@ -133,6 +134,22 @@ async def test_a_new_xid_is_seen_though_the_label_of_its_series_changes(scene: S
     scene.exporter.plant(XID, 48.0)
     told = await scene.look_until(lambda told: ends_with(told, "xid", gpu.uuid, 48.0), "the Xid")
     assert [code for _, code in counters.told(one(told, "xid", gpu=gpu.uuid), told.since, told.until)] == [48]
+
+
+async def test_a_node_is_found_where_its_exporter_says_its_pods_name(yard: Yard) -> None:
+    scene = Scene(prometheus=yard.prometheus, exporter=yard.in_a_pod, node="gpu-in-a-pod")
+    told = await scene.look_until_covered(1.0)
+    assert one(told, "load").gpu == yard.in_a_pod.gpus[0].uuid
+
+
+async def test_an_exporter_that_names_another_node_is_believed_by_nobody_until_a_label_is_chosen(yard: Yard) -> None:
+    scene = Scene(prometheus=yard.prometheus, exporter=yard.contradicted, node="gpu-here")
+    told = await scene.look()
+    assert told.series == ()
+    [why] = reasons(told, "load")
+    assert why == "label node says gpu-here, and Hostname says gpu-elsewhere: say which label names the node"
+    told = await replace(scene, node_label="node").look_until_covered(1.0)
+    assert one(told, "load").node == "gpu-here"
 
 
 async def test_a_clock_that_is_off_makes_everything_unknown(scene: Scene) -> None:
