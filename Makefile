@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,6 +85,9 @@ deploy: $(READY) ## write deploy/seatrial.yaml and its kustomization anew, from 
 
 image: $(READY) ## build the container image into dist/image, for amd64 and arm64 (no docker, no registry, no root)
 	@$(RUN)/python -m seatrial_lab.image.build
+
+image-probes: $(READY) ## build the image of the payloads (seatrial-probe, without PyTorch) into dist/image, in the same way
+	@$(RUN)/python -m seatrial_lab.image.build seatrial-probes
 
 krew: $(READY) ## build the kubectl plugin for krew into dist/krew; RELEASE_URL=… HOMEPAGE=… fill its manifest in
 	@$(RUN)/python -m seatrial_lab.krew --release-url "$(RELEASE_URL)" --homepage "$(HOMEPAGE)"

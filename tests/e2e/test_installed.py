@@ -96,7 +96,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
         login = ("--from-literal=username=ship", "--from-literal=password=aye")
         plane.kubectl("-n", NAMESPACE, "create", "secret", "generic", "login", *login)
         said = (
-            f"image.repository={recipe.NAME}",
+            f"image.repository={recipe.CONTROLLER.name}",
             "extraArgs={--lease-seconds=4}",
             "git.credentials[0].prefix=https://git.example.com/",
             "git.credentials[0].secret=login",
@@ -122,7 +122,7 @@ def test_both_controllers_run_from_our_image_and_one_leads(harbour: Harbour) -> 
     for pod in pods:
         (status,) = pod["status"]["containerStatuses"]
         assert (status["ready"], status["restartCount"]) == (True, 0)
-        assert status["image"] == f"{recipe.NAME}:{__version__}"
+        assert status["image"] == f"{recipe.CONTROLLER.name}:{__version__}"
     assert harbour.leader()
 
 

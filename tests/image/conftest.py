@@ -1,4 +1,5 @@
-"""The image, built once for a whole run: twice for this machine under different circumstances, once for the other."""
+"""The images, built once for a whole run: twice for this machine under different circumstances, and the controller's
+for the other one, too."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ sys.exit(build.main(sys.argv[2:]))
 class Circumstances:
     """What differs between machines, and must not show."""
 
+    image: str
     architecture: str
     folder: str
     umask: str
@@ -84,24 +86,22 @@ class Unpacked:
 def _circumstances() -> tuple[Circumstances, ...]:
     here = bytecode.host()
     other = next(name for name in recipe.MACHINES if name != here)
-    return (
-        Circumstances(architecture=here, folder="here", umask="022", environment={"TZ": "UTC", "PYTHONHASHSEED": "1"}),
-        Circumstances(
-            architecture=here,
-            folder="again",
-            umask="077",
-            environment={"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "LC_ALL": "C", "HOSTNAME": "elsewhere"},
-        ),
-        Circumstances(architecture=other, folder="other", umask="022", environment={}),
-    )
+    elsewhere = {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "LC_ALL": "C", "HOSTNAME": "elsewhere"}
+    of_images = [("here", recipe.CONTROLLER), ("probes", recipe.PROBES)]
+    first = [
+        Circumstances(image=one.title, architecture=here, folder=folder, umask="022", environment={"TZ": "UTC"})
+        for folder, one in of_images
+    ]
+    second = [replace(each, folder=f"{each.folder}-again", umask="077", environment=elsewhere) for each in first]
+    return (*first, *second, replace(first[0], architecture=other, folder="other", environment={}))
 
 
 def _start(one: Circumstances, folder: Path) -> subprocess.Popen[str]:
-    arguments = [one.umask, "--arch", one.architecture, "--out", str(folder / one.folder)]
+    arguments = [one.umask, one.image, "--arch", one.architecture, "--out", str(folder / one.folder)]
     return subprocess.Popen(
         [sys.executable, "-c", BUILD, *arguments],
         env={**os.environ, **one.environment},
-        cwd=folder if one.folder == "again" else None,
+        cwd=folder if one.folder.endswith("again") else None,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -161,7 +161,13 @@ def other_image(archives: Path) -> Unpacked:
     return _opened(archives / "other")
 
 
-@pytest.fixture(params=["image", "other_image"])
+@pytest.fixture(scope="session")
+def probes_image(archives: Path) -> Unpacked:
+    """The image of the payloads, for this machine."""
+    return _opened(archives / "probes")
+
+
+@pytest.fixture(params=["image", "other_image", "probes_image"])
 def any_image(request: pytest.FixtureRequest) -> Unpacked:
     found: Unpacked = request.getfixturevalue(request.param)
     return found

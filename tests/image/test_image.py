@@ -1,4 +1,4 @@
-"""The image as it comes out: the same twice, small, nobody's but root's, complete, and honest about what is in it."""
+"""The images as they come out: the same twice, small, nobody's but root's, complete, and honest about what is in it."""
 
 from __future__ import annotations
 
@@ -22,28 +22,52 @@ pytestmark = pytest.mark.slow
 SIZE_MAX: Final = 150_000_000
 
 
-def test_building_twice_gives_the_same_bytes(archives: Path) -> None:
+@pytest.mark.parametrize("folder", ["here", "probes"])
+def test_building_twice_gives_the_same_bytes(archives: Path, folder: str) -> None:
     """Another umask, time zone, folder, locale and hash seed: what a second machine would have."""
-    here, again = ({path.name: path.read_bytes() for path in (archives / name).iterdir()} for name in ("here", "again"))
+    built = (archives / folder, archives / f"{folder}-again")
+    here, again = ({path.name: path.read_bytes() for path in each.iterdir()} for each in built)
     assert sorted(here) == sorted(again)
     assert {name for name in here if here[name] != again[name]} == set()
 
 
-def test_it_runs_the_controller_as_somebody_who_is_not_root(any_image: Unpacked) -> None:
+def test_it_runs_as_somebody_who_is_not_root(any_image: Unpacked) -> None:
     config = any_image.configuration["config"]
     assert config["User"] == "65532:65532"
-    assert config["Entrypoint"] == ["seatrial"]
-    assert config["Cmd"] == ["controller", "--forever"]
     assert "HOME=/tmp" in config["Env"]
+
+
+def test_one_runs_the_controller_and_the_other_a_payload(image: Unpacked, probes_image: Unpacked) -> None:
+    controller, payload = image.configuration["config"], probes_image.configuration["config"]
+    assert (controller["Entrypoint"], controller["Cmd"]) == (["seatrial"], ["controller", "--forever"])
+    assert (payload["Entrypoint"], payload["Cmd"]) == (["seatrial-probe"], ["deep-readiness"])
+    assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in payload["Env"]
+    assert (controller["ExposedPorts"], payload.get("ExposedPorts")) == ({"8480/tcp": {}}, None)
+
+
+def test_a_node_that_has_one_has_most_of_the_other(image: Unpacked, probes_image: Unpacked) -> None:
+    debian, *others = probes_image.manifest["layers"]
+    assert debian == image.manifest["layers"][0]
+    assert sum(each["size"] for each in others) < 3_000_000
+
+
+def test_payloads_come_with_nvml_and_nothing_else(probes_image: Unpacked) -> None:
+    told = {package["name"] for package in probes_image.bill["packages"] if "pkg:pypi" in str(package)}
+    assert told == {"nvidia-ml-py", "seatrial"}
+    assert [path for path in probes_image.headers if path.startswith("opt/seatrial/bin/")] == [
+        "opt/seatrial/bin/python",
+        "opt/seatrial/bin/python3",
+        "opt/seatrial/bin/seatrial-probe",
+    ]
 
 
 def test_it_says_what_it_is_called_to_containerd_docker_and_skopeo(image: Unpacked) -> None:
     (described,) = image.index["manifests"]
-    assert described["annotations"]["io.containerd.image.name"] == f"{recipe.NAME}:{__version__}"
+    assert described["annotations"]["io.containerd.image.name"] == f"{recipe.CONTROLLER.name}:{__version__}"
     assert described["annotations"]["org.opencontainers.image.ref.name"] == __version__
     assert image.read("oci-layout") == {"imageLayoutVersion": "1.0.0"}
     (docker,) = image.read("manifest.json")
-    assert docker["RepoTags"] == [f"{recipe.NAME}:{__version__}"]
+    assert docker["RepoTags"] == [f"{recipe.CONTROLLER.name}:{__version__}"]
     assert [name in image.members for name in (docker["Config"], *docker["Layers"])] == [True] * 4
 
 
@@ -79,9 +103,10 @@ def test_every_package_in_it_is_in_its_bill_of_materials_and_no_other(any_image:
         )
         for package in any_image.bill["packages"]
     }
-    assert told == inside | {("oci", "seatrial", __version__)}
+    title = any_image.configuration["config"]["Labels"]["org.opencontainers.image.title"]
+    assert told == inside | {("oci", title, __version__)}
     assert len(debian) > 50
-    assert len(python) > 20
+    assert len(python) > (20 if title == recipe.CONTROLLER.title else 1)
 
 
 def test_its_packages_are_those_of_the_lock(any_image: Unpacked) -> None:

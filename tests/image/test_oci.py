@@ -9,7 +9,7 @@ import json
 import tarfile
 from datetime import UTC, datetime
 
-from seatrial_lab.image import oci
+from seatrial_lab.image import oci, recipe
 from seatrial_lab.image.files import File, Folder, Link, Tree
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ def a_layer() -> oci.Layer:
 
 
 def an_image() -> oci.Image:
-    return oci.image("arm64", [a_layer()], when=NOON, labels={"a": "label"})
+    return oci.image(recipe.CONTROLLER, "arm64", [a_layer()], when=NOON, labels={"a": "label"})
 
 
 def test_the_order_of_files_does_not_show() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -88,6 +89,12 @@ def test_every_locked_dependency_has_a_wheel_that_fits(architecture: str) -> Non
     assert {"pytest", "seatrial-lab", "colorama", "packaging"} & set(names) == set()
 
 
+@pytest.mark.parametrize("architecture", recipe.MACHINES)
+def test_payloads_bring_what_they_ask_a_driver_with_and_nothing_of_the_controllers(architecture: str) -> None:
+    found = wheels.chosen((ROOT / "uv.lock").read_text(encoding="utf-8"), architecture, extra=recipe.PROBES.extra)
+    assert [wheel.name for wheel in found] == ["nvidia-ml-py"]
+
+
 def a_wheel(**members: str) -> bytes:
     """A wheel with these files."""
     packed = io.BytesIO()
@@ -119,9 +126,17 @@ def test_what_has_no_place_in_the_environment_is_refused(name: str) -> None:
 
 def test_our_program_is_the_one_that_the_wheel_names() -> None:
     content = a_wheel(**{"thing-1.0.dist-info/entry_points.txt": "[console_scripts]\nthing = thing.cli:main\n"})
-    ((path, script),) = wheels.scripts(content).items()
+    ((path, script),) = wheels.scripts(content, ["thing"]).items()
     assert path == "opt/seatrial/bin/thing"
     assert isinstance(script, File)
     assert script.mode == 0o755
     assert b"#!/opt/seatrial/bin/python3\n" in script.content
     assert b"from thing.cli import main" in script.content
+    assert wheels.scripts(content, ["another"]) == {}
+
+
+def test_the_controllers_image_has_every_program_of_ours() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert sorted(recipe.CONTROLLER.programs) == sorted(project["scripts"])
+    assert set(recipe.PROBES.programs) <= set(project["scripts"])
+    assert recipe.PROBES.extra in project["optional-dependencies"]

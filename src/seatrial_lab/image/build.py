@@ -1,4 +1,4 @@
-"""Puts the image together: `python -m seatrial_lab.image.build`, which is `make image`.
+"""Puts an image together: `python -m seatrial_lab.image.build`, which is `make image` and `make image-probes`.
 
     Debian's packages      a layer that changes with debian.lock.json
     the locked wheels      a layer that changes with uv.lock
@@ -24,6 +24,7 @@ from typing import Final
 from seatrial_lab.image import bytecode, debs, files, lock, oci, recipe, sbom, shelf, system, wheels
 from seatrial_lab.image.errors import ImageFailure
 from seatrial_lab.image.files import Part, Tree
+from seatrial_lab.image.recipe import CONTROLLER, RECIPES, Recipe
 from seatrial_lab.image.shelf import Shelf, Wanted
 
 CHECKOUT: Final = Path(__file__).resolve().parents[3]
@@ -44,6 +45,7 @@ class Source:
 class Built:
     """An image with everything that is told of it."""
 
+    title: str
     image: oci.Image
     version: str
     archive: bytes
@@ -51,15 +53,15 @@ class Built:
 
     @property
     def stem(self) -> str:
-        return f"seatrial-{self.version}-{self.image.architecture}"
+        return f"{self.title}-{self.version}-{self.image.architecture}"
 
 
-def build(architecture: str, source: Source, store: Shelf, *, name: str = recipe.NAME) -> Built:
-    """The image of this checkout for one architecture."""
+def build(one: Recipe, architecture: str, source: Source, store: Shelf, *, name: str = "") -> Built:
+    """An image of this checkout for one architecture."""
     locked = lock.load()
     own, content = wheels.build_own(CHECKOUT, int(source.when.timestamp()))
     debian = _debian(locked.packages[architecture], locked, store)
-    python = _python(architecture, store)
+    python = _python(one, architecture, store)
     ours = wheels.unpack(own, content, architecture)
     base = files.merge(part.tree for part in debian)
     with tempfile.TemporaryDirectory(prefix="seatrial-image-") as folder:
@@ -76,14 +78,15 @@ def build(architecture: str, source: Source, store: Shelf, *, name: str = recipe
             layer("Debian's packages", base, system.made_from(base)),
             layer("the locked wheels", wheels.environment(), *(part.tree for part in python)),
             # Small, and another one at every commit: not worth keeping.
-            layer("seatrial", wheels.scripts(content), ours.tree, when=source.when, press=oci.press),
+            layer("seatrial", wheels.scripts(content, one.programs), ours.tree, when=source.when, press=oci.press),
         )
-    image = oci.image(architecture, layers, when=source.when, labels=_labels(own.version, source))
+    image = oci.image(one, architecture, layers, when=source.when, labels=_labels(one, own.version, source))
     return Built(
+        title=one.title,
         image=image,
         version=own.version,
-        archive=oci.archive(image, name=name, tag=own.version, when=source.when),
-        sbom=sbom.write(image, (*debian, *python, ours), version=own.version, when=source.when),
+        archive=oci.archive(image, name=name or one.name, tag=own.version, when=source.when),
+        sbom=sbom.write(one.title, image, (*debian, *python, ours), version=own.version, when=source.when),
     )
 
 
@@ -102,17 +105,17 @@ def _debian(packages: Iterable[lock.Package], locked: lock.Lock, store: Shelf) -
     return tuple(parts)
 
 
-def _python(architecture: str, store: Shelf) -> tuple[Part, ...]:
+def _python(one: Recipe, architecture: str, store: Shelf) -> tuple[Part, ...]:
     text = (CHECKOUT / "uv.lock").read_text(encoding="utf-8")
-    chosen = wheels.chosen(text, architecture)
+    chosen = wheels.chosen(text, architecture, extra=one.extra)
     wanted = {wheel: Wanted(name=wheel.file, sha256=wheel.sha256, urls=(wheel.url,)) for wheel in chosen}
     return tuple(wheels.unpack(wheel, store.get(each), architecture) for wheel, each in wanted.items())
 
 
-def _labels(version: str, source: Source) -> dict[str, str]:
+def _labels(one: Recipe, version: str, source: Source) -> dict[str, str]:
     return {
-        "org.opencontainers.image.title": "seatrial",
-        "org.opencontainers.image.description": "Upgrades the NVIDIA stack of a Kubernetes GPU cluster with care.",
+        "org.opencontainers.image.title": one.title,
+        "org.opencontainers.image.description": one.says,
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.version": version,
         "org.opencontainers.image.revision": source.revision,
@@ -146,9 +149,10 @@ def say_on_stderr(line: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build what is asked for, and print the digests."""
-    parser = argparse.ArgumentParser(prog="make image", description="Build the image of the controller.")
+    parser = argparse.ArgumentParser(prog="make image", description="Build an image of this checkout.")
+    parser.add_argument("image", nargs="?", choices=RECIPES, default=CONTROLLER.title, help="which one (%(default)s)")
     parser.add_argument("--arch", choices=recipe.MACHINES, action="append", help="for this architecture (all)")
-    parser.add_argument("--name", default=recipe.NAME, help=f"how the image is called ({recipe.NAME})")
+    parser.add_argument("--name", default="", help="how the image is called (localhost/IMAGE)")
     parser.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="where it is written (dist/image)")
     args = parser.parse_args(arguments)
     store = Shelf(folder=shelf.cache_folder(), say=say_on_stderr)
@@ -156,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         source = source_of()
         args.out.mkdir(parents=True, exist_ok=True)
         for architecture in args.arch or recipe.MACHINES:
-            built = build(architecture, source, store, name=args.name)
+            built = build(RECIPES[args.image], architecture, source, store, name=args.name)
             (args.out / f"{built.stem}.tar").write_bytes(built.archive)
             (args.out / f"{built.stem}.spdx.json").write_text(built.sbom, encoding="utf-8")
             print(f"{args.out / built.stem}.tar  {built.image.digest}  {built.image.size / 1e6:.1f} MB")

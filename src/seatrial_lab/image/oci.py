@@ -94,8 +94,10 @@ def layer(tree: Tree, *, when: datetime, made_by: str, pressed_by: Press = press
     )
 
 
-def image(architecture: str, layers: Sequence[Layer], *, when: datetime, labels: Mapping[str, str]) -> Image:
-    """Layers with the settings of the recipe."""
+def image(
+    one: recipe.Recipe, architecture: str, layers: Sequence[Layer], *, when: datetime, labels: Mapping[str, str]
+) -> Image:
+    """Layers with the settings of a recipe."""
     created = when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     configuration = _json(
         CONFIGURATION,
@@ -104,10 +106,10 @@ def image(architecture: str, layers: Sequence[Layer], *, when: datetime, labels:
             "created": created,
             "config": {
                 "User": f"{recipe.USER}:{recipe.USER}",
-                "Env": [f"{name}={value}" for name, value in recipe.ENVIRONMENT.items()],
-                "Entrypoint": list(recipe.ENTRYPOINT),
-                "Cmd": list(recipe.COMMAND),
-                "ExposedPorts": {f"{recipe.PORT}/tcp": {}},
+                "Env": [f"{name}={value}" for name, value in one.environment.items()],
+                "Entrypoint": list(one.entrypoint),
+                "Cmd": list(one.command),
+                **({"ExposedPorts": {f"{one.port}/tcp": {}}} if one.port is not None else {}),
                 "WorkingDir": "/",
                 "Labels": dict(labels),
             },

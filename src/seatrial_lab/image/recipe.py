@@ -1,10 +1,14 @@
-"""What is in the image: the tables that the writer follows, and that Containerfile has to agree with.
+"""What is in the images: the tables that the writer follows, and that Containerfiles have to agree with.
+
+Both stand on the same Debian, which is one layer: a node that has one of them pulls little for the other.
 
 Tests: tests/image/test_containerfile.py, tests/image/test_image.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 # ── what runs ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -12,9 +16,6 @@ from typing import Final
 USER: Final = 65532
 """A number, since `runAsNonRoot` cannot know what a name means. The one that other images without a shell use."""
 USER_NAME: Final = "seatrial"
-ENTRYPOINT: Final = ("seatrial",)
-COMMAND: Final = ("controller", "--forever")
-PORT: Final = 8480
 HOME: Final = "/opt/seatrial"
 """Our Python environment. Nobody writes here, and Debian's own modules are not seen from it."""
 ENVIRONMENT: Final = {
@@ -24,8 +25,49 @@ ENVIRONMENT: Final = {
     "PYTHONDONTWRITEBYTECODE": "1",  # everything is compiled, and the root is read-only
     "PYTHONUNBUFFERED": "1",
 }
-NAME: Final = "localhost/seatrial"
-"""How the image is called where nobody says otherwise; nothing is ever looked for at a host of that name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One image: what is run in it, and what of uv.lock is there for it."""
+
+    title: str
+    says: str
+    entrypoint: tuple[str, ...]
+    command: tuple[str, ...]
+    programs: tuple[str, ...]
+    """Of the programs that our wheel names, those that can run with what is there."""
+    environment: Mapping[str, str]
+    extra: str = ""
+    """The optional dependencies of pyproject.toml that are taken in place of the plain ones."""
+    port: int | None = None
+
+    @property
+    def name(self) -> str:
+        """How the image is called where nobody says otherwise; nothing is ever looked for at a host of that name."""
+        return f"localhost/{self.title}"
+
+
+CONTROLLER: Final = Recipe(
+    title="seatrial",
+    says="Upgrades the NVIDIA stack of a Kubernetes GPU cluster with care.",
+    entrypoint=("seatrial",),
+    command=("controller", "--forever"),
+    programs=("kubectl-seatrial", "kubectl_complete-seatrial", "seatrial", "seatrial-probe"),
+    environment=ENVIRONMENT,
+    port=8480,
+)
+PROBES: Final = Recipe(
+    title="seatrial-probes",
+    says="Payloads that look at the GPUs of a node, and say what they measured. Without PyTorch.",
+    entrypoint=("seatrial-probe",),
+    command=("deep-readiness",),
+    programs=("seatrial-probe",),
+    # NVML and CUDA: what NVIDIA's runtime brings in of the node's driver.
+    environment={**ENVIRONMENT, "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
+    extra="probes",
+)
+RECIPES: Final = {recipe.title: recipe for recipe in (CONTROLLER, PROBES)}
 
 # ── what it is made of ───────────────────────────────────────────────────────────────────────────────────────────────
 

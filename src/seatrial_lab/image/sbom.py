@@ -17,10 +17,10 @@ from seatrial_lab.image.files import Component, Part
 from seatrial_lab.image.oci import Image
 
 
-def write(one: Image, parts: Iterable[Part], *, version: str, when: datetime) -> str:
+def write(title: str, one: Image, parts: Iterable[Part], *, version: str, when: datetime) -> str:
     """The document, the same every time."""
     components = sorted((part.component for part in parts if part.tree), key=lambda each: (each.kind, each.name))
-    itself = _image(one, version)
+    itself = _image(title, one, version)
     packages = [_package(each) for each in components]
     relations = [_relation("SPDXRef-DOCUMENT", "DESCRIBES", itself["SPDXID"])]
     relations += [_relation(itself["SPDXID"], "CONTAINS", package["SPDXID"]) for package in packages]
@@ -28,7 +28,7 @@ def write(one: Image, parts: Iterable[Part], *, version: str, when: datetime) ->
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
-        "name": f"seatrial-{version}-{one.architecture}",
+        "name": f"{title}-{version}-{one.architecture}",
         "documentNamespace": f"https://seatrial.dev/sbom/{one.digest.replace(':', '-')}",
         "creationInfo": {
             "created": when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -48,10 +48,10 @@ def purl(component: Component) -> str:
     return f"pkg:pypi/{name}@{version}"
 
 
-def _image(one: Image, version: str) -> dict[str, Any]:
+def _image(title: str, one: Image, version: str) -> dict[str, Any]:
     return {
         "SPDXID": "SPDXRef-image",
-        "name": "seatrial",
+        "name": title,
         "versionInfo": version,
         "primaryPackagePurpose": "CONTAINER",
         "downloadLocation": "NOASSERTION",
@@ -60,7 +60,7 @@ def _image(one: Image, version: str) -> dict[str, Any]:
         "licenseConcluded": "NOASSERTION",
         "licenseDeclared": "Apache-2.0",
         "copyrightText": "NOASSERTION",
-        "externalRefs": [_reference(f"pkg:oci/seatrial@{quote(one.digest)}?arch={one.architecture}")],
+        "externalRefs": [_reference(f"pkg:oci/{title}@{quote(one.digest)}?arch={one.architecture}")],
     }
 
 

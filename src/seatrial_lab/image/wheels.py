@@ -17,7 +17,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from email.parser import Parser
 from importlib import metadata
@@ -55,20 +55,22 @@ class Wheel:
 # ── choosing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def chosen(lock_text: str, architecture: str, python: tuple[int, int] = recipe.PYTHON) -> tuple[Wheel, ...]:
-    """The wheels that seatrial needs on an architecture, sorted by name."""
+def chosen(
+    lock_text: str, architecture: str, python: tuple[int, int] = recipe.PYTHON, *, extra: str = ""
+) -> tuple[Wheel, ...]:
+    """The wheels that seatrial needs on an architecture, or one extra of it alone, sorted by name."""
     packages = {package["name"]: package for package in tomllib.loads(lock_text)["package"]}
     machine = recipe.MACHINES[architecture]
     ranks = {tag: rank for rank, tag in enumerate(_tags(machine, python))}
-    needed = _needed(packages, _environment(machine, python)) - {"seatrial"}
+    needed = _needed(packages, extra, _environment(machine, python)) - {"seatrial"}
     return tuple(
         _best(packages[name], ranks, f"{architecture} and Python {_dotted(python)}") for name in sorted(needed)
     )
 
 
-def _needed(packages: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str]) -> set[str]:
+def _needed(packages: Mapping[str, Mapping[str, Any]], extra: str, environment: Mapping[str, str]) -> set[str]:
     seen: set[tuple[str, str]] = set()
-    waiting = [("seatrial", "")]
+    waiting = [("seatrial", extra)]
     while waiting:
         name, extra = waiting.pop()
         if (name, extra) in seen:
@@ -216,13 +218,15 @@ def environment() -> dict[str, Entry]:
     }
 
 
-def scripts(content: bytes) -> dict[str, Entry]:
-    """The programs that a wheel names, as pip would write them."""
+def scripts(content: bytes, wanted: Container[str]) -> dict[str, Entry]:
+    """The programs that a wheel names and that are wanted, as pip would write them."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = configparser.ConfigParser(delimiters=("=",))
         entries.read_string(_read(archive, "entry_points\\.txt"))
     return {
-        f"{recipe.HOME.lstrip('/')}/bin/{name}": script for name, script in _scripts(entries.items("console_scripts"))
+        f"{recipe.HOME.lstrip('/')}/bin/{name}": script
+        for name, script in _scripts(entries.items("console_scripts"))
+        if name in wanted
     }
 
 
