@@ -23,7 +23,7 @@ async def test_samples_are_told_as_they_were_scraped(scene: Scene) -> None:
     ]
     series = one(told, "load", gpu=gpus[0])
     assert {value for _, value in series.points} == {90.0}
-    assert series.gap_seconds == 0.5 * looking.GAP_INTERVALS
+    assert series.gap_seconds == 1.0 * looking.GAP_INTERVALS
     assert told.covered_seconds("load", scene.node) <= told.until - told.since
 
 

@@ -41,7 +41,7 @@ class Prometheus:
 
     folder: Path
     jobs: Sequence[Job]
-    interval: str = "500ms"
+    interval: str = "1s"
     web: Mapping[str, Any] | None = None
     """How it is reached, as its web configuration has it: certificates, and who may ask."""
     _port: int = 0
