@@ -1,6 +1,6 @@
 """False aborts and missed losses of judging, by simulated upgrades.
 
-    python -m bench.judging [--part PART …] [--scale SHARE] [--workers N] [--no-keep]
+    python -m bench.judging [--part PART …] [--scale SHARE] [--minutes N] [--workers N] [--no-keep]
 
     null      5,000 sound upgrades of 48 h at the default settings: how many are aborted; with and without controls
     losses    1,000 upgrades that lose 3 % of every rate: how many are found within 30 minutes of load
@@ -45,6 +45,9 @@ from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import GateVerdict
 
 SEED: Final = 20_261_116
+BATCH: Final = 50
+SECONDS_MAX: Final = {"": math.inf}
+"""How long a row may take, where --minutes says so: a row tells how many upgrades it is of."""
 GPUS: Final = 8
 ASKED: Final = Asked()
 BASELINE_HOURS: Final = (0.0, 1 / 12, 2 / 12)
@@ -52,6 +55,7 @@ UPGRADE_HOURS: Final = 0.5
 FIRST_ROUNDS: Final = tuple(number / 12 for number in range(1, 7))
 """Every five minutes for half an hour of load; then every hour."""
 BAKE_HOURS: Final = 48
+SWEEP_HOURS: Final = 6
 START: Final = BASELINE_HOURS[-1] + UPGRADE_HOURS
 CANARY: Final = "canary"
 
@@ -369,8 +373,13 @@ def many(
 ) -> dict[str, Any]:
     """So many upgrades, and how they ended."""
     run = partial(upgrade, world=world, fault=fault, hours=hours, is_screened=is_screened)
-    started = time.monotonic()
-    outcomes: list[Outcome] = pool.map(run, [f"{SEED}/{name}/{number}" for number in range(count)], chunksize=25)
+    started, outcomes = time.monotonic(), list[Outcome]()
+    seeds = [f"{SEED}/{name}/{number}" for number in range(max(1, count))]
+    for first in range(0, len(seeds), BATCH):
+        outcomes += pool.map(run, seeds[first : first + BATCH], chunksize=5)
+        if time.monotonic() - started > SECONDS_MAX.get(name, SECONDS_MAX[""]):
+            break
+    count = len(outcomes)
     failed = [each for each in outcomes if each.failed]
     row = {
         "name": name,
@@ -401,9 +410,9 @@ def _upper(count: int, of: int) -> float:
 
 def null(scale: float, pool: Any) -> list[dict[str, Any]]:
     return [
-        many("sound, judged at every round", int(40 * scale), World(), Fault(), BAKE_HOURS, pool),
         many("sound, 3 controls", int(5000 * scale), World(), Fault(), BAKE_HOURS, pool, is_screened=True),
         many("sound, no controls", int(1000 * scale), World(controls=0), Fault(), BAKE_HOURS, pool, is_screened=True),
+        many("sound, judged at every round", int(40 * scale), World(), Fault(), BAKE_HOURS, pool),
     ]
 
 
@@ -425,6 +434,7 @@ def faults(scale: float, pool: Any) -> list[dict[str, Any]]:
 
 
 def sweep(scale: float, pool: Any) -> list[dict[str, Any]]:
+    """Over the first six hours, in which most of what will be aborted is."""
     worlds = [
         *(World(node_wander=wander, node_hours=hours) for hours in (2.0, 24.0) for wander in (0.003, 0.005, 0.01)),
         *(World(rack_wander=wander) for wander in (0.01, 0.02, 0.04)),
@@ -434,7 +444,7 @@ def sweep(scale: float, pool: Any) -> list[dict[str, Any]]:
     ]
     return [
         {
-            **many(f"sound, {_told(world)}", int(200 * scale), world, Fault(), BAKE_HOURS, pool, is_screened=True),
+            **many(f"sound, {_told(world)}", int(500 * scale), world, Fault(), SWEEP_HOURS, pool, is_screened=True),
             "world": asdict(world),
         }
         for world in worlds
@@ -476,16 +486,23 @@ def _rollout_of_events(seed: str) -> bool:
     return False
 
 
-PARTS: Final = {"null": null, "losses": losses, "faults": faults, "rare": rare, "sweep": sweep}
+PARTS: Final = {"losses": losses, "faults": faults, "null": null, "sweep": sweep, "rare": rare}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", action="append", choices=PARTS, help="this part alone")
     parser.add_argument("--scale", type=float, default=1.0, help="this share of the upgrades")
+    parser.add_argument(
+        "--minutes", type=float, help="about so long: rows end early, sound upgrades have a third of it"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--no-keep", action="store_true", help="print the result, do not write it to bench/results")
     args = parser.parse_args()
+    if args.minutes:
+        SECONDS_MAX.update(
+            {"": args.minutes, "sound, 3 controls": args.minutes * 20, "3 % of every rate": args.minutes * 5}
+        )
     result: dict[str, Any] = {
         "what": "simulated upgrades that judging failed",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -34,7 +34,8 @@ def test_a_gap_in_the_middle_does_not_count() -> None:
             type(first)(name=UTILISATION, node="c", gpu="g0", gap_seconds=120.0, points=first.points + second.points),
         ),
     )
-    assert Exposure(node="c").added(whole, 0.0, has_pods=True).watched_seconds == HOUR
+    found = Exposure(node="c").added(whole, 0.0, has_pods=True)
+    assert (found.watched_seconds, found.watched_gpu_hours, found.loaded_gpu_hours) == pytest.approx((HOUR, 1.0, 1.0))
 
 
 def test_a_stretch_that_is_told_twice_counts_once() -> None:

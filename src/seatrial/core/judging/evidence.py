@@ -72,7 +72,8 @@ def watched(
     """With one more stretch of telemetry from after the upgrade.
 
     `with_pods` are the nodes on which somebody's pods were seen, `upgraded` the nodes that followed the canaries: they
-    and the canaries are what events are counted on, against the controls that have not followed yet.
+    and the canaries are what events are counted on, against the controls that have not followed yet. The stretch may
+    begin before `watched_until`, and had better: a rise is seen between two points, of which one is from before.
     """
     since = evidence.watched_until
     if seen.until <= since:
