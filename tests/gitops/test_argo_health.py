@@ -1,0 +1,110 @@
+"""The real Argo CD says how well a GPURollout is by the check that the chart brings along."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seatrial_lab.testbed import controller_process, waiting
+from seatrial_lab.testbed.neighbours.argo_application import Application
+from seatrial_lab.testbed.neighbours.argo_cd import ArgoCd
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests.e2e.campaigns import served
+from tests.e2e.light_stage import LONG_BAKE, LightStage, light_stage
+from tests.gitops import files
+from tests.gitops.looks import wait_committed
+
+pytestmark = [pytest.mark.cluster, pytest.mark.gitops]
+
+LUA = Path(__file__).resolve().parents[2] / "charts" / "seatrial" / "files" / "argocd-health.lua"
+NAMES = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def shared(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
+    controller_process.install(plane)
+    with light_stage(plane, tmp_path_factory.mktemp("argo-health"), "argo-health") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def argo(shared: LightStage) -> Iterator[ArgoCd]:
+    """With our health check, and writing what it finds by it into the Application."""
+    check = {"resource.customizations.health.seatrial.dev_GPURollout": LUA.read_text(encoding="utf-8")}
+    with ArgoCd.start(shared.plane, settings=check, is_telling_health=True) as started:
+        yield started
+
+
+@pytest.fixture
+def stage(shared: LightStage) -> LightStage:
+    """The stage, with nothing left of the story before, and the repository as the cluster is."""
+    shared.open()
+    shared.lay_out()
+    shared.commit("Where rollouts are", **{f"{folder(shared)}/first.yaml": files.config_map("first")})
+    return shared
+
+
+@contextmanager
+def application(argo: ArgoCd, stage: LightStage, path: str = "") -> Iterator[Application]:
+    """An Application of the published folder, or of another one."""
+    with served(stage.remote) as place:
+        place = replace(place, path=path or place.path)
+        with Application(argo, f"health-{next(NAMES)}", place) as app:
+            yield app
+
+
+def test_a_rollout_that_was_undone_is_degraded(stage: LightStage, argo: ArgoCd) -> None:
+    with application(argo, stage, folder(stage)) as app, application(argo, stage) as gpu:
+        text = files.rollout(stage, "undone", **LONG_BAKE)
+        stage.commit("Ask for a rollout", **{f"{folder(stage)}/a.yaml": text})
+        app.poke()
+        wait_health(app, "undone", "Progressing")
+        wait_committed(stage)
+        gpu.poke()
+        stage.wait_phase("Baking")
+        stage.do("rollout", "abort", "undone", "--reason", "it smokes", "-y")
+        stage.wait(lambda: stage.remote_log()[-1].startswith("Revert"), "our revert to be in Git")
+        wait_health(app, "undone", "Degraded", "Undone")
+        gpu.poke()
+        stage.wait_phase("Reverted")
+        wait_health(app, "undone", "Degraded", "Undone")
+
+
+def test_a_rollout_that_was_changed_since_it_was_looked_at_is_progressing(stage: LightStage, argo: ArgoCd) -> None:
+    with application(argo, stage, folder(stage)) as app:
+        text = files.rollout(stage, "edited", approvals={"manual": ["canary"]})
+        stage.commit("Ask for a rollout", **{f"{folder(stage)}/a.yaml": text})
+        app.poke()
+        wait_health(app, "edited", "Suspended", "ApprovalPending")
+        stage.controller.stop()
+        try:
+            stage.patch(limits={"maxFailed": 3})
+            wait_health(app, "edited", "Progressing", "The controller has not seen the last change yet")
+        finally:
+            stage.controller.start()
+        wait_health(app, "edited", "Suspended", "ApprovalPending")
+
+
+def folder(stage: LightStage) -> str:
+    return f"rollouts-{stage.story}"
+
+
+def wait_health(app: Application, name: str, status: str, saying: str = "") -> None:
+    """Wait until Argo CD says so of a rollout."""
+
+    def look() -> bool:
+        found = app.health("GPURollout", name)
+        return found.get("status") == status and saying in found.get("message", "")
+
+    waiting.wait_for(
+        look,
+        what=f"Argo CD to call {name} {status} {saying}".strip(),
+        timeout_seconds=60,
+        pause_seconds=0.3,
+        describe=lambda: f"{app.health('GPURollout', name)} {app.status().get('operationState')}",
+    )
