@@ -70,6 +70,27 @@ def test_what_began_as_a_report_and_is_none_says_why(text: str) -> None:
     assert found.why.startswith("its result ")
 
 
+def a_long_report(**more: object) -> str:
+    """A report that a kubelet does not keep whole."""
+    measured = [{"name": f"figure-{number}", "value": number} for number in range(200)]
+    return json.dumps({"broken": [{"name": "nvlink", "why": "link 3 is down"}], "measured": measured, **more})
+
+
+@pytest.mark.parametrize("text", [a_long_report(), a_long_report(at="é" * 40), a_long_report() + "\n"])
+def test_a_report_that_lost_its_beginning_is_no_report_of_a_success(text: str) -> None:
+    kept = text.encode()[-gate_reports.BYTES_MAX :].decode(errors="replace")
+    assert read(kept) == Unreadable(why="its result is longer than the 4096 bytes that a kubelet keeps")
+
+
+def test_one_that_was_cut_where_an_entry_begins_is_too_long_as_well() -> None:
+    kept = '{"name": "figure", "value": 1}, ' * 200 + "]}"
+    assert read(kept) == Unreadable(why="its result is longer than the 4096 bytes that a kubelet keeps")
+
+
+def test_a_long_text_is_no_report() -> None:
+    assert read("all well. " * 1000) is None
+
+
 def test_words_of_others_cannot_do_harm() -> None:
     found = read(json.dumps({"measured": [{"name": "a\x1b[31m\nb", "value": 1, "unit": "x" * 500}]}))
     assert isinstance(found, GateReport)

@@ -271,7 +271,7 @@ def test_of_many_words_the_end_is_kept() -> None:
 def test_a_probe_that_hung_until_the_kubelet_ended_it_has_failed() -> None:
     hung = a_pod(reason="DeadlineExceeded", state={"terminated": {"exitCode": 137, "reason": "DeadlineExceeded"}})
     job = a_job("FailureTarget", reason="BackoffLimitExceeded")
-    assert measured(job, hung) == (GateVerdict.FAILED, "exit code 137, DeadlineExceeded")
+    assert measured(job, hung) == (GateVerdict.FAILED, "it did not end in time: exit code 137, DeadlineExceeded")
 
 
 def test_a_probe_that_could_not_be_started_has_measured_nothing() -> None:
@@ -281,6 +281,16 @@ def test_a_probe_that_could_not_be_started_has_measured_nothing() -> None:
     assert measured(job, never) == (
         GateVerdict.UNKNOWN,
         "its container never ran: ImagePullBackOff: Back-off pulling image",
+    )
+
+
+def test_a_probe_whose_kubelet_knows_nothing_of_its_container_has_measured_nothing() -> None:
+    said = "The container could not be located when the pod was terminated"
+    lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": said}}
+    job = a_job("Failed", reason="BackoffLimitExceeded", message="Job has reached the specified backoff limit")
+    assert measured(job, a_pod(reason="DeadlineExceeded", state=lost)) == (
+        GateVerdict.UNKNOWN,
+        "its container never ran: DeadlineExceeded",
     )
 
 

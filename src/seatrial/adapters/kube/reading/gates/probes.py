@@ -10,7 +10,10 @@ the kubelet counts from when it takes the pod up and which leaves the pod behind
 more, and only ends what nobody took up. A probe that is moved away (an eviction, a preemption) fails its Job at once
 and was not measured: were it started anew, it would come back to a node that is being emptied.
 
-What the container leaves as termination message may be a report (gate_reports.py): the figures are taken from it, and
+A container that its kubelet has nothing of when its pod ends (its image could not be pulled, it was never made) is
+written down by it as ended with 137. Nobody saw it run, so it is no failure.
+
+What the container leaves as termination message may be a report (reports.py): the figures are taken from it, and
 it has a word in the verdict. One that tells what is broken has failed, whatever its exit code; one that only tells what
 it could not measure is unknown; one that began as a report and cannot be read, unknown as well.
 
@@ -73,6 +76,8 @@ _UNFIT: Final = "CreateContainerConfigError"
 """Why the kubelet does not start a container: as it is asked for it may not run, such as as root."""
 _STUCK: Final = frozenset({_UNFIT, "CreateContainerError", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 """Why a container does not start, and will not before somebody changes something."""
+_LOST: Final = "ContainerStatusUnknown"
+"""How the kubelet says that a container ended of which it knows nothing."""
 _NOBODY: Final = 65534
 DEADLINE: Final = "DeadlineExceeded"
 DISRUPTED: Final = "PodFailurePolicy"
@@ -236,6 +241,8 @@ class ProbePodItem:
     """The kubelet does not start it as it is asked for."""
     is_stuck: bool = False
     """It will not start before somebody changes something."""
+    is_overdue: bool = False
+    """The kubelet ended it at the gate's limit; how its container then ended says little."""
     report: GateReport | Unreadable | None = None
 
 
@@ -285,7 +292,7 @@ def probe_item(job: Job) -> ProbeItem | None:
 def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
     """Keep what a probe's pod tells."""
     states = [status.state for status in pod.status.container_statuses]
-    ended = [state.terminated for state in states if state.terminated is not None]
+    ended = [state.terminated for state in states if state.terminated is not None and state.terminated.reason != _LOST]
     waiting = [state.waiting for state in states if state.waiting is not None]
     has_run = bool(ended) or any(state.running is not None for state in states)
     return ProbePodItem(
@@ -297,6 +304,7 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
         said=_last_words(ended) or _why_waiting(waiting) or _why_unscheduled(pod) or foreign.line(pod.status.reason),
         is_unfit=any(state.reason == _UNFIT for state in waiting),
         is_stuck=any(state.reason in _STUCK for state in waiting),
+        is_overdue=pod.status.reason == DEADLINE,
         report=next((_report_of(state, pod.spec.node_name) for state in ended), None),
     )
 
@@ -351,10 +359,11 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> 
         return GateVerdict.UNKNOWN, "its pod was deleted before it could be looked at"
     if not _have_ended(pods):
         return GateVerdict.PENDING, ""
-    ran = [pod.said for pod in pods if pod.has_run]
+    ran = [pod for pod in pods if pod.has_run]
     if not ran:
         return GateVerdict.UNKNOWN, f"its container never ran: {pods[0].said or probe.message}"
-    return _of_report(pods) or (GateVerdict.FAILED, ran[0] or probe.message)
+    words = ran[0].said or probe.message
+    return _of_report(pods) or (GateVerdict.FAILED, f"it did not end in time: {words}" if ran[0].is_overdue else words)
 
 
 def _have_ended(pods: Iterable[ProbePodItem]) -> bool:

@@ -4,9 +4,10 @@
      "broken":   [{"name": "cuda-init", "why": "…", "gpu": "…"}],
      "unknown":  [{"name": "peer-access", "why": "…"}]}
 
-Law of this file: anybody's image writes it, and the kubelet keeps 4096 bytes of it. What is no such document is no
-report; a document is taken whole or not at all; what it says beyond these fields is not looked at. `seatrial-probe`
-writes it (probes/report.py). Tests: tests/adapters/kube/test_gate_reports.py
+Law of this file: anybody's image writes it, and the kubelet keeps 4096 bytes of it: the last ones. What is no such
+document is no report, but what may be the end of one is none that can be read; a document is taken whole or not at all;
+what it says beyond these fields is not looked at. `seatrial-probe` writes it (probes/report.py).
+Tests: tests/adapters/kube/test_gate_reports.py, tests/testbed/test_real_gates.py
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 
+BYTES_MAX: Final = 4096
+"""So much of a message a kubelet keeps; of a longer one, the end."""
 ENTRIES_MAX: Final = 256
 NAME_MAX: Final = 63
 TEXT_MAX: Final = 300
 UNDER_MAX: Final = 16
 HELD_BACK: Final = "held_back"
 """The one circumstance that is words, and no number."""
+
+
+_TOO_LONG: Final = f"its result is longer than the {BYTES_MAX} bytes that a kubelet keeps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +77,14 @@ class _Document(msgspec.Struct, frozen=True):
 
 def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None:
     """The report in a termination message; None where the message is something else, such as the end of a log."""
-    if not text.lstrip().startswith("{"):
-        return None
+    bare, is_full = text.strip(), len(text.encode(errors="replace")) >= BYTES_MAX
+    if not bare.startswith("{"):
+        # A report that is too long has lost its beginning, and with it perhaps all that is broken.
+        return Unreadable(why=_TOO_LONG) if is_full and bare.endswith("}") else None
     try:
         found = msgspec.json.decode(text, type=_Document)
     except msgspec.DecodeError as err:
-        return Unreadable(why=foreign.line(f"its result cannot be read: {err}", TEXT_MAX))
+        return Unreadable(why=_TOO_LONG if is_full else foreign.line(f"its result cannot be read: {err}", TEXT_MAX))
     entries = len(found.measured) + len(found.broken) + len(found.unknown)
     if not entries:
         return Unreadable(why="its result has neither measured nor broken nor unknown in it")
