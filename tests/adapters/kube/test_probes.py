@@ -203,7 +203,15 @@ def test_why_a_pod_is_not_scheduled_is_told() -> None:
 def test_a_probe_that_completed_has_passed() -> None:
     job = a_job("SuccessCriteriaMet", "Complete")
     assert job is not None
-    assert (job.rollout_uid, probes.measurement_of(job, ())) == (UID, PASSED)
+    assert (job.rollout_uid, probes.measurement_of(job, [a_pod(phase="Succeeded")])) == (UID, PASSED)
+
+
+@pytest.mark.parametrize("pods", [(), (a_pod(phase="Succeeded", deletionTimestamp="2026-01-02T03:04:05Z"),)])
+def test_a_probe_that_completed_when_its_pod_was_told_to_go_has_measured_nothing(
+    pods: tuple[probes.ProbePodItem, ...],
+) -> None:
+    words = "its pod was deleted before it could be looked at"
+    assert measured(a_job("Complete"), *pods) == (GateVerdict.UNKNOWN, words)
 
 
 @pytest.mark.parametrize("pods", [(), (a_pod(phase="Pending"),), (a_pod(phase="Running", state={"running": {}}),)])
@@ -224,7 +232,8 @@ def test_a_probe_whose_pod_is_not_let_in_says_why_before_its_limit_and_after() -
 
 def test_a_probe_that_was_let_in_after_all_says_nothing() -> None:
     assert measured(a_job(), a_pod(phase="Pending"), refused=a_refusal(REFUSAL)) == (GateVerdict.PENDING, "")
-    assert measured(a_job("Complete"), refused=a_refusal(REFUSAL)) == (GateVerdict.PASSED, "")
+    ended = a_pod(phase="Succeeded")
+    assert measured(a_job("Complete"), ended, refused=a_refusal(REFUSAL)) == (GateVerdict.PASSED, "")
 
 
 def test_a_probe_that_the_kubelet_does_not_start_as_it_is_says_why() -> None:

@@ -1,6 +1,7 @@
 """Probes: a gate is measured on a node by a Job, and the Job's end is the measurement.
 
     StartProbe ─▶ Job ─▶ pod on that node            Complete ───────────────────────────▶ passed, with its figures
+                                                     Complete, and its pod is gone ──────▶ unknown: it was told to go
                                                      Failed, its container ended badly ──▶ failed, with its last words
                                                      Failed, nothing ran ────────────────▶ unknown: nothing was measured
                                                      neither yet ────────────────────────▶ pending
@@ -76,6 +77,7 @@ _UNFIT: Final = "CreateContainerConfigError"
 """Why the kubelet does not start a container: as it is asked for it may not run, such as as root."""
 _STUCK: Final = frozenset({_UNFIT, "CreateContainerError", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 """Why a container does not start, and will not before somebody changes something."""
+_TAKEN: Final = "its pod was deleted before it could be looked at"
 _LOST: Final = "ContainerStatusUnknown"
 """How the kubelet says that a container ended of which it knows nothing."""
 _NOBODY: Final = 65534
@@ -346,7 +348,11 @@ def _report(pods: Iterable[ProbePodItem]) -> GateReport | None:
 def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> tuple[GateVerdict, str]:
     if probe.is_complete:
         # Two streams: the Job's end is seen before its pod's, and what it measured comes with the pod.
-        return _of_report(pods) or (GateVerdict.PASSED, "") if _have_ended(pods) else (GateVerdict.PENDING, "")
+        if not _have_ended(pods):
+            return GateVerdict.PENDING, ""
+        if _was_taken(probe, pods):
+            return GateVerdict.UNKNOWN, _TAKEN
+        return _of_report(pods) or (GateVerdict.PASSED, "")
     if not probe.is_failed:
         unfit = next((pod.said for pod in pods if pod.is_unfit), "")
         return GateVerdict.PENDING, unfit or ("" if pods else refused)
@@ -356,7 +362,7 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> 
     if probe.reason == DISRUPTED:
         return GateVerdict.UNKNOWN, "its pod was moved away before it ended"
     if not pods or any(pod.is_leaving for pod in pods):
-        return GateVerdict.UNKNOWN, "its pod was deleted before it could be looked at"
+        return GateVerdict.UNKNOWN, _TAKEN
     if not _have_ended(pods):
         return GateVerdict.PENDING, ""
     ran = [pod for pod in pods if pod.has_run]
@@ -364,6 +370,13 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> 
         return GateVerdict.UNKNOWN, f"its container never ran: {pods[0].said or probe.message}"
     words = ran[0].said or probe.message
     return _of_report(pods) or (GateVerdict.FAILED, f"it did not end in time: {words}" if ran[0].is_overdue else words)
+
+
+def _was_taken(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> bool:
+    """Whether a Job that completed lacks its pod: told to go, a container may well end with 0 and have done nothing.
+
+    A pull needs nobody's word, and a Job that goes takes its pod along."""
+    return not probe.is_leaving and probe.gate != PREPULL and (not pods or any(pod.is_leaving for pod in pods))
 
 
 def _have_ended(pods: Iterable[ProbePodItem]) -> bool:
