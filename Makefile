@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes gitops-timings
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,8 +56,11 @@ explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q
 
-gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (built once); timings are kept in bench/results
+gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (built once)
 	@$(RUN)/python -m pytest tests/gitops -m gitops -q
+
+gitops-timings: $(READY) ## time commits and reverts through the real GitOps engines; the result is kept in bench/results
+	@$(RUN)/python -m pytest tests/gitops/timed.py -q
 
 forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign to the tag and back (Gitea is built once)
 	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py -q

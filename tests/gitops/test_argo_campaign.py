@@ -7,13 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.neighbours.argo_application import Application
 from seatrial_lab.testbed.neighbours.argo_cd import ArgoCd
 from seatrial_lab.testbed.neighbours.engines import Engine, Place
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.campaigns import BAD, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
-from tests.gitops import timings
 
 pytestmark = [pytest.mark.cluster, pytest.mark.gitops, pytest.mark.operator]
 
@@ -50,13 +48,6 @@ def test_a_matrix_commit_goes_to_the_tag_by_argo_cd(campaign: Stage) -> None:
     ]
     assert [tag.rpartition("-")[2] for tag in campaign.tags()] == ["stable"]
     assert not left_behind(campaign)
-    subject = f"Driver {NEW} for the canary {campaign.beside.nodes[0]}"
-    timings.keep_for(
-        "argo-cd-campaign",
-        build.ARGO_CD.version,
-        poll_seconds=POLL_SECONDS,
-        commit_to_first_node_under_way_seconds=timings.commit_to_first_node(campaign, subject),
-    )
     policy = campaign.plane.get("clusterpolicy", POLICY, "--show-managed-fields")
     assert "argocd-controller" in {each["manager"] for each in policy["metadata"]["managedFields"]}
 

@@ -1,4 +1,4 @@
-"""The real Argo CD says how well a GPURollout is by the check that the chart brings along."""
+"""The real Argo CD says how well a GPURollout is by the check that the chart brings along, and waves wait for it."""
 
 from __future__ import annotations
 
@@ -58,6 +58,26 @@ def application(argo: ArgoCd, stage: LightStage, path: str = "") -> Iterator[App
             yield app
 
 
+def test_a_wave_behind_a_rollout_waits_until_that_is_healthy(stage: LightStage, argo: ArgoCd) -> None:
+    with application(argo, stage, folder(stage)) as app:
+        rollout = files.rollout(stage, "watched", approvals={"manual": ["canary"]})
+        after = files.config_map("after", wave=1)
+        stage.commit("Ask for a rollout", **{f"{folder(stage)}/a.yaml": rollout, f"{folder(stage)}/b.yaml": after})
+        app.poke()
+        wait_health(app, "watched", "Suspended", "ApprovalPending")
+        operation = app.status()["operationState"]
+        assert operation["phase"] == "Running"
+        assert operation["message"] == "waiting for healthy state of seatrial.dev/GPURollout/watched"
+        stage.do("rollout", "approve", "watched", "canary")
+        wait_health(app, "watched", "Progressing")  # its words lag: only a change of health has it look
+        stage.wait_holds("publish-pending")  # nobody brings its commit into the cluster yet
+        assert not stage.plane.kubectl("get", "configmap", "after", "-n", "default", "--ignore-not-found")
+        with application(argo, stage):
+            stage.wait_phase("Done")
+        wait_health(app, "watched", "Healthy", "Done")
+        stage.wait(lambda: "after" in config_maps(stage), "Argo CD to go on with the next wave")
+
+
 def test_a_rollout_that_was_undone_is_degraded(stage: LightStage, argo: ArgoCd) -> None:
     with application(argo, stage, folder(stage)) as app, application(argo, stage) as gpu:
         text = files.rollout(stage, "undone", **LONG_BAKE)
@@ -92,6 +112,10 @@ def test_a_rollout_that_was_changed_since_it_was_looked_at_is_progressing(stage:
 
 def folder(stage: LightStage) -> str:
     return f"rollouts-{stage.story}"
+
+
+def config_maps(stage: LightStage) -> list[str]:
+    return [each["metadata"]["name"] for each in stage.plane.get("configmaps", "-n", "default")["items"]]
 
 
 def wait_health(app: Application, name: str, status: str, saying: str = "") -> None:

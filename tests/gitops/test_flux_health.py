@@ -1,8 +1,8 @@
 """The real Flux waits for a GPURollout by its status: kstatus, which `wait` and `healthChecks` read.
 
-under way    InProgress    Flux waits, until its own timeout
-Done         Current       Flux is ready
-Reverted     Failed        Flux gives up at once, and says which
+nobody has looked at it, under way    InProgress    Flux waits, until its own timeout
+Done                                  Current       Flux is ready
+Reverted                              Failed        Flux gives up at once, and says which
 """
 
 from __future__ import annotations
@@ -62,6 +62,18 @@ def test_a_health_check_of_one_rollout_ends_at_once_when_that_was_undone_and_say
         assert stage.condition("Stalled") == ("True", "Reverted")
 
 
+def test_a_rollout_that_nobody_has_looked_at_is_not_through(ground: FluxStage) -> None:
+    stage = ground.opened()
+    with following(ground, wait=True, timeout="3s") as rollouts:
+        stage.controller.stop()
+        try:
+            asked(ground, rollouts, "unseen")
+            wait_said(rollouts, "Ready", "False", "GPURollout/unseen status: 'InProgress'")
+            assert stage.plane.get("gpurollout", "unseen")["status"] == {"observedGeneration": -1}
+        finally:
+            stage.controller.start()
+
+
 def test_a_rollout_beside_what_it_publishes_goes_through_where_a_new_commit_ends_the_wait(ground: FluxStage) -> None:
     stage = ground.opened()
     with ground.kustomization(interval=OFTEN, wait=True, timeout="10m") as follower:
@@ -84,6 +96,7 @@ def asked(ground: FluxStage, follower: Follower, name: str, **spec: Any) -> str:
     text = files.rollout(ground.stage, name, **spec)
     commit = ground.stage.commit(f"Ask for {name}", **{f"{folder(ground)}/{name}.yaml": text})
     follower.poke()
+    # Also where our controller does not run.
     waiting.wait_for(lambda: name in names(ground), what=f"Flux to bring {name}", timeout_seconds=60)
     return commit
 

@@ -1,56 +1,70 @@
-"""How long a commit takes to the cluster by an engine: measured in the tests that run it, kept in bench/results."""
+"""How long a commit takes by an engine: to the cluster, to the first node, and back by a revert.
+
+Told by a webhook, or by its own look at the repository. Read by timed.py, which keeps what was found in bench/results.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from bench.machine import keep, machine
-
-from seatrial_lab.testbed.neighbours.engines import Engine
-from tests.e2e.campaigns import Ground
+from seatrial_lab.testbed.history import NodeMoment
+from tests.e2e.light_stage import LONG_BAKE, LightStage
+from tests.gitops.looks import version
+from tests.gitops.pushes import Pushes
 from tests.gitops.yard import Yard
 
 ROUNDS = 3
-POLL_TIMEOUT_SECONDS = 240.0
-"""An engine as it is installed may look every three minutes."""
+POLL_TIMEOUT_SECONDS = 60.0
 
 
-def commit_and_revert(yard: Yard, engine: Engine) -> dict[str, Any]:
-    """Seconds from a push that the engine is told of until the cluster has it: a commit, and its revert."""
+def commit_and_revert(yard: Yard, remote: Path, tell: Callable[[], None] | None) -> dict[str, Any]:
+    """Seconds from a push until the cluster has it: a commit, and its revert, a few times."""
     before = yard.colour()
     commits, reverts = [], []
-    for number in range(ROUNDS):
-        yard.paint(f"shade-{number}")
-        commits.append(_until(yard, f"shade-{number}", engine))
-        yard.revert()
-        reverts.append(_until(yard, before, engine))
+    with Pushes(remote, tell) as pushes:
+        for number in range(ROUNDS):
+            yard.paint(f"shade-{number}")
+            commits.append(_until(yard, f"shade-{number}", pushes))
+            yard.revert()
+            reverts.append(_until(yard, before, pushes))
     return {"commit_to_cluster_seconds": commits, "revert_to_cluster_seconds": reverts}
 
 
-def commit_alone(yard: Yard) -> float:
-    """The same for one commit that nobody tells the engine of."""
-    yard.paint("alone")
-    return _until(yard, "alone", None)
-
-
-def _until(yard: Yard, colour: str, poked: Engine | None) -> float:
-    began = time.monotonic()
-    if poked is not None:
-        poked.poke()
+def _until(yard: Yard, colour: str, pushes: Pushes) -> float:
     yard.wait_colour(colour, timeout_seconds=POLL_TIMEOUT_SECONDS)
-    return round(time.monotonic() - began, 1)
+    return round(time.time() - pushes.seen[-1].at, 1)
 
 
-def commit_to_first_node(stage: Ground, subject: str, *, since: int = 0) -> float:
-    """Seconds from the time in our commit until the first node was seen to be cordoned after it."""
-    stage.git("fetch", "--quiet", "origin", "main")
-    found = stage.git("log", "-1", "--fixed-strings", f"--grep={subject}", "--format=%ct", "origin/main")
-    at = float(found.strip())
-    cordoned = [moment.at for moment in stage.history.nodes()[since:] if moment.is_cordoned and moment.at >= at]
-    return round(cordoned[0] - at, 1)
+def campaign(stage: LightStage, tell: Callable[[], None] | None, name: str) -> dict[str, float]:
+    """Seconds of a campaign that is aborted while it bakes.
+
+    From its commit until the first node is under way; and from its revert until the cluster has that, and until the
+    canary is back."""
+    with Pushes(stage.remote, tell) as pushes:
+        stage.begin(name, **stage.by_git(**LONG_BAKE))
+        stage.wait_phase("Baking")
+        forth, there = pushes.seen[0].at, _first_cordon(stage)
+        stage.do("rollout", "abort", name, "--reason", "timed", "-y")
+        stage.wait(lambda: version(stage) == stage.running, "the revert to be in the cluster")
+        back = time.time()
+        stage.wait_phase("Reverted")
+        home, revert = time.time(), _revert_of(stage, pushes)
+    return {
+        "commit_to_first_node_under_way_seconds": round(there - forth, 1),
+        "revert_to_cluster_seconds": round(back - revert, 1),
+        "revert_to_canary_back_seconds": round(home - revert, 1),
+    }
 
 
-def keep_for(engine: str, version: str, **found: Any) -> None:
-    """Keep what was found beside the other results."""
-    keep(f"gitops-{engine}", {"engine": engine, "version": version, "machine": machine(), **found})
+def _first_cordon(stage: LightStage) -> float:
+    since = stage.history.moments[stage.seen_before :]
+    return next(each.at for each in since if isinstance(each, NodeMoment) and each.is_cordoned)
+
+
+def _revert_of(stage: LightStage, pushes: Pushes) -> float:
+    stage.fetched()
+    subjects = {each.commit: stage.git("log", "-1", "--format=%s", each.commit) for each in pushes.seen}
+    return next(each.at for each in pushes.seen if subjects[each.commit].startswith("Revert "))

@@ -118,6 +118,10 @@ class Application:
 
     def poke(self) -> None:
         """Tell Argo CD of a push, as the forge does."""
+        self.push()
+
+    def push(self) -> None:
+        """The same: Argo CD says nothing of when it has looked."""
         self._argo.push_event(self._place.url, self._place.branch)
 
     def refresh(self) -> None:
