@@ -16,6 +16,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
+from seatrial.adapters.kube.reading.gates.probes import PAYLOAD, PAYLOAD_OPTIONS
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
@@ -739,7 +740,7 @@ def _measuring(act: StartProbe) -> object:
     gate = act.gate
     return {
         "image": gate.image,
-        "command": list(gate.command) or None,
+        "command": [*((*PAYLOAD, gate.probe, *PAYLOAD_OPTIONS) if gate.probe else ()), *gate.command] or None,
         "gpus": {"nvidia.com/gpu": str(gate.gpus)} if gate.gpus else None,
         "seconds": gate.timeout_seconds,
     }

@@ -201,7 +201,8 @@ def test_pools_may_not_need_more_nodes_than_there_are() -> None:
 def driver_pods(plane: control_plane.ControlPlane) -> dict[str, str]:
     """The names of the driver pods by node."""
     found = plane.get("pods", "-n", operator.NAMESPACE, "-l", "app.kubernetes.io/component=nvidia-driver")["items"]
-    return {each["spec"]["nodeName"]: each["metadata"]["name"] for each in found}
+    # One that was just made has no node yet.
+    return {each["spec"]["nodeName"]: each["metadata"]["name"] for each in found if "nodeName" in each["spec"]}
 
 
 def owners_of_nodes(plane: control_plane.ControlPlane) -> dict[str, str]:
