@@ -178,6 +178,20 @@ def test_what_is_ready_when_we_begin_is_woken_for_at_once() -> None:
     assert story.look(T + 0.5).woken_for == ("n1",)
 
 
+def test_a_change_that_the_controller_overlooked_is_woken_for_when_it_had_time_to_see_it_itself() -> None:
+    """It looks when the DaemonSet changes, maybe before the new revision is there; then it would sleep two minutes."""
+    story = Story(done("n1"), done("n2"), done("n3"))
+    assert story.look(T).is_over
+    story.change(a_node("n1", "upgrade-done"), a_node("n2", "upgrade-done", is_skipped=True))
+    seen = story.look(T + 10)
+    assert not seen.is_over
+    assert {wait.node: wait.code for wait in seen.waits} == {"n1": WaitCode.LOOK, "n2": WaitCode.SKIPPED}
+    assert (seen.act, seen.wake_at) == (None, T + 10 + pace.OWN_LOOK_SECONDS)
+    assert story.look(T + 15).woken_for == ("n1",)
+    story.change(a_node("n1", "upgrade-required"))
+    assert [wait.code for wait in story.look(T + 16).waits if wait.node == "n1"] == [WaitCode.TURN]
+
+
 def test_a_wake_that_moves_nobody_is_repeated_later_each_time() -> None:
     story = a_ready_story()
     woken_at = [second for second in range(10, 250) if story.look(T + second).woken_for]
@@ -203,6 +217,10 @@ def test_a_driver_that_is_lost_again_is_not_woken_for() -> None:
         a_node("n1", "validation-required", validator=builders.a_validator(is_terminating=True)),
         a_node("n1", "some-typo"),
         a_node("n1", ""),
+        a_node("n1", "upgrade-done", is_skipped=True),
+        a_node("n1", "upgrade-done", wanted=None),
+        a_node("n1", "upgrade-done", driver=builders.a_driver(is_orphaned=True)),
+        a_node("n1", "upgrade-done", driver=builders.a_driver(is_terminating=True)),
         restarting("n1", is_ready=True, is_skipped=True, labels={WAKE_LABEL: "true"}),
     ],
     ids=lambda node: node.nvidia_state or "none",
@@ -425,9 +443,8 @@ def test_v26_3_is_woken_by_the_state_of_a_done_node_only_when_asked() -> None:
         done("n4"),
     )
     story = a_ready_story(*others, release="v26.3.0", may_reset=True)
-    story.look(T + 10)
-    woken = story.look(T + 10.5)
-    assert (woken.act, woken.woken_for) == (Reset(node="n4"), ("n1",))
+    woken = story.look(T + 10)
+    assert (woken.act, woken.woken_for) == (Reset(node="n4"), ("n1", "n3"))
     assert story.memory.carrier == ""
     story = a_ready_story(restarting("n2", is_ready=False), release="v26.3.0", may_reset=True)
     story.look(T + 10)

@@ -66,8 +66,7 @@ def beside(lone_plane: ControlPlane) -> Iterator[operator.GpuOperator]:
         off = json.dumps({"spec": {"gfd": {"enabled": False}}})
         lone_plane.kubectl("patch", "clusterpolicy", operator.CLUSTER_POLICY, "--type=merge", "-p", off)
         started.wait_ready()
-        wake(lone_plane, started.nodes[0])
-        wait_states(started, dict.fromkeys(started.nodes, "upgrade-done"))
+        wait_states(started, dict.fromkeys(started.nodes, "upgrade-done"), lambda: wake(lone_plane, started.nodes[0]))
         yield started
 
 
@@ -176,7 +175,7 @@ def test_whatever_ends_it_no_label_is_left_and_the_upgrade_ends(
     lone_plane: ControlPlane, beside: operator.GpuOperator, account: Path, tmp_path: Path
 ) -> None:
     beside.set_driver_version(OLD)
-    wait_states(beside, None)
+    wait_begun(lone_plane, beside)
     with signalled(lone_plane, account, tmp_path, signal.SIGKILL) as pace:
         pace.wait_killed()
     assert traces(lone_plane) != []
@@ -199,7 +198,7 @@ def test_a_release_that_hears_its_state_alone_is_woken_by_a_done_node_when_asked
 ) -> None:
     v26_3 = ("--operator-release", "v26.3.0")
     beside.set_driver_version(NEW)
-    wait_states(beside, None)
+    wait_begun(lone_plane, beside)
     before = time.time()
     with Pace(account, tmp_path, *v26_3, "--until-done") as pace:
         assert "--reset-done-states" in pace.wait(ExitCode.HELD)["hold"]
@@ -223,7 +222,7 @@ def test_a_dry_run_tells_and_writes_nothing(
     lone_plane: ControlPlane, beside: operator.GpuOperator, account: Path, tmp_path: Path
 ) -> None:
     beside.set_driver_version(OLD)
-    wait_states(beside, None)
+    wait_begun(lone_plane, beside)
     before = time.time()
     with Pace(account, tmp_path, "--dry-run") as pace:
         said = pace.wait(ExitCode.OK)
@@ -310,10 +309,18 @@ def wait_for(is_so: Callable[[], bool], what: str, pace: Pace, *, meanwhile: Cal
     )
 
 
+def wait_begun(plane: ControlPlane, beside: operator.GpuOperator) -> None:
+    """Wait until every node has begun or waits for its turn.
+
+    The operator looks when its DaemonSet changes, which may be too early; by itself it looks again in two minutes.
+    """
+    wait_states(beside, None, lambda: wake(plane, beside.nodes[0]))
+
+
 def wait_states(
     beside: operator.GpuOperator, wanted: dict[str, str] | None, meanwhile: Callable[[], None] = lambda: None
 ) -> None:
-    """Wait until the nodes are in these states; None: until every node has begun or waits for its turn."""
+    """Wait until the nodes are in these states; None: until none is done any more."""
 
     def look() -> bool:
         meanwhile()

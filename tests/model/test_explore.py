@@ -524,7 +524,7 @@ def test_a_node_that_an_admin_cordoned_and_its_driver_manager_opened() -> None:
 
 
 def test_a_node_that_fails_and_is_opened_again_stays_closed() -> None:
-    loud = replace(LOUD, driver_fails_on=NEW.version)
+    loud = replace(LOUD, driver_fails_on=NEW.version, is_driver_in_use=True)
     found = explore(some_nodes(2), limits(2, failed_max=2), fates={"n1": loud}, restarts_max=0)
     assert_all_is_well(found, states_min=5_000)
 

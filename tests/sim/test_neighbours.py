@@ -42,7 +42,7 @@ INTENT = Intent(
         (Start.LOADED, (), (Deed.CORDON, Deed.EVICT, Deed.UNCORDON)),
         (Start.LOADED, ON, (Deed.CORDON, Deed.EVICT, Deed.UNCORDON)),
         (Start.BARE, ON, (Deed.UNCORDON,)),
-        (Start.FAILED, ON, (Deed.UNCORDON,)),
+        (Start.FAILED, ON, (Deed.CORDON, Deed.EVICT, Deed.UNCORDON)),
         (Start.LOADED, ((EVICTION, "false"), (DRAIN, "true")), (Deed.UNCORDON,)),
         *((start, OFF, ()) for start in Start),
     ],
@@ -151,12 +151,24 @@ def test_with_the_two_values_false_nobody_opens_the_node() -> None:
     assert (story.closings, story.open_seconds) == ([], 0.0)
 
 
-def test_a_failed_node_stays_closed() -> None:
-    story = Story(a_node(), Fate(manager_env=ON, driver_fails_on=NEW.version))
+def test_a_node_whose_driver_manager_fails_is_opened_again_and_stays_closed() -> None:
+    story = Story(a_node(), Fate(manager_env=ON, driver_fails_on=NEW.version, is_driver_in_use=True))
     end = story.play()
     assert end.record is not None
     assert (end.record.phase, end.facts.is_cordoned) == (NodePhase.UPGRADE_FAILED, True)
     assert [act.record.reopened_count for act in story.closings] == [1, 2], "at its start, and when it failed"
+
+
+def test_a_driver_that_crashes_is_started_again_without_its_driver_manager() -> None:
+    """As a kubelet does: init containers that are through run again when the pod does, not when a container does."""
+    story = Story(a_node(), Fate(manager_env=ON, driver_fails_on=NEW.version))
+    end = story.play()
+    assert end.record is not None
+    assert (end.record.phase, end.facts.is_cordoned) == (NodePhase.UPGRADE_FAILED, True)
+    assert [act.record.reopened_count for act in story.closings] == [1], "at its start alone"
+    facts = replace(end.facts, is_cordoned=True)
+    assert driver_manager_acts(facts, Fate(manager_env=ON), 9_000.0) is None
+    assert driver_manager_acts(rebooted(facts, 9_000.0), Fate(manager_env=ON), 9_000.0) is not None
 
 
 def test_an_admins_cordon_stands_at_the_end() -> None:

@@ -141,6 +141,25 @@ def test_a_module_that_does_not_load_restarts_for_ever_until_it_is_mended(four: 
     assert container(four.driver_pods()[node])["restartCount"] >= 2
 
 
+def test_an_old_driver_that_cannot_be_taken_out_fails_the_driver_manager_until_it_is_mended(four: fleet.Fleet) -> None:
+    def manager(pod: dict[str, Any]) -> dict[str, Any]:
+        [status] = pod["status"].get("initContainerStatuses") or [{}]
+        return dict(status)
+
+    node = four.nodes[1]
+    four.break_driver(node, "in-use")
+    four.delete_driver_pod(node)
+    pod = wait_for_driver(four, node, lambda pod: manager(pod).get("restartCount", 0) >= 2, "two failures")
+    assert (pod["status"]["phase"], container(pod)["restartCount"]) == ("Pending", 0)
+    assert manager(pod)["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert manager(pod)["lastState"]["terminated"]["message"].endswith("driver is in use")
+
+    four.mend(node)
+    four.wait_ready()
+    ended = manager(four.driver_pods()[node])
+    assert (ended["restartCount"] >= 2, ended["state"]["terminated"]["exitCode"]) == (True, 0)
+
+
 def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending_until_it_is_mended(four: fleet.Fleet) -> None:
     node = four.nodes[2]
     four.break_driver(node, "image-pull")

@@ -250,6 +250,10 @@ def test_a_driver_that_fails_is_started_again_by_the_kubelet_until_it_is_mended(
     assert ended(driver)["message"].strip() == "modprobe: ERROR: could not insert 'nvidia': No such device"
     assert not is_ready(pod)
     assert sea.real.allocatable() == 0
+    # It was started again, and the driver manager, which was through before it began, was not.
+    through = manager(pod)["state"]["terminated"]
+    assert through["exitCode"] == 0
+    assert through["finishedAt"] <= ended(driver)["startedAt"]
 
     sea.real.mend_driver()
     sea.wait_driver(is_ready, "to be mended")

@@ -21,7 +21,7 @@ from seatrial.sim.neighbours import Deed, Start
 from seatrial.sim.nodes import Fate, successor_of, touched
 
 MANAGED_NOTE: Final = "simulated.seatrial.dev/driver-managed"
-"""Which start of a driver pod its driver manager has dealt with."""
+"""Which run of the driver manager in a driver pod is over."""
 Reaction: TypeAlias = Callable[[NodeFacts, Fate, ApiInstant], NodeFacts | None]
 """The facts after the reaction, or None where it does not apply."""
 
@@ -44,7 +44,7 @@ def driver_pod_replaced(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
     after = replace(facts, driver=pod)
     if before.digest and before.digest == wanted.digest:
         # What is loaded stays loaded, and on offer; a driver manager finds nothing to do.
-        return touched(after, {MANAGED_NOTE: _start_of(pod)}) if fate.manager_env is not None else after
+        return touched(after, {MANAGED_NOTE: _run_of(after, pod, fate)}) if fate.manager_env is not None else after
     if facts.offer.resources or fate.is_load_guarded:
         after = replace(
             touched(after),
@@ -59,7 +59,7 @@ def driver_manager_acts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
     deeds = manager_deeds(facts, fate)
     if facts.driver is None or not deeds:
         return None
-    after = touched(facts, {MANAGED_NOTE: _start_of(facts.driver)})
+    after = touched(facts, {MANAGED_NOTE: _run_of(facts, facts.driver, fate)})
     for deed in deeds:
         match deed:
             case Deed.CORDON:
@@ -74,21 +74,28 @@ def driver_manager_acts(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFa
 
 
 def manager_deeds(facts: NodeFacts, fate: Fate) -> tuple[Deed, ...]:
-    """What the driver manager of the node's driver pod is still to do; nothing once it has dealt with this start."""
+    """What the driver manager of the node's driver pod is still to do; nothing once this run of it is over."""
     driver = facts.driver
     if fate.manager_env is None or driver is None or driver.is_ready or driver.is_terminating:
         return ()
-    if facts.labels.get(MANAGED_NOTE) == _start_of(driver):
+    if facts.labels.get(MANAGED_NOTE) == _run_of(facts, driver, fate):
         return ()
-    # A reboot starts the pod's containers anew; a driver that keeps failing has been tried more often than that.
-    is_failing = driver.restart_count > RESTARTS_MAX
-    start = Start.FAILED if is_failing else Start.BARE if driver.started_at is not None else Start.LOADED
-    return neighbours.deeds_of(start, fate.manager_env)
+    # A reboot starts the pod's containers anew, and leaves nothing loaded.
+    loaded = Start.FAILED if _is_in_use(driver, fate) else Start.LOADED
+    return neighbours.deeds_of(loaded if driver.started_at is None else Start.BARE, fate.manager_env)
 
 
-def _start_of(driver: DriverPod) -> str:
-    """Which start of which driver pod it is."""
-    return f"{driver.uid}/{driver.restart_count}"
+def _run_of(facts: NodeFacts, driver: DriverPod, fate: Fate) -> str:
+    """Which run of its driver manager it is: one for each pod and boot, and one more whenever it has failed itself.
+
+    A driver whose own container fails is started again without it, as kubelets do."""
+    failed_count = driver.restart_count if _is_in_use(driver, fate) else 0
+    return f"{driver.uid}/{facts.boot_id}/{failed_count}"
+
+
+def _is_in_use(driver: DriverPod, fate: Fate) -> bool:
+    """Whether the driver before this one cannot be taken out."""
+    return fate.is_driver_in_use and driver.started_at is None and is_of(driver, fate.driver_fails_on)
 
 
 def _evicted(pod: Pod, fate: Fate) -> Pod:
@@ -120,6 +127,9 @@ def driver_gets_ready(facts: NodeFacts, fate: Fate, at: ApiInstant) -> NodeFacts
 UNLOADABLE: Final = Symptom(
     source="container", reason="Error", message="modprobe: ERROR: could not insert 'nvidia': Invalid argument"
 )
+IN_USE: Final = Symptom(
+    source="container", reason="Error", message="Could not unload NVIDIA driver kernel modules, driver is in use"
+)
 UNPULLABLE: Final = Symptom(
     source="container", reason="ImagePullBackOff", message="Back-off pulling image: manifest unknown"
 )
@@ -136,15 +146,14 @@ def image_pull_fails(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts
 
 
 def driver_crash_loops(facts: NodeFacts, fate: Fate, _at: ApiInstant) -> NodeFacts | None:
-    """The module does not load, again and again."""
+    """The module does not load, or the old one cannot be taken out, again and again."""
     driver = facts.driver
     if driver is None or driver.is_ready or driver.is_terminating or not is_of(driver, fate.driver_fails_on):
         return None
     if driver.restart_count > RESTARTS_MAX or facts.awaits_safe_load or manager_deeds(facts, fate):
         return None
-    crashed = replace(
-        driver, restart_count=driver.restart_count + 11, trouble="CrashLoopBackOff", symptoms=(UNLOADABLE,)
-    )
+    symptom = IN_USE if _is_in_use(driver, fate) else UNLOADABLE
+    crashed = replace(driver, restart_count=driver.restart_count + 11, trouble="CrashLoopBackOff", symptoms=(symptom,))
     return replace(facts, driver=crashed)
 
 

@@ -38,11 +38,15 @@ class Neighbour(StrEnum):
 
 
 class Start(StrEnum):
-    """How a driver pod starts, as its init container finds the node."""
+    """How the init container of a driver pod finds the node.
+
+    It runs once for each pod and boot. A kubelet that starts the driver's container again, because that failed, does
+    not run it again; only its own failure does.
+    """
 
     LOADED = "another driver is loaded"
     BARE = "no driver is loaded: a reboot, or a first install"
-    FAILED = "an earlier start failed"
+    FAILED = "another driver is loaded and cannot be taken out: it ends with an error, and is started again"
 
 
 class Deed(StrEnum):
@@ -68,6 +72,8 @@ DRIVER_MANAGER: Final[tuple[Row, ...]] = (
     Row(when=Start.LOADED, does=Deed.EVICT, needs=(EVICTION,)),
     Row(when=Start.LOADED, does=Deed.UNCORDON, needs=(EVICTION, DRAIN)),
     Row(when=Start.BARE, does=Deed.UNCORDON, needs=(EVICTION, DRAIN)),
+    Row(when=Start.FAILED, does=Deed.CORDON, needs=(EVICTION,)),
+    Row(when=Start.FAILED, does=Deed.EVICT, needs=(EVICTION,)),
     Row(when=Start.FAILED, does=Deed.UNCORDON, needs=(EVICTION, DRAIN)),
 )
 """In the order in which it is done. Where the node says that upgrades are NVIDIA's (autoUpgrade: true), none is."""
@@ -96,7 +102,7 @@ class Part:
 PARTS: Final[tuple[Part, ...]] = (
     Part(
         who=Neighbour.DRIVER_MANAGER,
-        when="a driver pod starts, or starts anew",
+        when="a driver pod is made, its node has booted, or it has failed itself",
         does="what its rows say, before the driver is loaded",
         reaction="driver manager acts",
     ),
@@ -151,7 +157,7 @@ PARTS: Final[tuple[Part, ...]] = (
     Part(
         who=Neighbour.KUBELET,
         when="a driver's container fails",
-        does="restarts it, later and later",
+        does="restarts it, later and later, and no init container with it",
         reaction="driver crash loops",
     ),
     Part(

@@ -35,6 +35,8 @@ class Fate:
 
     driver_fails_on: str = ""
     """The driver version whose module does not load here."""
+    is_driver_in_use: bool = False
+    """Where a driver fails, it is because the old one cannot be taken out: its driver manager fails, not itself."""
     image_missing_for: str = ""
     """The driver version whose image cannot be pulled here."""
     cuda_fails_on: str = ""

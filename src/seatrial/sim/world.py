@@ -279,6 +279,7 @@ class World:
             fate,
             manager_env=env if env is not None else outer.manager_env_of(self.nodes[name].facts, self.outside),
             is_work_waiting=fate.is_work_waiting or everybody.is_work_waiting,
+            is_driver_in_use=fate.is_driver_in_use or everybody.is_driver_in_use,
         )
 
     def _write_rollout(self, action: WriteRolloutRecord) -> Outcome:

@@ -93,12 +93,15 @@ def _draw_policy(chance: random.Random, parallel_max: int, unavailable: list[int
 def draw_manager(seed: int) -> Fate:
     """What all driver managers of a fleet are told: there are none, they are as shipped, or both switches are off.
 
+    In every second fleet it is they who fail where a driver fails.
     By a chance of its own, so that the schedules that were played before there were any stay as they are.
     """
     chance = random.Random(f"driver manager {seed}")  # noqa: S311  a simulation, not a secret
     off = tuple((name, driver_manager.OFF) for name in driver_manager.SWITCHES)
     env = chance.choice([None, (), (), off])
-    return Fate(manager_env=env, is_work_waiting=env is not None and chance.random() < 0.5)
+    is_work_waiting = env is not None and chance.random() < 0.5
+    is_in_use = env is not None and chance.random() < 0.5
+    return Fate(manager_env=env, is_work_waiting=is_work_waiting, is_driver_in_use=is_in_use)
 
 
 def draw_fleet(chance: random.Random, node_count: int, badness: float) -> tuple[list[NodeSeen], dict[str, list[str]]]:

@@ -1,9 +1,10 @@
 """Plays k8s-driver-manager in the driver pods of one fleet, by the same rows as World (sim/neighbours.py).
 
 kwok starts no containers, so nobody runs the init container of a driver pod. This does to the node what that would do:
-when a driver pod is seen to start, before it is Ready, and again whenever its start has failed. What it is told stands
-in the pod's own template, and whether upgrades are NVIDIA's in the node's annotation, as for the real one. Runs on a
-thread of its own from the moment it is entered. Tests: tests/testbed/test_driver_manager.py
+when a driver pod is seen to start, before it is Ready, and again whenever the init container has failed. A driver whose
+own container fails is started again without it, as a kubelet does. What it is told stands in the pod's own template,
+and whether upgrades are NVIDIA's in the node's annotation, as for the real one. Runs on a thread of its own from the
+moment it is entered. Tests: tests/e2e/test_driver_manager.py
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class DriverManager:
         self._plane = plane
         self._prefix = prefix
         self._known: dict[str, int] = {}
-        """By driver pod: the start of it that was dealt with."""
+        """By driver pod: how often its driver manager had failed when it last ran."""
         self._loaded: set[str] = set()
         """Nodes with a driver in their kernel."""
         self._due: asyncio.Queue[tuple[kinds.Pod, Start]] | None = None
@@ -105,15 +106,14 @@ class DriverManager:
             self._see(change.object, is_new=True)
 
     def _see(self, pod: kinds.Pod, *, is_new: bool) -> None:
-        node, uid, restarts = pod.spec.node_name, pod.metadata.uid, _restarts(pod)
+        node, uid, failures = pod.spec.node_name, pod.metadata.uid, _failures(pod)
         if _is_ready(pod):
             self._loaded.add(node)
-        if not node or pod.metadata.deletion_timestamp is not None or self._known.get(uid) == restarts:
+        if not node or pod.metadata.deletion_timestamp is not None or self._known.get(uid) == failures:
             return
-        is_first = uid not in self._known
-        self._known[uid] = restarts
+        self._known[uid] = failures
         if is_new and not _is_ready(pod) and self._due is not None:
-            start = Start.FAILED if not is_first or restarts else Start.LOADED if node in self._loaded else Start.BARE
+            start = Start.FAILED if failures else Start.LOADED if node in self._loaded else Start.BARE
             self._due.put_nowait((pod, start))
 
     # ── acting ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,9 +157,9 @@ def _env(pod: kinds.Pod) -> list[tuple[str, str]]:
     return [(variable.name, variable.value) for manager in managers for variable in manager.env]
 
 
-def _restarts(pod: kinds.Pod) -> int:
-    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return max((each.restart_count for each in statuses), default=0)
+def _failures(pod: kinds.Pod) -> int:
+    managers = (each for each in pod.status.init_container_statuses if each.name == CONTAINER)
+    return max((each.restart_count for each in managers), default=0)
 
 
 def _is_ready(pod: kinds.Pod) -> bool:

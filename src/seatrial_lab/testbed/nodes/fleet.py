@@ -285,7 +285,7 @@ class Fleet:
     def break_driver(self, node: str, how: stages.Fault, *, message: str = "", restart_count: int = 1) -> None:
         """Make the driver pod of a node fail from now on; a pod that is already Ready stays so until it is deleted.
 
-        The message is what its container says; `restart_count` is where a module that does not load begins to count.
+        The message is what its container says; `restart_count` is where one that fails again and again begins to count.
         """
         if node in self._faults:
             self.mend(node)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 Object = dict[str, Any]
-Fault = Literal["module-load", "image-pull", "stuck-terminating"]
+Fault = Literal["module-load", "in-use", "image-pull", "stuck-terminating"]
 
 FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
 
@@ -43,6 +43,7 @@ RUNTIME_HANDLERS: Final = ("", "runc", RUNTIME_HANDLER)
 
 # What kubelets say when nobody gives them other words.
 MODULE_MESSAGE: Final = "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module, or unknown parameter"
+IN_USE_MESSAGE: Final = "Could not unload NVIDIA driver kernel modules, driver is in use"
 PULL_MESSAGE: Final = "rpc error: code = NotFound desc = the registry holds no such tag: not found"
 
 _READY: Final = '.status.conditions.[] | select( .type == "Ready" ) | .status'
@@ -94,6 +95,10 @@ def fault(node: str, how: Fault, *, message: str = "", restart_count: int = 1) -
     match how:
         case "module-load":
             told = _CRASHING.replace("@MESSAGE@", json.dumps(message or MODULE_MESSAGE))
+            selector, steps = starting, [_status(told.replace("@COUNT@", str(restart_count)))]
+            delay = _every(RESTART_EVERY_SECONDS)
+        case "in-use":
+            told = _NOT_INITIALIZED.replace("@MESSAGE@", json.dumps(message or IN_USE_MESSAGE))
             selector, steps = starting, [_status(told.replace("@COUNT@", str(restart_count)))]
             delay = _every(RESTART_EVERY_SECONDS)
         case "image-pull":
@@ -240,6 +245,9 @@ _RUNNING: Final = """
 {{ range .status.containerStatuses }}{{ $_ := set $old .name . }}{{ end }}
 phase: Running
 conditions:
+{{ range .status.conditions }}{{ if and ( eq .type "Initialized" ) ( eq .status "False" ) }}
+- { type: Initialized, status: "True", reason: null, lastTransitionTime: {{ $now | Quote }} }
+{{ end }}{{ end }}
 - { type: Ready, status: "True", reason: null, lastTransitionTime: {{ $now | Quote }} }
 - { type: ContainersReady, status: "True", reason: null, lastTransitionTime: {{ $now | Quote }} }
 {{ range .spec.readinessGates }}
@@ -261,13 +269,16 @@ containerStatuses:
   {{ end }}{{ end }}
 {{ end }}
 {{ if .spec.initContainers }}
+{{ $before := dict }}
+{{ range .status.initContainerStatuses }}{{ $_ := set $before .name . }}{{ end }}
 initContainerStatuses:
 {{ range .spec.initContainers }}
+{{ $was := get $before .name }}
 - name: {{ .name | Quote }}
   image: {{ .image | Quote }}
   imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
   ready: true
-  restartCount: 0
+  restartCount: {{ with $was }}{{ .restartCount }}{{ else }}0{{ end }}
   {{ if eq ( .restartPolicy | default "" ) "Always" }}
   started: true
   state: { running: { startedAt: {{ $now | Quote }} } }
@@ -322,6 +333,37 @@ containerStatuses:
   ready: false
   started: false
   restartCount: {{ max ( add .restartCount 1 ) @COUNT@ }}
+  state:
+    waiting:
+      reason: CrashLoopBackOff
+      message: {{ printf "back-off restarting failed container %s" .name | Quote }}
+  lastState:
+    terminated:
+      exitCode: 1
+      reason: Error
+      message: @MESSAGE@
+      startedAt: {{ $now | Quote }}
+      finishedAt: {{ $now | Quote }}
+{{ end }}
+"""
+
+# The init container cannot take the old driver out; the others wait for it.
+_NOT_INITIALIZED: Final = """
+{{ $now := Now }}
+{{ $old := dict }}
+{{ range .status.initContainerStatuses }}{{ $_ := set $old .name . }}{{ end }}
+phase: Pending
+conditions:
+- { type: Initialized, status: "False", reason: ContainersNotInitialized, lastTransitionTime: {{ $now | Quote }} }
+initContainerStatuses:
+{{ range .spec.initContainers }}
+{{ $was := get $old .name }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
+  ready: false
+  started: false
+  restartCount: {{ with $was }}{{ max ( add .restartCount 1 ) @COUNT@ }}{{ else }}@COUNT@{{ end }}
   state:
     waiting:
       reason: CrashLoopBackOff

@@ -18,8 +18,23 @@ from seatrial.core.text.names import a_few
 
 def lacks_of(seen: Seen) -> dict[str, tuple[WaitCode, str]]:
     """What each node lacks that is neither done nor unknown to its controller, by name."""
-    waiting = (node for node in seen.nodes.values() if node.nvidia_state not in ("", NodePhase.UPGRADE_DONE))
+    waiting = (node for node in seen.nodes.values() if _is_waiting(node))
     return {node.name: _lack(node, seen.operator) for node in waiting}
+
+
+def _is_waiting(node: NodeFacts) -> bool:
+    if node.nvidia_state == NodePhase.UPGRADE_DONE:
+        return _is_overlooked(node)
+    return node.nvidia_state != ""
+
+
+def _is_overlooked(node: NodeFacts) -> bool:
+    """Whether a done node has a new driver to get, which its controller has not seen.
+
+    It looks when a DaemonSet's template changes, which may be before the new revision is there to compare with."""
+    driver = node.driver
+    is_settled = driver is not None and not driver.is_terminating and not driver.is_orphaned
+    return is_settled and node.wanted is not None and not node.is_in_sync
 
 
 def waits_of(lacks: Mapping[str, tuple[WaitCode, str]], stays: Mapping[str, Stay]) -> Iterable[Wait]:
@@ -33,6 +48,8 @@ def _lack(node: NodeFacts, operator: OperatorFacts) -> tuple[WaitCode, str]:
     match node.nvidia_state:
         case NodePhase.UPGRADE_REQUIRED:
             return (WaitCode.SKIPPED if node.is_skipped else WaitCode.TURN), ""
+        case NodePhase.UPGRADE_DONE:
+            return (WaitCode.SKIPPED if node.is_skipped else WaitCode.LOOK), ""
         case NodePhase.WAIT_FOR_JOBS_REQUIRED:
             return _lack_of_jobs(node, operator)
         case NodePhase.POD_DELETION_REQUIRED | NodePhase.DRAIN_REQUIRED:
