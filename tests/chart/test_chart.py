@@ -14,6 +14,7 @@ import yaml
 
 from seatrial import __version__, manifests
 from seatrial.adapters.forge.places import Kind
+from seatrial.adapters.git.authorities import Authorities
 from seatrial.cli.run import controller
 from seatrial.controller.forges import Forges
 from seatrial_lab.image import recipe
@@ -197,6 +198,33 @@ def test_tokens_of_forges_are_mounted_each_bound_to_its_address(kind: str, name:
     assert {"name": "forge-0", "secret": {"secretName": "token", "defaultMode": 0o440}} in spec["volumes"]
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "Job"])
+@pytest.mark.parametrize(
+    ("settings", "source"),
+    [
+        (("configMap=ours",), {"configMap": {"name": "ours", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}),
+        (
+            ("secret=tls", "key=ca-bundle.crt"),
+            {"secret": {"secretName": "tls", "items": [{"key": "ca-bundle.crt", "path": "ca.crt"}]}},
+        ),
+    ],
+    ids=["ConfigMap", "Secret"],
+)
+def test_an_authority_is_mounted_and_bound_to_its_server(
+    kind: str, settings: tuple[str, ...], source: dict[str, Any]
+) -> None:
+    told = ("server=https://git.example.com:3000", *settings)
+    objects = rendered(*(f"git.authorities[0].{each}" for each in told))
+    (item,) = [each for each in objects if each["kind"] == kind]
+    spec = item["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    mounted = "/var/run/seatrial/authority/0"
+    assert f"--git-authority=https://git.example.com:3000={mounted}/ca.crt" in container["args"]
+    # The whole folder: a file that is mounted by itself would never be brought up to date.
+    assert {"name": "authority-0", "mountPath": mounted, "readOnly": True} in container["volumeMounts"]
+    assert {"name": "authority-0", **source} in spec["volumes"]
+
+
 @pytest.mark.parametrize("kind", Kind)
 def test_every_forge_that_the_controller_speaks_to_may_be_named(kind: Kind) -> None:
     deployment = one(rendered(*FORGE, f"git.forges[0].kind={kind}"), "Deployment", "seatrial-controller")
@@ -208,11 +236,15 @@ def test_every_forge_that_the_controller_speaks_to_may_be_named(kind: Kind) -> N
 
 def test_the_controller_understands_every_argument_it_is_given() -> None:
     objects = rendered(
-        "git.allow={https://git.example.com/}", "git.credentials[0].prefix=https://x/", "git.credentials[0].secret=s"
+        "git.allow={https://git.example.com/}",
+        *("git.credentials[0].prefix=https://x/", "git.credentials[0].secret=s"),
+        *("git.authorities[0].server=https://x", "git.authorities[0].configMap=c"),
     )
     (container,) = one(objects, "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
     assert container["args"][0] == "controller"
-    assert parsed(container["args"]).lease_namespace == NAMESPACE
+    read = parsed(container["args"])
+    assert read.lease_namespace == NAMESPACE
+    assert Authorities.read(read.git_authority).of("https://x/gpu.git") == Path("/var/run/seatrial/authority/0/ca.crt")
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -262,6 +294,9 @@ def test_every_pod_of_the_chart_may_reach_what_is_named_and_dns() -> None:
         ("git.credentials[0].prefix=https://x/", "secret"),
         ("git.forges[0].kind=gogs", "kind"),
         ("git.forges[0].prefix=https://x/", "secret"),
+        ("git.authorities[0].server=https://x", "authorities"),
+        ("git.authorities[0].server=https://x/gpu", "server"),
+        ("git.authorities[0].configMap=c", "server"),
         ("networkPolicy.egress[0].from=x", "from"),
     ],
 )

@@ -20,6 +20,7 @@ from seatrial.cli.exit_codes import ExitCode
         (["--git-credentials", "/srv/git=/secrets/git"], "Name it with --git-allow"),
         (["--git-allow", "https://h.example/a", "--git-allow", "https://H.example:443/a/"], "is named twice"),
         (["--git-allow", "ext::sh -c id"], "is no address of a Git repository"),
+        (["--git-authority", "https://git.example.com/gpu=/secrets/ca.crt"], "with no path"),
     ],
 )
 def test_an_address_that_cannot_be_meant_is_told_at_the_start(

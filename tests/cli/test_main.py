@@ -100,6 +100,7 @@ def test_every_exit_code_has_a_meaning() -> None:
         (["controller"], "one of the arguments --once --forever is required."),
         (["controller", "--once", "--forever"], "not allowed with"),
         (["controller", "--once", "--git-credentials", "/secrets/git"], "does not say which address the secret is for"),
+        (["controller", "--once", "--git-authority", "/ca.crt"], "does not say which server the authority is for"),
         (["controller", "--once", "--lease-seconds", "1"], "'1' is not a number of seconds, 2 or more."),
         (["controller", "--once", "--lease-seconds", "soon"], "'soon' is not a number of seconds, 2 or more."),
         (["status", "-o", "xml"], "argument -o/--output: there is no 'xml' here, but table, "),

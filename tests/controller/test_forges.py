@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.forge.places import Kind
+from seatrial.adapters.git.authorities import Authorities
 from seatrial.adapters.git.errors import SetupInvalid
 from seatrial.controller.forges import NO_FORGES, Forges
 from seatrial.core.model.campaign import GitPlace
@@ -50,6 +51,31 @@ def test_the_longest_address_says_which_forge_and_which_token(
 def test_no_token_goes_where_none_was_bound_to(url: str) -> None:
     assert FORGES.place_of(url) is None
     assert FORGES.of(GitPlace(url=url, branch="main", path="m.yaml")) is None
+
+
+def test_the_authority_of_a_forge_is_that_of_the_server_where_its_api_is(tmp_path: Path) -> None:
+    inside, below = Path("/secrets/inside.crt"), Path("/secrets/below.crt")
+    named = Authorities.read([(HOST, inside), ("https://forge.example.com:3000", below)])
+    (tmp_path / "api").write_text("https://forge.example.com:3000/gitea/api/v1\n")
+    forges = Forges.read(
+        [
+            ("gitea", f"{HOST}/gpu", Path("/secrets/gpu")),
+            ("gitea", "ssh://git@git.example.com/gpu", Path("/secrets/gpu")),
+            ("gitea", "https://elsewhere.example.com/gpu", Path("/secrets/gpu")),
+            ("gitea", f"{HOST}/told", tmp_path),
+        ],
+        authorities=named,
+    )
+
+    def authority(url: str) -> Path | None:
+        place = forges.place_of(url)
+        assert place is not None
+        return place.authority
+
+    assert authority(f"{HOST}/gpu/cluster") == inside
+    assert authority("ssh://git@git.example.com/gpu/cluster") == inside, "Git by ssh, its API by https"
+    assert authority("https://elsewhere.example.com/gpu/cluster") is None
+    assert authority(f"{HOST}/told/cluster") == below, "where the API is, and not where Git is"
 
 
 def test_without_any_no_forge_is_asked() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.git.addresses import NOBODY, Permit, Permits
+from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.clone import Clone
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
@@ -22,6 +23,7 @@ from seatrial.core.model.campaign import GitPlace, PublishStep, SourceFacts
 from seatrial.ports import Outcome, Result
 from seatrial.supervision import Ending
 from seatrial_lab.testbed.neighbours.git_server import GitServer
+from seatrial_lab.testbed.plane.certificates import Authority, Pair
 from tests.adapters.git.remotes import Bare, Person, git
 from tests.builders import NEW
 from tests.controller.git_stage import (
@@ -87,13 +89,18 @@ class Watch:
 
 @asynccontextmanager
 async def watching(
-    rollout: models.Rollout | None, folder: Path, *, look_seconds: float = 0.05, permits: Permits = FOLDERS
+    rollout: models.Rollout | None,
+    folder: Path,
+    *,
+    look_seconds: float = 0.05,
+    permits: Permits = FOLDERS,
+    authorities: Authorities = MACHINES_OWN,
 ) -> AsyncIterator[Watch]:
     watch = Watch(rollout=rollout)
     async with Client(NO_CLUSTER, user_agent="test-keeper") as client:
         watch.keeper = Keeper(
             client,
-            GitSettings(folder=folder, permits=permits, look_seconds=look_seconds),
+            GitSettings(folder=folder, permits=permits, authorities=authorities, look_seconds=look_seconds),
             now=lambda: watch.now,
             tell=watch.endings.append,
         )
@@ -319,6 +326,28 @@ async def test_a_repository_that_nobody_named_is_not_even_asked(
         outcome = await watch.do(CANARY)
         assert (outcome.result, outcome.detail) == (Result.FAILED, facts.trouble)
     assert server.requests == []
+
+
+async def test_a_server_is_trusted_by_the_authority_that_was_named_and_one_that_is_replaced_counts_at_once(
+    stage: tuple[Bare, Person], secret: Path, tmp_path: Path
+) -> None:
+    remote, _ = stage
+    ours, file = Authority.make("ours"), tmp_path / "ca.crt"
+    pair = Pair(certificate=tmp_path / "tls.crt", key=tmp_path / "tls.key")
+    ours.issue(pair, name="git", hosts=("127.0.0.1",))
+    file.write_bytes(Authority.make("another").pem)
+    with GitServer(root=remote.folder, pair=pair) as server:
+        known = Permits.read([Permit.read(server.url, secret)])
+        named = Authorities.read([(server.url, file)])
+        rollout = at_a_server(server, remote.path.name)
+        async with watching(rollout, tmp_path / "clones", permits=known, authorities=named) as watch:
+            facts = await watch.until(lambda facts: bool(facts.trouble))
+            assert "shows a certificate that is not trusted here" in facts.trouble
+            assert (facts.is_barred, server.requests) == (False, [])
+            file.write_bytes(ours.pem)
+            await watch.until(lambda facts: not facts.trouble and facts.head == remote.head())
+            assert (await watch.do(CANARY)).result is Result.DONE
+    assert remote.text(PUBLISHED) == policy_of(NEW.version)
 
 
 async def test_a_folder_of_the_controllers_machine_is_barred_where_nobody_named_it(

@@ -45,6 +45,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- range $index, $bound := .Values.git.forges }}
 - --forge={{ $bound.kind }}:{{ $bound.prefix }}=/var/run/seatrial/forge/{{ $index }}
 {{- end }}
+{{- range $index, $bound := .Values.git.authorities }}
+- --git-authority={{ $bound.server }}=/var/run/seatrial/authority/{{ $index }}/ca.crt
+{{- end }}
 {{- end }}
 
 {{- define "seatrial.gitMounts" -}}
@@ -54,6 +57,9 @@ seccompProfile: {type: RuntimeDefault}
 {{- range $index, $bound := .Values.git.forges }}
 - {name: forge-{{ $index }}, mountPath: /var/run/seatrial/forge/{{ $index }}, readOnly: true}
 {{- end }}
+{{- range $index, $bound := .Values.git.authorities }}
+- {name: authority-{{ $index }}, mountPath: /var/run/seatrial/authority/{{ $index }}, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{- define "seatrial.gitVolumes" -}}
@@ -62,6 +68,14 @@ seccompProfile: {type: RuntimeDefault}
 {{- end }}
 {{- range $index, $bound := .Values.git.forges }}
 - {name: forge-{{ $index }}, secret: {secretName: {{ $bound.secret }}, defaultMode: 0440}}
+{{- end }}
+{{- range $index, $bound := .Values.git.authorities }}
+- name: authority-{{ $index }}
+  {{- if $bound.configMap }}
+  configMap: {name: {{ $bound.configMap }}, items: [{key: {{ $bound.key | default "ca.crt" }}, path: ca.crt}]}
+  {{- else }}
+  secret: {secretName: {{ $bound.secret }}, items: [{key: {{ $bound.key | default "ca.crt" }}, path: ca.crt}]}
+  {{- end }}
 {{- end }}
 {{- end }}
 

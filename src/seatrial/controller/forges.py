@@ -9,13 +9,14 @@ Tests: tests/controller/test_forges.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from seatrial.adapters.forge.forge import HttpForge
 from seatrial.adapters.forge.places import Kind, Place, place_of
 from seatrial.adapters.git.addresses import NOBODY, Address, Permit, Permits
+from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.errors import Barred, SetupInvalid
 from seatrial.core.model.campaign import GitPlace
 from seatrial.ports import Forge
@@ -28,9 +29,16 @@ class Forges:
     permits: Permits = NOBODY
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """By the prefix, as somebody wrote it."""
+    authorities: Authorities = MACHINES_OWN
 
     @classmethod
-    def read(cls, named: Iterable[tuple[str, str, Path]], *, is_loopback_http: bool = False) -> Self:
+    def read(
+        cls,
+        named: Iterable[tuple[str, str, Path]],
+        *,
+        authorities: Authorities = MACHINES_OWN,
+        is_loopback_http: bool = False,
+    ) -> Self:
         """Read kinds, prefixes and folders; SetupInvalid where a token would go astray."""
         kinds: dict[str, Kind] = {}
         permits: list[Permit] = []
@@ -39,7 +47,7 @@ class Forges:
                 raise SetupInvalid(f"{kind!r} is no forge that we can speak to. Name one of {', '.join(Kind)}.")
             permits.append(Permit.read(prefix, secret, is_loopback_http=is_loopback_http))
             kinds[prefix] = Kind(kind)
-        return cls(permits=Permits.read(permits), kinds=kinds)
+        return cls(permits=Permits.read(permits), kinds=kinds, authorities=authorities)
 
     def of(self, place: GitPlace) -> Forge | None:
         """The forge of a repository, for requests into its branch; None where none was named for it."""
@@ -56,7 +64,8 @@ class Forges:
             return None
         at = Address.parse(url)
         kind = self.kinds[permit.prefix]
-        return place_of(kind, scheme=at.scheme, host=at.host, port=at.port, path=at.path, secret=permit.secret)
+        found = place_of(kind, scheme=at.scheme, host=at.host, port=at.port, path=at.path, secret=permit.secret)
+        return replace(found, authority=self.authorities.of(found.api))
 
 
 NO_FORGES = Forges()

@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeAlias
 
 from seatrial import supervision
 from seatrial.adapters.git.addresses import NOBODY, Permits
+from seatrial.adapters.git.authorities import MACHINES_OWN, Authorities
 from seatrial.adapters.git.clone import Remote
 from seatrial.adapters.git.errors import Barred, NothingToChange, Stale
 from seatrial.adapters.git.repository import Author, Repository
@@ -55,6 +56,8 @@ class GitSettings:
     """Where private clones are kept; may be lost at any time."""
     permits: Permits = NOBODY
     """Which addresses we may speak to, and as whom; without any, none."""
+    authorities: Authorities = MACHINES_OWN
+    """Whose certificates count at which server."""
     look_seconds: float = LOOK_SECONDS
     forges: Forges = NO_FORGES
     """Where people are asked to merge by a pull request; elsewhere by a branch and a text."""
@@ -222,7 +225,8 @@ class Keeper:
 
     def _repository(self, place: GitPlace) -> Repository:
         permit = self._settings.permits.of(place.url)
-        remote = Remote(url=place.url, branch=place.branch, credentials=permit.secret)
+        authority = self._settings.authorities.of(place.url)
+        remote = Remote(url=place.url, branch=place.branch, credentials=permit.secret, authority=authority)
         return Repository(remote, self._settings.folder / folder_of(place), author=AUTHOR)
 
 

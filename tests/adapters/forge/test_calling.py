@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 import traceback
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from aiohttp import web
 from seatrial.adapters.forge.errors import ForgeError, ForgeRefused, ForgeUnavailable, ForgeUnclear
 from seatrial.adapters.forge.forge import HttpForge
 from seatrial.adapters.forge.places import API_PATHS, Kind, Place
+from seatrial_lab.testbed.plane.certificates import Authority, Pair
 from tests.adapters.forge.stand import PROJECT, TOKEN, Stand
 from tests.adapters.http.test_webhook import serving
 
@@ -97,3 +99,49 @@ async def test_a_secret_without_a_token_is_told_and_nobody_is_asked(
     with pytest.raises(ForgeRefused, match="token"):
         await scene.forge.requests(("a",))
     assert scene.stand.heard == []
+
+
+# ── over TLS ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+OURS, OTHER = Authority.make("ours"), Authority.make("another")
+
+
+@pytest.fixture
+async def over_tls(tmp_path: Path) -> AsyncIterator[Scene]:
+    """A forge with a certificate by ours, and a file of an authority for it."""
+    (tmp_path / "token").write_text(TOKEN)
+    pair = Pair(certificate=tmp_path / "server.crt", key=tmp_path / "server.key")
+    OURS.issue(pair, name="forge", hosts=("127.0.0.1",))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    stand, authority = Stand(kind=Kind.GITEA), tmp_path / "ca.crt"
+    authority.write_bytes(OURS.pem)
+    async with serving(stand.handle, context) as url:
+        api = url.removesuffix("/save") + API_PATHS[stand.kind]
+        place = Place(kind=stand.kind, api=api, project=PROJECT, token=tmp_path, authority=authority)
+        yield Scene(stand=stand, place=place, forge=HttpForge(place, base="main"))
+
+
+async def test_a_forge_is_trusted_whose_authority_is_named(over_tls: Scene) -> None:
+    assert await over_tls.forge.requests(("a",)) == ()
+    assert over_tls.stand.heard
+
+
+@pytest.mark.parametrize("pem", [None, OTHER.pem], ids=["nobody", "another"])
+async def test_a_forge_that_nobody_vouches_for_gets_no_token_and_is_told_with_the_next_step(
+    over_tls: Scene, tmp_path: Path, pem: bytes | None
+) -> None:
+    (tmp_path / "ca.crt").write_bytes(pem or b"")
+    place = over_tls.place if pem else replace(over_tls.place, authority=None)
+    found = await failure_of(replace(over_tls, forge=HttpForge(place, base="main")))
+    assert isinstance(found, ForgeRefused)
+    assert "shows a certificate that is not trusted here: unable to get local issuer certificate" in str(found)
+    assert "--git-authority" in str(found)
+    assert over_tls.stand.heard == []
+
+
+async def test_an_authority_of_a_forge_that_cannot_be_read_is_told_by_its_file(over_tls: Scene, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("not a certificate")
+    found = await failure_of(over_tls)
+    assert isinstance(found, ForgeRefused)
+    assert f"{tmp_path / 'ca.crt'} holds no certificates" in str(found)

@@ -7,6 +7,8 @@ import pytest
 from seatrial.adapters.git import answers
 from seatrial.adapters.git.errors import GitRefused, GitUnavailable, SetupInvalid
 
+ACCESS = "fatal: unable to access 'https://git.example/'"
+
 
 @pytest.mark.parametrize(
     ("err", "kind"),
@@ -17,6 +19,13 @@ from seatrial.adapters.git.errors import GitRefused, GitUnavailable, SetupInvali
         ("Host key verification failed.\nfatal: Could not read from remote repository.", GitRefused),
         ("fatal: unable to access 'https://git.example/': The requested URL returned error: 403", GitRefused),
         ("fatal: couldn't find remote ref refs/heads/main", SetupInvalid),
+        (f"{ACCESS}: server certificate verification failed. CAfile: /x CRLfile: none", SetupInvalid),
+        (f"{ACCESS}: SSL certificate problem: unable to get local issuer certificate", SetupInvalid),
+        (f"{ACCESS}: SSL: certificate subject name (git) does not match target host name 'git.example'", SetupInvalid),
+        (f"{ACCESS}: SSL: no alternative certificate subject name matches target host name 'x'", SetupInvalid),
+        (f"{ACCESS}: Problem with the SSL CA cert (path? access rights?)", SetupInvalid),
+        ("fatal: unable to access 'https://certificate.example/': Failed to connect to port 443", GitUnavailable),
+        (f"{ACCESS}: gnutls_handshake() failed: The TLS connection was non-properly terminated.", GitUnavailable),
         ("fatal: unable to access 'https://git.example/': Could not resolve host: git.example", GitUnavailable),
         ("fatal: unable to access 'https://git.example/': The requested URL returned error: 502", GitUnavailable),
         ("ssh: connect to host git.example port 22: Connection refused\r\nfatal: Could not read from", GitUnavailable),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -17,15 +18,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @asynccontextmanager
-async def serving(handler: Handler) -> AsyncIterator[str]:
-    """A webhook on loopback; gives its address."""
+async def serving(handler: Handler, trust: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A webhook on loopback, over TLS where it has a certificate; gives its address."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=trust).start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/save"
+        yield f"{'https' if trust else 'http'}://127.0.0.1:{runner.addresses[0][1]}/save"
     finally:
         await runner.cleanup()
 

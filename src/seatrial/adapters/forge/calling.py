@@ -9,6 +9,7 @@ Tests: tests/adapters/forge/test_calling.py
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from seatrial.adapters import trust
 from seatrial.adapters.forge.errors import ForgeError, ForgeRefused, ForgeUnavailable
 from seatrial.adapters.forge.places import Place
 from seatrial.adapters.forge.shape import Call, Shape
@@ -69,9 +71,10 @@ class Caller:
         if data is not None:
             headers["Content-Type"] = "application/json"
         limit = aiohttp.ClientTimeout(total=self._timeout_seconds)
+        trusted = aiohttp.TCPConnector(ssl=self._trusted())
         try:
             async with (
-                aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar()) as session,
+                aiohttp.ClientSession(timeout=limit, cookie_jar=aiohttp.DummyCookieJar(), connector=trusted) as session,
                 session.request(call.method, url, data=data, headers=headers, allow_redirects=False) as response,
             ):
                 is_limited = _is_limited(response.status, response.headers)
@@ -80,6 +83,10 @@ class Caller:
             raise ForgeUnavailable(
                 f"The forge at {self.host} did not answer within {self._timeout_seconds:g} s."
             ) from None
+        except aiohttp.ClientConnectorCertificateError as err:
+            found = err.certificate_error
+            why = getattr(found, "verify_message", "") or str(found)
+            raise ForgeRefused(trust.distrust(f"The forge at {self.host}", why.rstrip("."))) from None
         except (aiohttp.ClientError, OSError, ValueError) as err:
             # Not as the cause: what aiohttp says of a request may have its headers in it.
             why = _without(str(err) or type(err).__name__, token)
@@ -94,6 +101,14 @@ class Caller:
         if 200 <= answer.status < 300:
             return answer.body
         raise self._error(call, answer)
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        if self._place.authority is None:
+            return True
+        try:
+            return trust.context_of(self._place.authority)
+        except trust.AuthorityInvalid as err:
+            raise ForgeRefused(str(err)) from None
 
     def _error(self, call: Call, answer: Answer) -> ForgeError:
         asked = f"{call.method} {call.path}"

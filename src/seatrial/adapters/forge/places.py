@@ -48,6 +48,8 @@ class Place:
     project: str
     token: Path
     """The folder of a mounted secret, with the file `token`."""
+    authority: Path | None = None
+    """The file of the authority that its certificate must be signed by, in the place of the machine's own."""
 
 
 def place_of(kind: Kind, *, scheme: str, host: str, port: int, path: Sequence[str], secret: Path) -> Place:

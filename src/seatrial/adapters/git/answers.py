@@ -7,9 +7,11 @@ Tests: tests/adapters/git/test_answers.py
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
+from seatrial.adapters import trust
 from seatrial.adapters.git.errors import GitError, GitRefused, GitUnavailable, SetupInvalid
 from seatrial.core.text import foreign
 
@@ -26,6 +28,9 @@ _NO_LOGIN: Final = (
     "returned error: 401",
     "returned error: 403",
 )
+_NO_ACCESS: Final = re.compile(r"unable to access '[^']*': (?P<why>[^\n]*)")
+"""How git tells what its library for HTTP says. The address before it may have any word in it."""
+_UNTRUSTED: Final = ("certificate", "ssl ca cert", "trust anchors")
 _REDIRECTED: Final = ("returned error: 30",)
 _NO_BRANCH: Final = ("couldn't find remote ref",)
 _NO_ANSWER: Final = (
@@ -66,6 +71,9 @@ def remote_error(err: str, *, url: str, branch: str) -> GitError | None:
             f"The Git remote {url} answers with a redirect, and none is followed: a login would go along. "
             "Name the address that it leads to; at some forges that is the same one with .git at its end."
         )
+    no_access = _NO_ACCESS.search(lower)
+    if no_access is not None and any(words in no_access["why"] for words in _UNTRUSTED):
+        return SetupInvalid(trust.distrust(f"The Git remote {url}", reason(err)))
     if any(words in lower for words in _NO_BRANCH):
         return SetupInvalid(f"The Git remote {url} has no branch {branch!r}. Name one that exists, or push it first.")
     if any(words in lower for words in _NO_ANSWER):

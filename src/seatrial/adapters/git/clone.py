@@ -63,6 +63,8 @@ class Remote:
     branch: str = "main"
     credentials: Path | None = None
     """A mounted secret: the files username and password, or ssh-privatekey and known_hosts."""
+    authority: Path | None = None
+    """The file of the authority that its certificate must be signed by, in the place of the machine's own."""
 
 
 class _Broken(Exception):  # noqa: N818  caught in `within`, never seen outside of this file
@@ -241,7 +243,9 @@ class Clone:
         env: Mapping[str, str] | None = None,
         timeout_seconds: float = LOCAL_SECONDS,
     ) -> process.Done:
-        login = credentials.login(self.remote.url, self.remote.credentials, self._folder)
+        login = credentials.login(
+            self.remote.url, self.remote.credentials, self._folder, authority=self.remote.authority
+        )
         settings = [word for setting in (*_SETTINGS, *login.settings) for word in ("-c", setting)]
         try:
             done = process.run(

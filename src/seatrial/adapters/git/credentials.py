@@ -3,6 +3,7 @@
     secret folder                              handed to git as
     username + password                        GIT_ASKPASS, a script that reads the two files
     ssh-privatekey (+ known_hosts)             GIT_SSH_COMMAND, which names the two files
+    an authority (authorities.py)              GIT_SSL_CAINFO, which names its file
 
 No secret is ever in an argument, in the environment, in a URL or in an error. The script answers only for the site of
 the remote, no redirect is followed (clone.py), and nothing but the scheme of the address is spoken. Which secret is for
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from seatrial.adapters import trust
 from seatrial.adapters.git.errors import SetupInvalid
 
 CONNECT_SECONDS: Final = 15
@@ -103,8 +105,22 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def login(url: str, secret: Path | None, folder: Path) -> Login:
-    """How git logs in there; writes its script, which holds no secret, into our folder."""
+def login(url: str, secret: Path | None, folder: Path, *, authority: Path | None = None) -> Login:
+    """How git logs in there, and whom it trusts; writes its script, which holds no secret, into our folder."""
+    known = _login(url, secret, folder)
+    if authority is None:
+        return known
+    try:
+        trust.context_of(authority)  # git would say of a file that is none what it says of a wrong one
+    except trust.AuthorityInvalid as err:
+        raise SetupInvalid(str(err)) from None
+    return Login(
+        environment={**known.environment, _AUTHORITY: str(authority.absolute())},
+        settings=(*known.settings, "http.sslVerify=true"),
+    )
+
+
+def _login(url: str, secret: Path | None, folder: Path) -> Login:
     quiet = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "GIT_ALLOW_PROTOCOL": SPOKEN}
     if secret is None:
         return Login(environment=quiet)
@@ -174,11 +190,14 @@ _NOT_INHERITED: Final = re.compile(
     "|QUARANTINE_PATH|EXTERNAL_DIFF|CURL_VERBOSE|TRACE.*)"
 )
 """Variables that would send git to another repository, or make it talk about what it sends."""
+_AUTHORITY, _ANYBODY = "GIT_SSL_CAINFO", "GIT_SSL_NO_VERIFY"
 
 
 def environment(login: Login) -> dict[str, str]:
     """The environment for git: the machine's, less what would lead it elsewhere, in plain English."""
     kept = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
+    if _AUTHORITY in login.environment:
+        kept.pop(_ANYBODY, None)  # whoever names an authority wants it asked
     return {
         **kept,
         "LC_ALL": "C.UTF-8",

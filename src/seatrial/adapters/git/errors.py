@@ -8,7 +8,7 @@
     ├── RevertConflict     the commits cannot be undone by a machine; it brings the commands for a person
     ├── FileUnusable       the file cannot be read or edited: missing, outside, a link, a submodule, no text
     ├── Barred             the address is not one that we were told to speak to: nothing is sent there
-    └── SetupInvalid       the address, the secret, a name or the identity cannot be used
+    └── SetupInvalid       the address, the secret, the certificate, a name or the identity cannot be used
 
 That history was rewritten is no error: it is a fact of what was seen (repository.Look).
 """

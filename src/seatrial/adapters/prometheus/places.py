@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from seatrial.adapters import trust
 from seatrial.adapters.prometheus.errors import PrometheusRefused
 
 
@@ -85,9 +86,9 @@ class Place:
         if self.authority is None:
             return True
         try:
-            return ssl.create_default_context(cafile=str(self.authority))
-        except (OSError, ssl.SSLError) as err:
-            raise PrometheusRefused(f"{self.authority} holds no certificates that can be read: {err}") from None
+            return trust.context_of(self.authority)
+        except trust.AuthorityInvalid as err:
+            raise PrometheusRefused(str(err)) from None
 
 
 def _word(folder: Path, name: str) -> str:

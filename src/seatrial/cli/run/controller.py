@@ -95,6 +95,15 @@ def add_git_arguments(parser: argparse.ArgumentParser) -> None:
         "repeated (only addresses that are named are spoken to)",
     )
     parser.add_argument(
+        "--git-authority",
+        type=_vouched,
+        action="append",
+        default=[],
+        metavar="SERVER=FILE",
+        help="the certificate of the authority that vouches for a server (https://HOST), for Git and for a forge "
+        "there, in the place of the machine's own authorities; may be repeated",
+    )
+    parser.add_argument(
         "--git-loopback-http",
         action="store_true",
         help="let addresses of this machine be named by plain http, for a test",
@@ -130,13 +139,20 @@ def _look_seconds(text: str) -> int:
 
 
 def _bound(text: str) -> tuple[str, Path]:
-    prefix, found, folder = text.partition("=")
-    if not (found and prefix and folder):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} does not say which address the secret is for: write PREFIX=DIR, such as "
-            "https://git.example.com/gpu=/secrets/git"
-        )
-    return prefix, Path(folder)
+    example = "https://git.example.com/gpu=/secrets/git"
+    return _split(text, f"which address the secret is for: write PREFIX=DIR, such as {example}")
+
+
+def _vouched(text: str) -> tuple[str, Path]:
+    example = "https://git.example.com=/secrets/ca.crt"
+    return _split(text, f"which server the authority is for: write SERVER=FILE, such as {example}")
+
+
+def _split(text: str, lack: str) -> tuple[str, Path]:
+    address, found, path = text.partition("=")
+    if not (found and address and path):
+        raise argparse.ArgumentTypeError(f"{text!r} does not say {lack}")
+    return address, Path(path)
 
 
 def bound_forge(text: str) -> tuple[str, str, Path]:
@@ -167,12 +183,17 @@ def _cache() -> Path:
 
 def git_settings(args: argparse.Namespace) -> GitSettings:
     """What the command line says about Git; a SeatrialError says what is wrong with it."""
+    from seatrial.adapters.git.authorities import Authorities
     from seatrial.controller.forges import Forges
     from seatrial.controller.keeper import GitSettings
 
-    forges = Forges.read(args.forge, is_loopback_http=args.git_loopback_http)
+    authorities = Authorities.read(args.git_authority)
     return GitSettings(
-        folder=args.git_folder or _cache(), permits=_permits(args), look_seconds=args.git_look_seconds, forges=forges
+        folder=args.git_folder or _cache(),
+        permits=_permits(args),
+        authorities=authorities,
+        look_seconds=args.git_look_seconds,
+        forges=Forges.read(args.forge, authorities=authorities, is_loopback_http=args.git_loopback_http),
     )
 
 

@@ -105,7 +105,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.SOURCE_UNREACHABLE: says(
         "the matrix cannot be looked at: {why}",
-        "It is tried again by itself; check the address and the credentials in spec.matrix if it stays so.",
+        "It is tried again by itself. If it stays so, check the address in the rollout, and the login and the "
+        "authority that the controller was started with (--git-credentials, --git-authority).",
     ),
     HoldCode.SOURCE_STALE: says(
         "the matrix was last seen more than {limit} ago; nothing new is started or published on so old a view of it",

@@ -6,15 +6,15 @@ writes them, silence, an end and a new beginning, labels that change with the dr
 Tests: tests/adapters/prometheus/test_watcher.py
 """
 
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
+
+from seatrial_lab.testbed import serving
 
 COUNTERS: Final = ("_TOTAL", "_ROWS", "_COUNTER", "_SBE", "_DBE")
 """How the names of those that it calls counters end."""
+TEXT: Final = [("Content-Type", "text/plain; version=0.0.4")]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Gpu:
 
 
 @dataclass(slots=True, kw_only=True)
-class Exporter:
+class Exporter(serving.Served):
     """One node's exporter, on a free loopback port, while the context lasts."""
 
     hostname: str
@@ -40,23 +40,14 @@ class Exporter:
     """Whether it answers that it cannot say."""
     told_count: int = 0
     refused_count: int = 0
-    _server: ThreadingHTTPServer = field(init=False)
 
-    def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
-        threading.Thread(target=self._server.serve_forever, name="exporter", daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def handler(self) -> type[serving.Quiet]:
+        return type("Handler", (_Handler,), {"exporter": self})
 
     @property
     def address(self) -> str:
         """Where it is scraped."""
-        return f"127.0.0.1:{self._server.server_address[1]}"
+        return f"127.0.0.1:{self.port}"
 
     def plant(self, metric: str, value: float, *, gpu: int = 0) -> None:
         """Have a GPU say this from now on."""
@@ -99,35 +90,13 @@ def _written(labels: Mapping[str, str]) -> str:
     return ",".join(f'{name}="{value}"' for name, value in labels.items() if value)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing: whoever scrapes hangs up when its time is over, or when it is ended."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(serving.Quiet):
     exporter: ClassVar[Exporter]
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         if self.exporter.is_silent:
-            self._send(503, b"")
+            self.send(503, TEXT, b"")
             self.exporter.refused_count += 1
         else:
-            self._send(200, self.exporter.page().encode())
+            self.send(200, TEXT, self.exporter.page().encode())
             self.exporter.told_count += 1
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: a test reads the counts."""
-
-    def _send(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; version=0.0.4")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def _handler(exporter: Exporter) -> type[_Handler]:
-    return type("Handler", (_Handler,), {"exporter": exporter})

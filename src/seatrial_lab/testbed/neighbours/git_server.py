@@ -1,19 +1,18 @@
-"""Git repositories over HTTP: git's own `http-backend` behind a login, on a free loopback port.
+"""Git repositories over HTTP: git's own `http-backend` behind a login, on a free loopback port; over TLS if asked.
 
 Everything about Git is git's; here is only what a web server does for it: ask for the password, start the program, pass
-the body on. Tests: tests/adapters/git/test_http.py.
+the body on. Tests: tests/adapters/git/test_http.py, tests/adapters/git/test_https.py
 """
 
 import base64
 import os
 import subprocess
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
+
+from seatrial_lab.testbed import serving
 
 BACKEND_TIMEOUT_SECONDS: Final = 60.0
 
@@ -28,7 +27,7 @@ class Request:
 
 
 @dataclass(slots=True, kw_only=True)
-class GitServer:
+class GitServer(serving.Served):
     """Serves the bare repositories of one folder while the context lasts."""
 
     root: Path
@@ -37,23 +36,9 @@ class GitServer:
     requests: list[Request] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
     """Beginnings of paths that are answered with a redirect, and what takes their place."""
-    _server: ThreadingHTTPServer = field(init=False)
 
-    def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        threading.Thread(target=self._server.serve_forever, name="git-server", daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        """The address that the names of the repositories stand behind."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+    def handler(self) -> type[serving.Quiet]:
+        return type("Handler", (_Handler,), {"git": self})
 
     def is_login(self, header: str) -> bool:
         """Tell whether a header has the right name and password."""
@@ -61,30 +46,20 @@ class GitServer:
         return header == f"Basic {words}"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(serving.Quiet):
     git: ClassVar[GitServer]
 
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: a test reads `requests`."""
-
-    def _answer(self) -> None:
+    def answer(self) -> None:
         body = self._body()
         login = self.headers.get("Authorization", "")
         self.git.requests.append(Request(method=self.command, path=self.path, authorization=login))
         moved = next((old for old in self.git.redirects if self.path.startswith(old)), None)
         if moved is not None:
             to = f"{self.git.url}{self.path.replace(moved, self.git.redirects[moved], 1)}"
-            self._send(302, [("Location", to)], b"")
+            self.send(302, [("Location", to)], b"")
             return
         if not self.git.is_login(login):
-            self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"Who are you?\n")
+            self.send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"Who are you?\n")
             return
         done = subprocess.run(
             ["git", "http-backend"],
@@ -95,9 +70,9 @@ class _Handler(BaseHTTPRequestHandler):
             check=False,
         )
         head, _, rest = done.stdout.partition(b"\r\n\r\n")
-        headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if ": " in line]
-        status = next((value for name, value in headers if name == "Status"), "200")
-        self._send(int(status.split()[0]), [(n, v) for n, v in headers if n != "Status"], rest)
+        lines = [line.partition(": ") for line in head.decode().split("\r\n") if ": " in line]
+        status = next((value for name, _, value in lines if name == "Status"), "200")
+        self.send(int(status.split()[0]), [(name, value) for name, _, value in lines if name != "Status"], rest)
 
     def _environment(self, body: bytes) -> dict[str, str]:
         parts = urlsplit(self.path)
@@ -125,15 +100,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         return b"".join(chunks)
-
-    def _send(self, status: int, headers: list[tuple[str, ...]], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def _handler(server: GitServer) -> type[BaseHTTPRequestHandler]:
-    return type("Handler", (_Handler,), {"git": server})
