@@ -11,6 +11,7 @@ import pytest
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import (
     ByHand,
@@ -25,6 +26,7 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
+from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
@@ -297,6 +299,13 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     ),
     HoldCode.GATE_REFUSED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(REFUSED,)),
+        CAREFUL,
+    ),
+    HoldCode.TELEMETRY_MISSING: (
+        replace(
+            at(RolloutPhase.BAKING, record={"baked_until": 900.0, "exposed": exposed_of(["n1"], (), at=700.0)}),
+            telemetry=TelemetryFacts(),
+        ),
         CAREFUL,
     ),
     HoldCode.BAKING: (at(RolloutPhase.BAKING, record={"baked_until": 900.0, "baked_seconds": 3600.0}), CAREFUL),

@@ -8,13 +8,12 @@ Tests: tests/sim/test_monitoring.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core.judging.exposure import UTILISATION
-from seatrial.core.judging.rare import EXPECTED
-from seatrial.core.judging.stretches import LONGEST_SECONDS, stretch_of
+from seatrial.core.judging.stretches import LONGEST_SECONDS, WATCHED, stretch_of
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.figures import Unmeasured
@@ -64,6 +63,10 @@ class Monitoring:
         until = min(now, exposed.watched_until + LONGEST_SECONDS)
         return TelemetryFacts(stretch=stretch_of(self.told(nodes, exposed.watched_until, until), nodes))
 
+    async def watch(self, nodes: Collection[str], since: Instant, until: Instant) -> Telemetry:
+        """The port of whoever watches."""
+        return self.told(nodes, since, until)
+
     def told(self, nodes: Iterable[str], since: Instant, until: Instant) -> Telemetry:
         """The samples between two instants, and the last before them."""
         series, unmeasured = [], []
@@ -71,7 +74,7 @@ class Monitoring:
             times = [at for at in _scrapes(since, until) if not any(each.covers(node, at) for each in self.silences)]
             if not any(at > since for at in times):
                 unmeasured.append(Unmeasured(name=UTILISATION, node=node, why="its exporter is silent"))
-            series += [self._series(name, node, gpu, times) for name in (UTILISATION, *EXPECTED) for gpu in GPUS]
+            series += [self._series(name, node, gpu, times) for name in WATCHED for gpu in GPUS]
         return Telemetry(since=since, until=until, series=tuple(series), unmeasured=tuple(unmeasured))
 
     def _series(self, name: str, node: str, gpu: str, times: Iterable[Instant]) -> Series:

@@ -23,6 +23,8 @@ from seatrial.core.text import foreign
 
 LONGEST_SECONDS: Final = 3600.0
 """How much is looked at, at once."""
+WATCHED: Final = (UTILISATION, *EXPECTED)
+"""The signals that are made something of: nobody need be asked for others."""
 LACKS_MAX: Final = 3
 LACK_LENGTH_MAX: Final = 300
 
@@ -52,7 +54,7 @@ def _watch(seen: Telemetry, node: str, until: Instant) -> Watch:
     lacking = dict.fromkeys(
         f"{each.name}{f' of {each.gpu}' if each.gpu else ''}: {each.why}"
         for each in seen.unmeasured
-        if each.node == node and (each.name == UTILISATION or each.name in EXPECTED)
+        if each.node == node and each.name in WATCHED
     )
     lacks = tuple(foreign.line(each, LACK_LENGTH_MAX) for each in lacking)[:LACKS_MAX]
     return replace(summed_up(seen, node, seen.since, until), rises=tuple(found), lacks=lacks)
