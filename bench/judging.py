@@ -427,10 +427,11 @@ def losses(scale: float, pool: Any) -> list[dict[str, Any]]:
 
 
 def faults(scale: float, pool: Any) -> list[dict[str, Any]]:
-    labelled = {"gross": GROSS, "small": SMALL, "sound": SOUND}
+    """Within half an hour of load; gross ones also within two, since an event every ten minutes is seen when it comes."""
+    labelled = (("gross", 0.5, GROSS), ("gross", 2.0, GROSS), ("small", 0.5, SMALL), ("sound", 0.5, SOUND))
     return [
-        {**many(name, int(100 * scale), World(), fault, 0.5, pool), "label": label}
-        for label, group in labelled.items()
+        {**many(name, int(100 * scale), World(), fault, hours, pool), "label": label, "within_hours": hours}
+        for label, hours, group in labelled
         for name, fault in group.items()
     ]
 

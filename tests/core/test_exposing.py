@@ -11,7 +11,7 @@ from seatrial.core.campaign.exposing import ADD_SECONDS, SILENT_SECONDS
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import Bake, CampaignRecord, Point, RolloutPhase
-from seatrial.core.model.gates.exposed import Exposed, Rises, Stretch, TelemetryFacts, Watch
+from seatrial.core.model.gates.exposed import Exposed, Exposure, Rises, Stretch, TelemetryFacts, Watch
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.words.explain import next_step
 from seatrial.core.words.explain import why as why_of
@@ -116,6 +116,23 @@ def test_what_the_last_stretch_lacked_is_told_until_one_has_it() -> None:
     assert (
         kept(after(replace(course.record, exposed=replace(kept(course), watched_until=BEGAN)), told(900.0))).lack == ""
     )
+
+
+def whole(exposed: Exposed | None) -> CampaignRecord:
+    """Baked for as long as is asked, a moment ago."""
+    return a_record(baked_seconds=48 * 3600.0, baked_until=NOW - 10.0, round_at=NOW - 20.0, exposed=exposed)
+
+
+@pytest.mark.parametrize(
+    ("load", "code"), [(0.1, HoldCode.CANARY_IDLE), (0.3, None), (None, HoldCode.TELEMETRY_MISSING)]
+)
+def test_an_idle_canary_opens_no_waves_where_work_is_asked_for(load: float | None, code: HoldCode | None) -> None:
+    intent = careful(bake=Bake(seconds=48 * 3600.0, every_seconds=3600.0, load_min=0.2))
+    worked = Exposure(node="n1", watched_gpu_hours=10.0, loaded_gpu_hours=10.0 * (load or 0.0))
+    shown = exposed(canaries=(worked,), watched_until=NOW - 5.0) if load is not None else None
+    course = after(whole(shown), TelemetryFacts() if shown is not None else None, intent)
+    told = {held.code for held in course.holds}
+    assert (code in told) if code is not None else course.record.phase is RolloutPhase.WAVING
 
 
 def test_who_begins_to_watch_in_the_middle_begins_with_nothing() -> None:

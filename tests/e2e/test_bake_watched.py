@@ -38,6 +38,12 @@ class Watched:
         campaign = self.stage.campaign()
         return float(campaign.get("bakedSeconds", 0.0)) + float(campaign["exposed"]["waitingSeconds"])
 
+    def wait_told(self, node: str, count: int) -> None:
+        """Wait until a node was scraped so many times more."""
+        exporter = self.exporters[node]
+        begun = exporter.told_count
+        self.stage.wait(lambda: exporter.told_count >= begun + count, f"{node} to be scraped")
+
     def wait_rounds(self, count: int) -> None:
         """Wait until the gates were asked so many times more, and some of it was written down."""
         begun = self.stage.campaign()["round"]
@@ -108,8 +114,7 @@ def test_errors_that_rise_on_the_canary_end_the_bake_and_say_how_many(watched: W
     exporter = watched.exporters[canary]
     for errors in range(4, 8):
         exporter.plant(ECC, float(errors))
-        told = exporter.told_count
-        stage.wait(lambda told=told: exporter.told_count > told + 1, "the error to be scraped")
+        watched.wait_told(canary, 2)
     stage.wait_phase("Reverted")
     why = stage.campaign()["why"]
     assert why.startswith("ecc-uncorrected-volatile rose ")

@@ -138,6 +138,18 @@ def unseen(view: View, until: Instant) -> Hold | None:
     return view.hold(HoldCode.TELEMETRY_MISSING, until=until, why=lack) if lack else None
 
 
+def idle(view: View) -> Hold | None:
+    """That a canary did not work for as much of its time as is asked for; where nobody watches, nobody knows."""
+    asked, exposed = view.campaign.bake.load_min, view.record.exposed
+    if not asked or (exposed is not None and exposed.load >= asked):
+        return None
+    if exposed is None:
+        why = f"{a_few(view.record.canaries)}: nobody watches, and how much it works is asked for (bake.minimumLoad)"
+        return view.hold(HoldCode.TELEMETRY_MISSING, why=why)
+    nodes = a_few(view.record.canaries)
+    return view.hold(HoldCode.CANARY_IDLE, load=f"{exposed.load:.0%}", asked=f"{asked:.0%}", nodes=nodes)
+
+
 def _lack(exposed: Exposed, stretch: Stretch | None) -> str:
     """Of which canary nothing was told, and why; empty where something was told of all."""
     for each in exposed.canaries:

@@ -112,6 +112,8 @@ class Bake:
 
     seconds: float = 48 * HOUR
     every_seconds: float = HOUR
+    load_min: float = 0.0
+    """For which share of its time every canary has to have worked, by telemetry; 0 asks for none."""
 
 
 class Growth(StrEnum):

@@ -262,6 +262,10 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "See that its exporter runs and that Prometheus scrapes it (docs/how-to/watch-with-prometheus.md); or start "
         "the controller without --prometheus, and the clock alone counts.",
     ),
+    HoldCode.CANARY_IDLE: says(
+        "the canary has baked for long enough and did not work enough: {load} of its time, and {asked} is asked for",
+        "Let somebody's pods run on {nodes}, or ask for less (spec.bake.minimumLoad).",
+    ),
     HoldCode.BAKING: says(
         "the canary bakes: well for {hours} of {asked} hours, {left} to go{setback_text}",
         "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",

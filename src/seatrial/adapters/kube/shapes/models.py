@@ -196,6 +196,7 @@ class RolloutGate(Model, frozen=True):
 class RolloutBake(Model, frozen=True):
     duration_seconds: int = 172800
     every_seconds: int = 3600
+    minimum_load: int = 0
 
 
 class RolloutWaves(Model, frozen=True):
