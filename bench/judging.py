@@ -427,7 +427,7 @@ def losses(scale: float, pool: Any) -> list[dict[str, Any]]:
 
 
 def faults(scale: float, pool: Any) -> list[dict[str, Any]]:
-    """Within half an hour of load; gross ones also within two, since an event every ten minutes is seen when it comes."""
+    """Within half an hour of load; gross ones also within two: an error every ten minutes is seen when it comes."""
     labelled = (("gross", 0.5, GROSS), ("gross", 2.0, GROSS), ("small", 0.5, SMALL), ("sound", 0.5, SOUND))
     return [
         {**many(name, int(100 * scale), World(), fault, hours, pool), "label": label, "within_hours": hours}

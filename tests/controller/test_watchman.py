@@ -7,6 +7,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.watchman import Watchman
+from seatrial.core.campaign import exposing
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.stretches import LONGEST_SECONDS
 from seatrial.core.model.campaign import RolloutPhase
@@ -51,8 +52,8 @@ async def test_what_was_told_since_the_record_ends_is_summed_up_and_whoever_deci
     assert board.poked
 
 
-@pytest.mark.parametrize("phase", [phase for phase in RolloutPhase if phase is not RolloutPhase.BAKING])
-async def test_while_nobody_bakes_there_is_nothing_to_see(phase: RolloutPhase) -> None:
+@pytest.mark.parametrize("phase", sorted(set(RolloutPhase) - exposing.WATCHED))
+async def test_before_the_bake_and_after_the_waves_there_is_nothing_to_see(phase: RolloutPhase) -> None:
     assert await looked(Board(phase), Monitoring(), AT + 300.0) == TelemetryFacts()
 
 

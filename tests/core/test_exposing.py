@@ -15,7 +15,7 @@ from seatrial.core.model.gates.exposed import Exposed, Exposure, Rises, Stretch,
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.words.explain import next_step
 from seatrial.core.words.explain import why as why_of
-from tests.builders import a_campaign_record, a_measurement
+from tests.builders import a_campaign_record, a_done_node, a_measurement
 from tests.core.test_evidence import BAKING, canary, careful, course_of, seen_at
 
 ECC = "ecc-uncorrected-volatile"
@@ -81,15 +81,28 @@ def test_a_round_that_passes_turns_what_waits_into_evidence_and_one_without_a_ve
     assert kept(after(record, TelemetryFacts(), measurements=(unknown,))).waiting_seconds == 0.0
 
 
-def test_events_that_come_too_often_end_the_campaign_or_are_put_to_a_person() -> None:
-    bad = told(events=6)
-    undone = after(a_record(), bad)
-    assert undone.record.phase is RolloutPhase.REVERTING
-    assert undone.record.why.startswith(f"{ECC} rose 6 times on n1 in 2 GPU-hours")
-    intent = careful(manual=(Point.ROLLBACK,), bake=HOURLY.campaign.bake if HOURLY.campaign else Bake())
-    asked = after(a_record(), bad, intent)
+@pytest.mark.parametrize("phase", [RolloutPhase.BAKING, RolloutPhase.WAVING])
+def test_events_that_come_too_often_are_written_down_and_then_end_the_campaign(phase: RolloutPhase) -> None:
+    counted = after(replace(a_record(), phase=phase), told(events=6)).record
+    assert counted.phase is phase, "what was seen is on record before anything is done about it"
+    undone = after(counted, TelemetryFacts()).record
+    assert undone.phase is RolloutPhase.REVERTING
+    assert undone.why.startswith(f"{ECC} rose 6 times on n1 in 2 GPU-hours")
+
+
+def test_events_that_come_too_often_are_put_to_a_person_where_one_is_to_say_so() -> None:
+    counted = after(a_record(), told(events=6)).record
+    asked = after(counted, TelemetryFacts(), careful(manual=(Point.ROLLBACK,)))
     assert [held.code for held in asked.holds if held.code is HoldCode.ROLLBACK_PENDING]
-    assert kept(asked).rare[0].events == 6, "it is written down, so that it stays when the errors are gone"
+
+
+def test_who_is_through_with_a_wave_is_watched_from_then_on() -> None:
+    through = a_done_node("n2")
+    record = replace(a_record(), phase=RolloutPhase.WAVING)
+    seen = replace(seen_at(record, canary(), through), telemetry=TelemetryFacts())
+    found = course_of(seen, HOURLY, NOW).record.exposed
+    assert found is not None
+    assert (found.followers, found.nodes) == (("n2",), ("n1", "n2"))
 
 
 @pytest.mark.parametrize("has_looked", [False, True])

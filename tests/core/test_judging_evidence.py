@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_stretches_that_follow_each_other_count_as_one() -> None:
 def test_nodes_of_later_waves_add_events_and_hours_and_no_hours_of_bake() -> None:
     series = [a_series(UTILISATION, node, values=[80.0] * 61) for node in ("c", "w1", "w2")]
     series += [a_series(ECC, node, values=[0] * 61) for node in ("c", "w1", "w2", "k1")]
-    found = watched(begun("k1"), seen_of(*series), with_pods=["c", "w1"], upgraded=["w1", "w2"])
+    found = watched(replace(begun("k1"), followers=("w1", "w2")), seen_of(*series), with_pods=["c", "w1"])
     assert found.watched_seconds == pytest.approx(3600.0)
     rare = found.rare[0]
     assert (rare.watched_hours, rare.control_hours) == pytest.approx((3.0, 1.0))
@@ -67,7 +67,9 @@ def test_nodes_of_later_waves_add_events_and_hours_and_no_hours_of_bake() -> Non
 
 
 def test_a_control_that_follows_in_a_wave_is_a_control_no_more() -> None:
-    found = watched(begun("k1"), seen_of(a_series(ECC, "k1", values=[0, 1, 1])), with_pods=[], upgraded=["k1"])
+    found = watched(
+        replace(begun("k1"), followers=("k1",)), seen_of(a_series(ECC, "k1", values=[0, 1, 1])), with_pods=[]
+    )
     assert (found.rare[0].events, found.rare[0].control_events) == (1, 0)
 
 

@@ -70,7 +70,7 @@ def test_without_anybody_who_watches_it_says_what_is_not_seen() -> None:
     assert "Nothing is proven about speed" in told[-1]
 
 
-def test_after_the_bake_the_clock_stands_still() -> None:
+def test_after_the_end_the_clock_stands_still() -> None:
     done = proven(
         a_campaign_record(RolloutPhase.DONE, exposed=seen(), bake_asked_seconds=HOUR), CAMPAIGN, NOW + 100 * HOUR
     )

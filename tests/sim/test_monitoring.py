@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.campaign import Growth, RolloutPhase, Waves
 from seatrial.core.model.gates.exposed import Exposed
+from seatrial.core.model.policy import Share
 from seatrial.sim.monitoring import Error, Monitoring, Silence
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD
@@ -33,6 +36,7 @@ def test_a_watched_campaign_bakes_for_as_long_as_one_that_nobody_watches() -> No
     assert acts.names.count("StartProbe") <= 51, "late data cost a round or two, and no more"
     assert exposed(world).watched_seconds == pytest.approx(48 * HOUR, rel=0.01)
     assert exposed(world).controls == ("n1", "n3", "n4")
+    assert exposed(world).followers == ("n1", "n3", "n4"), "each wave adds who is through"
 
 
 @pytest.mark.parametrize("nodes", [(), ("n2",)], ids=["nobody is heard of", "the canary is not heard of"])
@@ -71,6 +75,19 @@ def test_errors_that_rise_everywhere_are_not_the_upgrades() -> None:
     world = a_watched_world(Monitoring(errors=errors))
     play(world)
     assert phases(world)[-1] is RolloutPhase.DONE
+
+
+def test_errors_that_rise_on_those_who_follow_end_it_in_the_waves() -> None:
+    world = a_watched_world()
+    assert world.intent.campaign is not None
+    slow = replace(world.intent.campaign, waves=Waves(growth=Growth.FIXED, first=Share(amount=1), pause_seconds=HOUR))
+    world.intent = replace(world.intent, campaign=slow)
+    errors = tuple(Error(at=49.5 * HOUR + 120 * number, node="n1") for number in range(20))
+    world.monitoring = Monitoring(errors=errors)
+    play(world)
+    assert phases(world)[-2:] == BACK
+    assert RolloutPhase.WAVING in phases(world)
+    assert drivers(world) == [OLD.version] * 4
 
 
 def test_who_stops_watching_leaves_it_to_the_clock() -> None:

@@ -1,4 +1,4 @@
-"""Has somebody watch the canaries of the rollout at work while they bake, and keeps what was told since.
+"""Has somebody watch the canaries of the rollout at work, and who follows them, and keeps what was told since.
 
     record's watched_until ─▶ look at canaries and controls ─▶ summed up ─▶ seen by the next pass, which writes it down
 
@@ -18,8 +18,8 @@ from typing import Final
 from seatrial import supervision
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.keeper import Rollouts
+from seatrial.core.campaign import exposing
 from seatrial.core.judging.stretches import LONGEST_SECONDS, stretch_of
-from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.exposed import Exposed, TelemetryFacts
 from seatrial.core.model.instants import Instant
 from seatrial.ports import Watcher
@@ -68,23 +68,22 @@ class Watchman:
     async def look(self) -> None:
         """Look once; whoever decides is woken where there is something to add."""
         rollouts = self._rollouts
-        exposed = baking(rollouts.current_rollout()) if rollouts is not None else None
+        exposed = watched(rollouts.current_rollout()) if rollouts is not None else None
         if rollouts is None or exposed is None:
             self._facts = TelemetryFacts()
             return
-        nodes = (*(each.node for each in exposed.canaries), *exposed.controls)
         until = min(self._now(), exposed.watched_until + LONGEST_SECONDS)
-        told = await self._watcher.watch(nodes, exposed.watched_until, until)
-        self._facts = TelemetryFacts(stretch=stretch_of(told, nodes))
+        told = await self._watcher.watch(exposed.nodes, exposed.watched_until, until)
+        self._facts = TelemetryFacts(stretch=stretch_of(told, exposed.nodes))
         rollouts.poke()
 
 
-def baking(rollout: models.Rollout | None) -> Exposed | None:
-    """What telemetry has shown of a rollout that bakes; None where it does not, or cannot be read."""
+def watched(rollout: models.Rollout | None) -> Exposed | None:
+    """What telemetry has shown of a rollout that bakes, or waves; None where it does not, or cannot be read."""
     if rollout is None:
         return None
     try:
         record = rollout_records.read_rollout(rollout).campaign
     except ValueError:  # a pass says so
         return None
-    return record.exposed if record is not None and record.phase is RolloutPhase.BAKING else None
+    return record.exposed if record is not None and record.phase in exposing.WATCHED else None

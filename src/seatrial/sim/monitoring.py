@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from seatrial.core.campaign import exposing
 from seatrial.core.judging.exposure import UTILISATION
 from seatrial.core.judging.stretches import LONGEST_SECONDS, WATCHED, stretch_of
-from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.figures import Unmeasured
 from seatrial.core.model.gates.telemetry import Series, Telemetry
@@ -56,10 +57,10 @@ class Monitoring:
 
     def looked(self, record: CampaignRecord | None, now: Instant) -> TelemetryFacts:
         """What somebody shows who has looked just now."""
-        exposed = record.exposed if record is not None and record.phase is RolloutPhase.BAKING else None
+        exposed = record.exposed if record is not None and record.phase in exposing.WATCHED else None
         if exposed is None:
             return TelemetryFacts()
-        nodes = (*(each.node for each in exposed.canaries), *exposed.controls)
+        nodes = exposed.nodes
         until = min(now, exposed.watched_until + LONGEST_SECONDS)
         return TelemetryFacts(stretch=stretch_of(self.told(nodes, exposed.watched_until, until), nodes))
 

@@ -70,6 +70,7 @@ EXPOSED = st.builds(
     waiting_seconds=HOURS,
     lack=LINE,
     controls=st.lists(st.text(), max_size=2).map(tuple),
+    followers=st.lists(st.text(), max_size=2).map(tuple),
     canaries=st.lists(
         st.builds(Exposure, node=st.text(), watched_seconds=HOURS, watched_gpu_hours=HOURS, loaded_gpu_hours=HOURS),
         max_size=2,

@@ -11,6 +11,7 @@ few minutes, however often one looks. Tests: tests/core/test_exposing.py
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +22,7 @@ from seatrial.core.judging.evidence import Evidence, exposed_of, watched
 from seatrial.core.judging.findings import RareFinding
 from seatrial.core.judging.matching import Peer
 from seatrial.core.judging.together import judged
-from seatrial.core.model.campaign import CampaignRecord
+from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.exposed import Exposed, Stretch, Watch
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
@@ -33,6 +34,11 @@ ADD_SECONDS: Final = 300.0
 """How long a stretch is that is written down for its length alone; less, where gates are asked more often."""
 SILENT_SECONDS: Final = 180.0
 """How long a canary may tell nothing before that is why we wait: a scrape or two that failed are no reason."""
+FOLLOWERS_MAX: Final = 64
+"""How many of those that follow are watched, the first of each wave first: enough to see what one canary cannot show,
+and no more than fits into a status and into a question."""
+WATCHED: Final = frozenset({RolloutPhase.BAKING, RolloutPhase.WAVING})
+"""The phases in which somebody is watched."""
 PRODUCT: Final = "nvidia.com/gpu.product"
 
 
@@ -67,7 +73,7 @@ def noticed(view: View) -> CampaignRecord:
         return replace(record, exposed=None) if record.exposed is not None else record
     exposed, stretch = record.exposed, telemetry.stretch
     if exposed is None:
-        return replace(record, exposed=begun(view))
+        return replace(record, exposed=begun(view)) if record.phase is RolloutPhase.BAKING else record
     if stretch is None or stretch.since != exposed.watched_until or not _is_due(view, exposed, stretch):
         return record
     busy = [name for name, node in view.nodes.items() if node.facts.gpu_pods]
@@ -83,6 +89,17 @@ def _is_due(view: View, exposed: Exposed, stretch: Stretch) -> bool:
     # By the time that passed, and not by its length: what was told before somebody fell silent would wait for ever.
     is_time = view.now - stretch.since >= min(ADD_SECONDS, view.campaign.bake.every_seconds)
     return is_time or stretch.has_events or _seconds(view, exposed, stretch) >= left_seconds(view) > 0
+
+
+def followed(view: View, names: Iterable[str]) -> CampaignRecord:
+    """The record with those of a wave that are through: from now on they are watched as the canaries are."""
+    record, exposed = view.record, view.record.exposed
+    if exposed is None:
+        return record
+    known = {*(each.node for each in exposed.canaries), *exposed.followers}
+    new = sorted(name for name in names if name not in known and view.progress(name) is Progress.DONE)
+    kept = (*exposed.followers, *new)[:FOLLOWERS_MAX]
+    return replace(record, exposed=replace(exposed, followers=kept)) if kept != exposed.followers else record
 
 
 def due_at(view: View) -> Instant | None:

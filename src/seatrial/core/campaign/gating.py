@@ -92,9 +92,6 @@ def _bake(view: View) -> Course:
     view = replace(view, record=watching.noticed(view))
     view = replace(view, record=exposing.noticed(view))
     record, now = view.record, view.now
-    bad = exposing.why_failed(record.exposed)
-    if bad:
-        return fail(view, bad, is_final=True, exposed=record.exposed)
     if record.baked_until >= record.round_at:  # the last round is over and accounted for
         return _between_rounds(view)
     if baking.is_outdated(record, view.campaign):

@@ -62,16 +62,16 @@ def measured(evidence: Evidence, seen: Round) -> Evidence:
     return replace(evidence, comparisons=tuple(each.added(seen) for each in evidence.comparisons))
 
 
-def watched(exposed: Exposed, seen: Stretch, *, with_pods: Iterable[str], upgraded: Iterable[str] = ()) -> Exposed:
+def watched(exposed: Exposed, seen: Stretch, *, with_pods: Iterable[str]) -> Exposed:
     """With one more stretch of telemetry from after the upgrade; the same, where it does not follow the last one.
 
-    `with_pods` are the nodes on which somebody's pods were seen, `upgraded` the nodes that followed the canaries: they
-    and the canaries are what events are counted on, against the controls that have not followed yet.
+    `with_pods` are the nodes on which somebody's pods were seen. Events are counted on canaries and on nodes that have
+    followed them, against the controls that have not.
     """
     if seen.since != exposed.watched_until or seen.until <= seen.since:
         return exposed
     busy = set(with_pods)
-    new = {each.node for each in exposed.canaries} | set(upgraded)
+    new = {each.node for each in exposed.canaries} | set(exposed.followers)
     old = set(exposed.controls) - new
     loaded = sum(seen.of(name).busy_gpu_hours for name in new & busy)
     return replace(

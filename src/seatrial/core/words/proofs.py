@@ -14,7 +14,7 @@ from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
 from seatrial.core.judging.findings import RareFinding
 from seatrial.core.judging.together import judged
-from seatrial.core.model.campaign import Campaign, CampaignRecord
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.instants import Instant
 
@@ -84,8 +84,8 @@ def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
 
 
 def _clock_hours(record: CampaignRecord, exposed: Exposed, now: Instant) -> float:
-    """Until now while it bakes; afterwards nobody watches any more."""
-    is_over = record.bake_asked_seconds is not None
+    """Until now while it bakes or waves; afterwards nobody watches any more."""
+    is_over = record.phase in ENDED
     return max(0.0, (exposed.watched_until if is_over else now) - exposed.since) / HOUR
 
 

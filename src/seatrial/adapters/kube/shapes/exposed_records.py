@@ -16,6 +16,7 @@ def written(exposed: Exposed) -> models.ExposedEntry:
         waiting_seconds=exposed.waiting_seconds,
         lack=exposed.lack,
         controls=exposed.controls,
+        followers=exposed.followers,
         canaries=tuple(
             models.ExposureEntry(
                 node=each.node,
@@ -56,6 +57,7 @@ def read(entry: models.ExposedEntry, place: str) -> Exposed:
         waiting_seconds=entry.waiting_seconds,
         lack=foreign.line(entry.lack),
         controls=entry.controls,
+        followers=entry.followers,
         canaries=tuple(
             Exposure(
                 node=each.node,

@@ -358,6 +358,7 @@ class ExposedEntry(Model, frozen=True):
     waiting_seconds: float = 0.0
     lack: str = ""
     controls: tuple[str, ...] = ()
+    followers: tuple[str, ...] = ()
     canaries: tuple[ExposureEntry, ...] = ()
     rare: tuple[RareEntry, ...] = ()
 

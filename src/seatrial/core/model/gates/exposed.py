@@ -89,6 +89,8 @@ class Exposed:
     canaries: tuple[Exposure, ...] = ()
     controls: tuple[str, ...] = ()
     """Nodes that events are held against: they match the canaries, and were not upgraded when it began."""
+    followers: tuple[str, ...] = ()
+    """Nodes that followed the canaries: their events and hours count, too."""
     rare: tuple[Rare, ...] = ()
     since: Instant = 0.0
     watched_until: Instant = 0.0
@@ -97,6 +99,11 @@ class Exposed:
     """Time with data of every canary that no round of gates has stood behind yet: evidence, once one does."""
     lack: str = ""
     """Of which canary the last stretch had no data, and why; empty where it had some of all."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Who is watched."""
+        return tuple(dict.fromkeys((*(each.node for each in self.canaries), *self.controls, *self.followers)))
 
     @property
     def watched_seconds(self) -> float:
