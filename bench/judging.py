@@ -39,8 +39,9 @@ from bench.machine import RESULTS, keep, machine
 from seatrial.core.judging import evidence as evidences
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.comparing import HELD_SLACK, LEAP, Round
-from seatrial.core.judging.rare import EXPECTED, Rare
+from seatrial.core.judging.rare import EXPECTED
 from seatrial.core.judging.together import judged
+from seatrial.core.model.gates.exposed import Rare
 from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import GateVerdict
 
@@ -139,7 +140,7 @@ GROSS: Final = {
     "copies in memory down by 20 %": Fault(losses={"hbm-copy": 0.2}),
     "launches three times as slow": Fault(losses={"launch": 1 - 1 / 3}),
     "power limit down by 15 %": Fault(losses={"matrix-bf16": 0.064, "matrix-fp32": 0.05}, clock_share=-1.0),
-    "an uncorrected ECC error every ten minutes": Fault(events={"ecc-uncorrected": 6.0}),
+    "an uncorrected ECC error every ten minutes": Fault(events={"ecc-uncorrected-volatile": 6.0}),
     "an Xid every five minutes": Fault(events={"xid": 12.0}),
 }
 SMALL: Final = {
@@ -279,7 +280,8 @@ def upgrade(seed: str, world: World, fault: Fault, hours: float, is_screened: bo
         figures = reported(fleet.values(START + at, is_upgraded=True), at)
         seen = Round(number=count + len(BASELINE_HOURS), is_baseline=False, figures=figures)
         found = evidences.measured(found, seen)
-        found = replace(found, rare=tuple(_passed(each, fates, world, fault, at - before) for each in found.rare))
+        counted = tuple(_passed(each, fates, world, fault, at - before) for each in found.exposed.rare)
+        found = replace(found, exposed=replace(found.exposed, rare=counted))
         before = at
         if count not in to_judge:
             continue
@@ -425,10 +427,11 @@ def losses(scale: float, pool: Any) -> list[dict[str, Any]]:
 
 
 def faults(scale: float, pool: Any) -> list[dict[str, Any]]:
-    labelled = {"gross": GROSS, "small": SMALL, "sound": SOUND}
+    """Within half an hour of load; gross ones also within two: an error every ten minutes is seen when it comes."""
+    labelled = (("gross", 0.5, GROSS), ("gross", 2.0, GROSS), ("small", 0.5, SMALL), ("sound", 0.5, SOUND))
     return [
-        {**many(name, int(100 * scale), World(), fault, 0.5, pool), "label": label}
-        for label, group in labelled.items()
+        {**many(name, int(100 * scale), World(), fault, hours, pool), "label": label, "within_hours": hours}
+        for label, hours, group in labelled
         for name, fault in group.items()
     ]
 
@@ -475,12 +478,12 @@ def _rollout_of_events(seed: str) -> bool:
                     control_events=_poisson(chance, EXPECTED[each.name] * control_hours / 4),
                     control_hours=control_hours / 4,
                 )
-                for each in found.rare
+                for each in found.exposed.rare
             )
-            has_news = counted != found.rare and any(
-                one.events != other.events for one, other in zip(counted, found.rare, strict=True)
+            has_news = counted != found.exposed.rare and any(
+                one.events != other.events for one, other in zip(counted, found.exposed.rare, strict=True)
             )
-            found = replace(found, rare=counted)
+            found = replace(found, exposed=replace(found.exposed, rare=counted))
             if has_news and any(each.verdict is GateVerdict.FAILED for each in judged(found, ASKED).rare):
                 return True
     return False

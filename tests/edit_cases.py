@@ -183,6 +183,7 @@ CASES: Final = (
     _case("bake.durationSeconds", 0, "direct"),
     _case("bake.durationSeconds", 360_000, "direct"),
     _case("bake.everySeconds", 60, "direct"),
+    _case("bake.minimumLoad", 20, "direct"),
     _case("waves.growth", "exponential"),
     _case("waves.first", "100%"),
     _case("waves.step", 2),

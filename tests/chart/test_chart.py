@@ -234,6 +234,25 @@ def test_every_forge_that_the_controller_speaks_to_may_be_named(kind: Kind) -> N
     assert Forges.read(read.forge).place_of("https://git.example.com/gpu/matrix.git") is not None
 
 
+def test_a_prometheus_is_asked_with_a_login_and_an_authority_that_are_mounted() -> None:
+    said = ("prometheus.url=https://thanos:9091", "prometheus.secret=monitor", "prometheus.authority.configMap=ca")
+    spec = one(rendered(*said, "prometheus.scrapeSeconds=30"), "Deployment", "seatrial-controller")["spec"]["template"]
+    (container,) = spec["spec"]["containers"]
+    read = parsed(container["args"])
+    assert (read.prometheus, read.prometheus_scrape_seconds) == ("https://thanos:9091", 30)
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert mounts["prometheus"] == str(read.prometheus_secret)
+    assert f"{mounts['prometheus-authority']}/service-ca.crt" == str(read.prometheus_authority)
+    volumes = {each["name"]: each for each in spec["spec"]["volumes"]}
+    assert volumes["prometheus"]["secret"]["secretName"] == "monitor"
+    assert volumes["prometheus-authority"]["configMap"]["name"] == "ca"
+
+
+def test_where_no_prometheus_is_named_nobody_is_asked() -> None:
+    (container,) = one(rendered(), "Deployment", "seatrial-controller")["spec"]["template"]["spec"]["containers"]
+    assert not any("prometheus" in each for each in container["args"])
+
+
 def test_the_controller_understands_every_argument_it_is_given() -> None:
     objects = rendered(
         "git.allow={https://git.example.com/}",
@@ -293,6 +312,7 @@ def test_every_pod_of_the_chart_may_reach_what_is_named_and_dns() -> None:
         ("gates.podSecurity=loose", "podSecurity"),
         ("git.credentials[0].prefix=https://x/", "secret"),
         ("git.forges[0].kind=gogs", "kind"),
+        ("prometheus.url=thanos:9091", "url"),
         ("git.forges[0].prefix=https://x/", "secret"),
         ("git.authorities[0].server=https://x", "authorities"),
         ("git.authorities[0].server=https://x/gpu", "server"),

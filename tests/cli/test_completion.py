@@ -108,6 +108,7 @@ FREE = {
         "IMAGE",
         "K=V",
         "SELECTOR",
+        "LABEL",
         "HOST:PORT",
         "ZONE",
         "SHA256:…",

@@ -17,7 +17,9 @@ from seatrial.cli.show import watch as rollout_watch
 from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.compat.matrix import Component
+from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
+from seatrial.core.model.gates.exposed import Exposure
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.rollouts import Summary, Told
@@ -70,6 +72,14 @@ def a_picture(phase: RolloutPhase, **changes: Any) -> Picture:
 
 def drawn(picture: Picture, ink: Ink = SIGNS, width: int = 0) -> str:
     return "\n".join(rollout_tree.tree(picture, ink, width))
+
+
+def test_a_bake_that_somebody_watches_shows_what_was_seen() -> None:
+    shown = exposed_of(["n1"], (), at=0.0)
+    worked = Exposure(node="n1", watched_seconds=36_000.0, watched_gpu_hours=80.0, loaded_gpu_hours=41.5)
+    shown = replace(shown, canaries=(worked,), rare=(replace(shown.rare[0], events=1), *shown.rare[1:]))
+    found = a_picture(RolloutPhase.BAKING, record={"baked_until": 950.0, "round_at": 900.0, "exposed": shown})
+    assert "10.0 h with data, at work for 41.5 GPU-hours, 1 error: `seatrial bake explain`" in drawn(found)
 
 
 def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:

@@ -11,8 +11,10 @@ import pytest
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, decide
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import (
+    Bake,
     ByHand,
     Canary,
     GitPlace,
@@ -25,7 +27,8 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
-from seatrial.core.model.gates.gate import GateVerdict
+from seatrial.core.model.gates.exposed import TelemetryFacts
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
@@ -298,6 +301,30 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.GATE_REFUSED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(REFUSED,)),
         CAREFUL,
+    ),
+    HoldCode.TELEMETRY_MISSING: (
+        replace(
+            at(RolloutPhase.BAKING, record={"baked_until": 900.0, "exposed": exposed_of(["n1"], (), at=700.0)}),
+            telemetry=TelemetryFacts(),
+        ),
+        CAREFUL,
+    ),
+    HoldCode.CANARY_IDLE: (
+        replace(
+            at(
+                RolloutPhase.BAKING,
+                record={
+                    "round": 1,
+                    "round_at": 950.0,
+                    "baked_until": 960.0,
+                    "baked_seconds": 1e6,
+                    "gates": (GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=960.0),),
+                    "exposed": exposed_of(["n1"], (), at=990.0),
+                },
+            ),
+            telemetry=TelemetryFacts(),
+        ),
+        careful(bake=Bake(load_min=0.2)),
     ),
     HoldCode.BAKING: (at(RolloutPhase.BAKING, record={"baked_until": 900.0, "baked_seconds": 3600.0}), CAREFUL),
     HoldCode.CANARY_UNWELL: (

@@ -11,6 +11,7 @@ from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence, watched
 from seatrial.core.judging.exposure import UTILISATION
 from seatrial.core.judging.proof import proven
+from seatrial.core.judging.stretches import stretch_of
 from seatrial.core.model.gates.gate import GateVerdict
 from tests.core.upgrades import a_series, an_upgrade, some_telemetry
 
@@ -20,7 +21,8 @@ ROUND_HOURS = 0.5
 def baked(minutes: int, use: float = 80.0, *, hours: float = 2.0, rounds: int = 6) -> Evidence:
     """So many minutes with data, of so many hours."""
     seen = some_telemetry(a_series(UTILISATION, values=[use] * (minutes + 1)), until=hours * 3600)
-    return watched(an_upgrade(rounds=rounds), seen, with_pods=["c"])
+    found = an_upgrade(rounds=rounds)
+    return replace(found, exposed=watched(found.exposed, stretch_of(seen, ["c"]), with_pods=["c"]))
 
 
 def test_a_proof_says_what_it_excludes_and_for_how_long_it_looked() -> None:

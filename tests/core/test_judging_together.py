@@ -9,8 +9,8 @@ from seatrial.core.judging import evidence as evidences
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.comparing import Comparison
 from seatrial.core.judging.evidence import Evidence
-from seatrial.core.judging.rare import Rare
 from seatrial.core.judging.together import judged
+from seatrial.core.model.gates.exposed import Rare
 from seatrial.core.model.gates.gate import GateVerdict
 from tests.core.upgrades import a_figure, an_upgrade
 
@@ -44,7 +44,8 @@ def test_events_have_half_of_the_rate_where_they_are_counted() -> None:
     needed = math.exp(judged(figures, Asked()).figures[0].log_evidence(Asked()))
     asked = replace(Asked(), false_alarms=1.5 / needed)
     assert judged(figures, asked).verdict is GateVerdict.FAILED
-    counted = replace(figures, rare=(Rare(name="xid", watched_hours=1.0),))
+    exposed = replace(figures.exposed, rare=(Rare(name="xid", watched_hours=1.0),))
+    counted = replace(figures, exposed=exposed)
     assert judged(counted, asked).verdict is not GateVerdict.FAILED
 
 
@@ -71,8 +72,9 @@ def test_one_figure_without_a_baseline_keeps_the_others_from_passing() -> None:
 
 
 def test_a_rise_of_uncorrected_errors_fails_a_canary_whose_figures_are_sound() -> None:
-    found = an_upgrade(events=("ecc-uncorrected",))
-    bad = replace(found, rare=(found.rare[0].counted(events=3, hours=16.0, loaded_hours=16.0),))
+    found = an_upgrade(events=("ecc-uncorrected-volatile",))
+    counted = found.exposed.rare[0].counted(events=3, hours=16.0, loaded_hours=16.0)
+    bad = replace(found, exposed=replace(found.exposed, rare=(counted,)))
     assert judged(bad, Asked()).verdict is GateVerdict.FAILED
     assert judged(bad, Asked()).spoke == ()
     assert judged(found, Asked()).verdict is GateVerdict.PENDING, "nobody watched"

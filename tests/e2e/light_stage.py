@@ -324,15 +324,21 @@ class PolicyFollower:
 
 @contextmanager
 def light_stage(
-    plane: ControlPlane, folder: Path, prefix: str, *, node_count: int = 3, gates_namespace: str = keys.HOME
+    plane: ControlPlane,
+    folder: Path,
+    prefix: str,
+    *,
+    node_count: int = 3,
+    gates_namespace: str = keys.HOME,
+    arguments: tuple[str, ...] = (),
 ) -> Iterator[LightStage]:
-    """A fleet, a repository, and our controller."""
+    """A fleet, a repository, and our controller, which may be given more arguments."""
     remote, work = folder / "gpu-cluster.git", folder / "work"
     make_remote(remote, work)
     fleet = make_fleet(plane, FleetSpec(prefix=prefix, node_count=node_count, driver_version=OLD, reload_seconds=0.3))
     account = controller_process.identity(plane, prefix, has_campaigns=True, gates_namespace=gates_namespace)
     elsewhere = () if gates_namespace == keys.HOME else ("--gates-namespace", gates_namespace)
-    controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS, arguments=elsewhere)
+    controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS, arguments=(*elsewhere, *arguments))
     try:
         with PolicyFollower(fleet), History(plane, prefix) as history, controller:
             made = LightStage(

@@ -34,6 +34,49 @@ seccompProfile: {type: RuntimeDefault}
 {{ (.Values.gates | default dict).namespace | default .Release.Namespace }}
 {{- end }}
 
+{{/* Which Prometheus is asked, and as whom. */}}
+{{- define "seatrial.prometheusArguments" -}}
+{{- with .Values.prometheus }}
+{{- if .url }}
+- --prometheus={{ .url }}
+{{- if .secret }}
+- --prometheus-secret=/var/run/seatrial/prometheus
+{{- end }}
+{{- if .authority.configMap }}
+- --prometheus-authority=/var/run/seatrial/prometheus-authority/{{ .authority.key }}
+{{- end }}
+{{- if .scrapeSeconds }}
+- --prometheus-scrape-seconds={{ int .scrapeSeconds }}
+{{- end }}
+{{- if .nodeLabel }}
+- --prometheus-node-label={{ .nodeLabel }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "seatrial.prometheusMounts" -}}
+{{- with .Values.prometheus }}
+{{- if and .url .secret }}
+- {name: prometheus, mountPath: /var/run/seatrial/prometheus, readOnly: true}
+{{- end }}
+{{- if and .url .authority.configMap }}
+- {name: prometheus-authority, mountPath: /var/run/seatrial/prometheus-authority, readOnly: true}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "seatrial.prometheusVolumes" -}}
+{{- with .Values.prometheus }}
+{{- if and .url .secret }}
+- {name: prometheus, secret: {secretName: {{ .secret }}, defaultMode: 0440}}
+{{- end }}
+{{- if and .url .authority.configMap }}
+- {name: prometheus-authority, configMap: {name: {{ .authority.configMap }}}}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Which repositories and forges are spoken to, and as whom: for whoever plays a controller. */}}
 {{- define "seatrial.gitArguments" -}}
 {{- range .Values.git.allow }}

@@ -221,6 +221,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "bakedSeconds": record.baked_seconds,
             "askedSeconds": campaign.bake.seconds,
             "round": record.round,
+            "watched": _watched_data(record),
         },
         "waves": {"sizes": list(picture.wave_sizes), "current": record.wave, "currentDone": picture.wave_done},
         "nodes": {
@@ -267,4 +268,17 @@ def _node_data(line: NodeLine) -> dict[str, Any]:
         "driver": line.driver,
         "since": line.since,
         "hold": told_data(line.name, line.told) if line.told else None,
+    }
+
+
+def _watched_data(record: CampaignRecord) -> dict[str, Any] | None:
+    """What telemetry has shown; None where nobody watches."""
+    exposed = record.exposed
+    if exposed is None:
+        return None
+    return {
+        "seconds": exposed.watched_seconds,
+        "loadedGpuHours": exposed.loaded_gpu_hours,
+        "events": {each.name: each.events for each in exposed.rare},
+        "lack": exposed.lack,
     }

@@ -40,9 +40,10 @@ from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
 from seatrial.controller.teller import Teller
+from seatrial.controller.watchman import LOOK_SECONDS, Watchman
 from seatrial.core.campaign.leaving import has_left
 from seatrial.core.node.hearing import waited_for
-from seatrial.ports import Ports
+from seatrial.ports import Ports, Watcher
 from seatrial.run.loop import Report, collect, run_forever, run_once
 from seatrial.run.memory import Memory
 from seatrial.run.recording import Recorder
@@ -74,6 +75,9 @@ class Settings:
     is_uninstalling: bool = False
     """Seatrial itself goes: the rollout is left, and then we end."""
     git: GitSettings
+    watcher: Watcher | None = None
+    """Who tells what a monitoring system has seen; None where we were told of none."""
+    watch_seconds: float = LOOK_SECONDS
     patience_seconds: float | None = None
     """How long we stand by before we give up; None for ever."""
     pages: str
@@ -186,6 +190,8 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     client = await stack.enter_async_context(Client(settings.config, user_agent=settings.user_agent))
     keeper = Keeper(client, settings.git, now=life.clock.now, is_leader=life.election.is_leader, tell=tell)
 
+    watchman = _watchman(life)
+
     def went_back(stream: str, version: str) -> None:
         why = "a list is older than what was seen before it, as after a restore of etcd; everything is taken from it"
         log.say("the cluster went back in time", stream=stream, version=version, why=why)
@@ -199,6 +205,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             on_fault=log.fault,
             home=settings.gates_home,
             source=keeper.facts,
+            telemetry=watchman.facts if watchman is not None else lambda: None,
             rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
@@ -215,7 +222,16 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     )
     await observer.wait_synced(SYNC_SECONDS)
     await stack.enter_async_context(keeper.watching(observer))
+    if watchman is not None:
+        await stack.enter_async_context(watchman.watching(observer))
     return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder)
+
+
+def _watchman(life: Life) -> Watchman | None:
+    settings = life.settings
+    if settings.watcher is None:
+        return None
+    return Watchman(settings.watcher, now=life.clock.now, look_seconds=settings.watch_seconds, tell=life.endings.tell)
 
 
 async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: JsonlJournal | None) -> Report:

@@ -74,6 +74,8 @@ class HoldCode(StrEnum):
     GATES_RUNNING = "gates-running"
     GATE_REFUSED = "gate-refused"
     GATE_UNKNOWN = "gate-unknown"
+    TELEMETRY_MISSING = "telemetry-missing"
+    CANARY_IDLE = "canary-idle"
     BAKING = "baking"
     CANARY_UNWELL = "canary-unwell"
     WAVE_AT_WORK = "wave-at-work"

@@ -54,6 +54,8 @@ RESTING: Final = frozenset(
         HoldCode.NOTHING_TO_PUBLISH,
         HoldCode.OUTSIDE_WINDOW,
         HoldCode.BAKING,
+        HoldCode.TELEMETRY_MISSING,
+        HoldCode.CANARY_IDLE,
     }
 )
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""

@@ -32,6 +32,7 @@ from seatrial.sim import merging, upgrade_controller
 from seatrial.sim import outside as outer
 from seatrial.sim.acts import UNSAVED, Refused, apply, mirrored
 from seatrial.sim.merging import MERGED
+from seatrial.sim.monitoring import Monitoring
 from seatrial.sim.nodes import HEALTHY, Fate
 from seatrial.sim.outside import FOLLOWED, PROBED, SYNCED, TELLING, GateFate, Outside
 from seatrial.sim.reactions import OPERATORS_OWN, REACTIONS
@@ -98,12 +99,14 @@ class World:
         delays: Mapping[str, Delay] = DELAYS,
         seed: int = 0,
         started_at: Instant = 0.0,
+        monitoring: Monitoring | None = None,
         is_guarded: bool = True,
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
         self.intent = intent
         self.outside = outside or Outside()
         self.rollout = RolloutRecord(name=intent.rollout, resource_version="1")
+        self.monitoring = monitoring
         self.is_guarded = is_guarded
         self.is_deleting = False
         self.left: tuple[str, ...] | None = None
@@ -189,6 +192,7 @@ class World:
             rollout=self.rollout,
             is_guarded=self.is_guarded,
             is_deleting=self.is_deleting,
+            telemetry=self.monitoring.looked(self.rollout.campaign, self.time) if self.monitoring else None,
         )
         return Sight(seen=outer.seen_with(seen, self.outside), intent=self.intent)
 

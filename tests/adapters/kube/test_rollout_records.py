@@ -18,6 +18,7 @@ from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core.deciding.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
+from seatrial.core.model.gates.exposed import RATIOS, Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
@@ -61,6 +62,33 @@ WATCHED = st.builds(
     loaded_at=st.none() | INSTANTS.filter(bool),
     lack=st.text(),
 )
+HOURS = st.floats(0, 1e9)
+EXPOSED = st.builds(
+    Exposed,
+    since=INSTANTS,
+    watched_until=INSTANTS,
+    waiting_seconds=HOURS,
+    lack=LINE,
+    controls=st.lists(st.text(), max_size=2).map(tuple),
+    followers=st.lists(st.text(), max_size=2).map(tuple),
+    canaries=st.lists(
+        st.builds(Exposure, node=st.text(), watched_seconds=HOURS, watched_gpu_hours=HOURS, loaded_gpu_hours=HOURS),
+        max_size=2,
+    ).map(tuple),
+    rare=st.lists(
+        st.builds(
+            Rare,
+            name=st.text(),
+            events=st.integers(0, 10**6),
+            watched_hours=HOURS,
+            loaded_hours=HOURS,
+            control_events=st.integers(0, 10**6),
+            control_hours=HOURS,
+            log_ratios=st.tuples(*[st.floats(-1e9, 1e9)] * len(RATIOS)),
+        ),
+        max_size=2,
+    ).map(tuple),
+)
 CAMPAIGNS = st.builds(
     CampaignRecord,
     phase=st.sampled_from(RolloutPhase),
@@ -81,6 +109,7 @@ CAMPAIGNS = st.builds(
     round_at=INSTANTS,
     baked_seconds=st.floats(0, 1e9),
     baked_until=INSTANTS,
+    exposed=st.none() | EXPOSED,
     watched=st.lists(WATCHED, max_size=2).map(tuple),
     well_since=INSTANTS,
     unwell_since=INSTANTS,

@@ -61,6 +61,7 @@ class Care:
     gates_file: str | None = None
     bake: int | None = None
     bake_every: int | None = None
+    minimum_load: int | None = None
     wave: tuple[str, ...] = ()
     growth: str | None = None
     wave_pause: int | None = None

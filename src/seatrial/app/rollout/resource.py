@@ -48,7 +48,7 @@ def spec_of(
         "nodeSelector": dict(asked.goal.selector) if asked.goal.selector else None,
         "canary": _canary(care, canary_node),
         "gates": [*(gates or ()), *care.gate] or None,
-        "bake": _some(durationSeconds=care.bake, everySeconds=care.bake_every),
+        "bake": _some(durationSeconds=care.bake, everySeconds=care.bake_every, minimumLoad=care.minimum_load),
         "waves": _waves(care),
         "windows": _some(timeZone=care.time_zone, open=list(care.window)) if care.window else None,
         "approvals": {"manual": list(care.manual)} if care.manual else None,

@@ -51,6 +51,14 @@ def positive(text: str) -> int:
     return number
 
 
+def percent(text: str) -> int:
+    """Read 20 or 20%."""
+    digits = text.removesuffix("%")
+    if not digits.isdecimal() or int(digits) > 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; write it in percent, as 20")
+    return int(digits)
+
+
 def label(text: str) -> tuple[str, str]:
     """A label as `key=value`."""
     key, is_given, value = text.partition("=")

@@ -18,6 +18,7 @@ from seatrial.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits
     from seatrial.controller.keeper import GitSettings
+    from seatrial.ports import Watcher
 
 EXITS = (ExitCode.HELD,)
 LEASE_SECONDS_MIN = 2
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nothing else in, where images that run as root are not started (baseline)",
     )
     add_git_arguments(parser)
+    add_prometheus_arguments(parser)
     parser.add_argument(
         "--metrics-bind-address",
         default=PAGES,
@@ -123,6 +125,41 @@ def add_git_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         metavar="N",
         help="how often a matrix repository is looked at (30)",
+    )
+
+
+def add_prometheus_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which Prometheus tells what happens on the GPUs of a canary."""
+    parser.add_argument(
+        "--prometheus",
+        default="",
+        metavar="URL",
+        help="the Prometheus that scrapes DCGM exporter: while it tells nothing of a canary, the bake counts nothing, "
+        "and errors that rise end it (none: the clock alone counts)",
+    )
+    parser.add_argument(
+        "--prometheus-secret",
+        type=Path,
+        metavar="DIR",
+        help="the mounted secret with its login: token, or username and password; over https alone",
+    )
+    parser.add_argument(
+        "--prometheus-authority",
+        type=Path,
+        metavar="FILE",
+        help="the certificates that its own has to be signed by (the system's)",
+    )
+    parser.add_argument(
+        "--prometheus-scrape-seconds",
+        type=_look_seconds,
+        metavar="N",
+        help="how often exporters are scraped, where it cannot say itself, as with Thanos",
+    )
+    parser.add_argument(
+        "--prometheus-node-label", default="", metavar="LABEL", help="the label that names the node, where several do"
+    )
+    parser.add_argument(
+        "--prometheus-look-seconds", type=_look_seconds, default=60, metavar="N", help="how often it is asked (60)"
     )
 
 
@@ -197,6 +234,25 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
     )
 
 
+def watcher_of(args: argparse.Namespace) -> Watcher | None:
+    """Who watches, as the command line says; a SeatrialError says what is wrong with it."""
+    if not args.prometheus:
+        return None
+    from seatrial.adapters.prometheus import dcgm
+    from seatrial.adapters.prometheus.places import Place
+    from seatrial.adapters.prometheus.watcher import PrometheusWatcher
+    from seatrial.controller.main import SystemClock
+    from seatrial.core.judging.stretches import WATCHED
+
+    return PrometheusWatcher(
+        place=Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority),
+        clock=SystemClock(),
+        queries=tuple(each for each in dcgm.QUERIES if each.signal.name in WATCHED),
+        interval_seconds=args.prometheus_scrape_seconds,
+        node_label=args.prometheus_node_label,
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
@@ -218,6 +274,8 @@ def run(args: argparse.Namespace) -> int:
         journal=args.journal,
         once=args.once,
         git=git,
+        watcher=watcher_of(args),
+        watch_seconds=args.prometheus_look_seconds,
         pages=args.metrics_bind_address,
     )
     try:

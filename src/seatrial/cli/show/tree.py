@@ -210,6 +210,11 @@ def _bake(picture: Picture, ink: Ink) -> Iterator[str]:
     full = round(share * BAR)
     bar = ink.sign("full") * full + ink.sign("empty") * (BAR - full)
     yield f"{bar} {baked / 3600:.1f} of {asked / 3600:.1f} h with evidence"
+    exposed = picture.record.exposed
+    if exposed is not None:
+        events = sum(each.events for each in exposed.rare)
+        seen = f"{exposed.watched_seconds / 3600:.1f} h with data, at work for {exposed.loaded_gpu_hours:.1f} GPU-hours"
+        yield f"{seen}, {events or 'no'} error{'' if events == 1 else 's'}: `seatrial bake explain`"
 
 
 def _waves(picture: Picture, ink: Ink) -> Iterator[str]:

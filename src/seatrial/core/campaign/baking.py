@@ -1,7 +1,8 @@
 """Rounds of gates, and what the bake counts as evidence.
 
 Gates are asked in rounds. The time between two rounds counts as evidence when the later of them passed, we were looking
-all the while, and nothing befell a canary (watching.py): a gate that cannot be measured, a canary that is not well, an
+all the while, and nothing befell a canary (evidence.py); where a monitoring system watches, only time with data does
+(exposing.py): a gate that cannot be measured, a canary that is not well, an
 outage of ours or of the API server lengthen the bake, they never shorten the evidence. Tests: tests/core/test_baking.py
 """
 
@@ -114,14 +115,16 @@ def counted(record: CampaignRecord, attentive_since: Instant, now: Instant) -> C
     The round is accounted for, also where the clock was put back since it began; else it would be in every pass.
     """
     since = max(record.baked_until, attentive_since, record.well_since)
+    gained = record.exposed.waiting_seconds if record.exposed is not None else max(0.0, now - since)
     # To the millisecond: what is missing by less than a clock can show would be waited for without end.
-    seconds = round(record.baked_seconds + max(0.0, now - since), 3)
-    return replace(record, baked_seconds=seconds, baked_until=max(now, record.round_at))
+    seconds = round(record.baked_seconds + gained, 3)
+    return replace(uncounted(record, now), baked_seconds=seconds)
 
 
 def uncounted(record: CampaignRecord, now: Instant) -> CampaignRecord:
     """The record after a round without a verdict: the time before it proves nothing."""
-    return replace(record, baked_until=max(now, record.round_at))
+    exposed = replace(record.exposed, waiting_seconds=0.0) if record.exposed is not None else None
+    return replace(record, baked_until=max(now, record.round_at), exposed=exposed)
 
 
 def is_ended(record: CampaignRecord, campaign: Campaign) -> bool:
@@ -133,5 +136,8 @@ def round_due_at(record: CampaignRecord, campaign: Campaign) -> Instant:
     """When the next round is due: after the interval, or as soon as it would complete the evidence."""
     every_seconds, left_seconds = campaign.bake.every_seconds, campaign.bake.seconds - record.baked_seconds
     last_at = max(record.round_at, record.baked_until)
+    if record.exposed is not None and left_seconds > 0:  # data come late, and when they will have come nobody knows
+        is_enough = record.exposed.waiting_seconds >= left_seconds
+        return last_at if is_enough else last_at + every_seconds
     complete_at = max(last_at, record.well_since) + left_seconds
     return min(last_at + every_seconds, complete_at) if left_seconds > 0 else last_at + every_seconds

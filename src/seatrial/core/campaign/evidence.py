@@ -79,6 +79,7 @@ def noticed(view: View) -> CampaignRecord:
         well_since=view.now,
         unwell_since=(record.unwell_since or view.now) if is_unwell else 0.0,
         baked_seconds=0.0 if anew else record.baked_seconds,
+        exposed=replace(record.exposed, waiting_seconds=0.0) if anew and record.exposed else record.exposed,
         setback=anew or record.setback,
     )
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Final, assert_never
 
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
-from seatrial.core.campaign import baking
+from seatrial.core.campaign import baking, exposing
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
@@ -67,6 +67,7 @@ def step_gating(view: View) -> Course:
                 baked_until=view.now,
                 watched=watching.look(view),
                 well_since=view.now,
+                exposed=exposing.begun(view),
             )
         case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
@@ -77,10 +78,19 @@ def step_gating(view: View) -> Course:
 
 
 def step_baking(view: View) -> Course:
+    course = _bake(view)
+    due_at = exposing.due_at(view)
+    if due_at is None or course.record.phase is not RolloutPhase.BAKING:
+        return course
+    return replace(course, wake_at=min(due_at, course.wake_at or due_at))
+
+
+def _bake(view: View) -> Course:
     lost = _lost_canaries(view)
     if lost:
         return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
     view = replace(view, record=watching.noticed(view))
+    view = replace(view, record=exposing.noticed(view))
     record, now = view.record, view.now
     if record.baked_until >= record.round_at:  # the last round is over and accounted for
         return _between_rounds(view)
@@ -109,7 +119,7 @@ def _between_rounds(view: View) -> Course:
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
     has_passed = bool(record.gates) and all(each.verdict is GateVerdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
-        waiting = view.unapproved(Point.WAVES)
+        waiting = exposing.idle(view) or view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
             return Course(record=baking.next_round(record, view.now))
         if waiting is None:
@@ -124,6 +134,9 @@ def _between_rounds(view: View) -> Course:
     unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN]
     if unknown:
         return Course(record=record, holds=(_unmeasured(view, unknown[0].gate, unknown[0].node, due_at),))
+    unseen = exposing.unseen(view, due_at)
+    if unseen is not None:
+        return Course(record=record, holds=(unseen,))
     left_seconds = campaign.bake.seconds - record.baked_seconds
     setback = {"setback": record.setback} if record.setback else {}
     told = view.hold(

@@ -27,7 +27,7 @@ from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import Promote
 from seatrial.core.budget import capacity, order
-from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
+from seatrial.core.campaign import baking, canary, exposing, leaving, preflight, stragglers, waves
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
 from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
@@ -103,7 +103,7 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
 
 
 def _step(view: View) -> Course:
-    failed = why_failed(view.record)
+    failed = why_failed(view.record) or exposing.why_failed(view.record.exposed)
     if failed and view.record.phase in WAY_FORWARD:
         return fail(view, failed, is_final=True)
     match view.record.phase:
@@ -223,6 +223,9 @@ def _wave(view: View) -> Course:
     if asked is not None:
         closing, _ = marks.close_out(view, frozenset())
         return replace(asked, acts=(*closing, *asked.acts))
+    seen = exposing.noticed(view)
+    if seen != view.record:
+        return Course(record=seen)
     record = view.record
     bounds, names = _wave_names(view)
     progress = {name: view.progress(name) for name in names}
@@ -238,6 +241,9 @@ def _wave(view: View) -> Course:
         name for name, how in progress.items() if how in (Progress.AWAY, Progress.MOVING) and name not in left
     )
     if not at_work:
+        seen = exposing.followed(view, names)
+        if seen != record:
+            return Course(record=seen)
         return _end_wave(view, len(bounds), {name: stuck[name] for name in left})
     waiting = _waits(view)
     acts, holds = marks.prepare(view, set(names))

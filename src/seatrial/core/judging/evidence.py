@@ -9,12 +9,12 @@ Tests: tests/core/test_judging_evidence.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from seatrial.core.judging.comparing import Comparison, Round
-from seatrial.core.judging.exposure import Exposure
-from seatrial.core.judging.rare import EXPECTED, Rare, rises
-from seatrial.core.model.gates.telemetry import Telemetry
+from seatrial.core.judging.exposure import HOUR, added
+from seatrial.core.judging.rare import EXPECTED
+from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare, Stretch
 from seatrial.core.model.instants import Instant
 
 
@@ -23,25 +23,12 @@ class Evidence:
     """What was seen of an upgrade so far."""
 
     comparisons: tuple[Comparison, ...] = ()
-    exposures: tuple[Exposure, ...] = ()
-    rare: tuple[Rare, ...] = ()
-    watched_until: Instant = 0.0
-    """Until when telemetry is in it."""
+    exposed: Exposed = field(default_factory=Exposed)
 
     @property
     def watched_hours(self) -> float:
         """For how long every canary was watched."""
-        return min((each.watched_seconds for each in self.exposures), default=0.0) / 3600
-
-    @property
-    def loaded_gpu_hours(self) -> float:
-        """How many GPU-hours the canaries worked meanwhile."""
-        return sum(each.loaded_gpu_hours for each in self.exposures)
-
-    @property
-    def load(self) -> float:
-        """The smallest share of its time for which a canary worked."""
-        return min((each.load for each in self.exposures), default=0.0)
+        return self.exposed.watched_seconds / HOUR
 
 
 def begun(controls: Mapping[str, Iterable[str]], events: Iterable[str] = EXPECTED) -> Evidence:
@@ -50,10 +37,23 @@ def begun(controls: Mapping[str, Iterable[str]], events: Iterable[str] = EXPECTE
     Both are said beforehand. What is looked for has its share of the false-alarm rate from the beginning, or looking
     for more after a glance would raise it.
     """
+    named = {canary: tuple(others) for canary, others in controls.items()}
     return Evidence(
-        comparisons=tuple(Comparison(canary=name, controls=tuple(others)) for name, others in controls.items()),
-        exposures=tuple(Exposure(node=name) for name in controls),
+        comparisons=tuple(Comparison(canary=name, controls=others) for name, others in named.items()),
+        exposed=exposed_of(named, {name for others in named.values() for name in others}, events=events),
+    )
+
+
+def exposed_of(
+    canaries: Iterable[str], controls: Iterable[str], *, at: Instant = 0.0, events: Iterable[str] = EXPECTED
+) -> Exposed:
+    """What telemetry has shown when nobody has looked yet."""
+    return Exposed(
+        canaries=tuple(Exposure(node=name) for name in canaries),
+        controls=tuple(sorted(controls)),
         rare=tuple(Rare(name=name) for name in events),
+        since=at,
+        watched_until=at,
     )
 
 
@@ -62,39 +62,29 @@ def measured(evidence: Evidence, seen: Round) -> Evidence:
     return replace(evidence, comparisons=tuple(each.added(seen) for each in evidence.comparisons))
 
 
-def watched(
-    evidence: Evidence,
-    seen: Telemetry,
-    *,
-    with_pods: Iterable[str],
-    upgraded: Iterable[str] = (),
-) -> Evidence:
-    """With one more stretch of telemetry from after the upgrade.
+def watched(exposed: Exposed, seen: Stretch, *, with_pods: Iterable[str]) -> Exposed:
+    """With one more stretch of telemetry from after the upgrade; the same, where it does not follow the last one.
 
-    `with_pods` are the nodes on which somebody's pods were seen, `upgraded` the nodes that followed the canaries: they
-    and the canaries are what events are counted on, against the controls that have not followed yet. The stretch may
-    begin before `watched_until`, and had better: a rise is seen between two points, of which one is from before.
+    `with_pods` are the nodes on which somebody's pods were seen. Events are counted on canaries and on nodes that have
+    followed them, against the controls that have not.
     """
-    since = evidence.watched_until
-    if seen.until <= since:
-        return evidence
+    if seen.since != exposed.watched_until or seen.until <= seen.since:
+        return exposed
     busy = set(with_pods)
-    canaries = {each.canary for each in evidence.comparisons}
-    new = canaries | set(upgraded)
-    old = {name for each in evidence.comparisons for name in each.controls} - new
-    waves = [Exposure(node=name).added(seen, since, has_pods=name in busy) for name in sorted(new)]
-    loaded = sum(each.loaded_gpu_hours for each in waves)
+    new = {each.node for each in exposed.canaries} | set(exposed.followers)
+    old = set(exposed.controls) - new
+    loaded = sum(seen.of(name).busy_gpu_hours for name in new & busy)
     return replace(
-        evidence,
-        exposures=tuple(each.added(seen, since, has_pods=each.node in busy) for each in evidence.exposures),
-        rare=tuple(_counted(each, seen, since, new, old, loaded) for each in evidence.rare),
+        exposed,
+        canaries=tuple(added(each, seen.of(each.node), has_pods=each.node in busy) for each in exposed.canaries),
+        rare=tuple(_counted(each, seen, new, old, loaded) for each in exposed.rare),
         watched_until=seen.until,
     )
 
 
-def _counted(rare: Rare, seen: Telemetry, since: Instant, new: set[str], old: set[str], loaded_hours: float) -> Rare:
-    events, hours = rises(seen, rare.name, new, since)
-    control_events, control_hours = rises(seen, rare.name, old, since)
+def _counted(rare: Rare, seen: Stretch, new: Iterable[str], old: Iterable[str], loaded_hours: float) -> Rare:
+    events, hours = _sums(seen, rare.name, new)
+    control_events, control_hours = _sums(seen, rare.name, old)
     return rare.counted(
         events=events,
         hours=hours,
@@ -102,3 +92,8 @@ def _counted(rare: Rare, seen: Telemetry, since: Instant, new: set[str], old: se
         control_events=control_events,
         control_hours=control_hours,
     )
+
+
+def _sums(seen: Stretch, name: str, nodes: Iterable[str]) -> tuple[int, float]:
+    found = [seen.of(node).events_of(name) for node in sorted(nodes)]
+    return sum(events for events, _ in found), sum(hours for _, hours in found)

@@ -10,47 +10,41 @@ Tests: tests/core/test_judging_exposure.py
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
+from seatrial.core.model.gates.exposed import Exposure, Watch
 from seatrial.core.model.gates.telemetry import Series, Telemetry
 from seatrial.core.model.instants import Instant
 
-UTILISATION: Final = "gpu-utilisation"
-"""The series that says for how much of the time a GPU worked, in percent."""
+UTILISATION: Final = "load"
+"""The signal that says for how much of the time a GPU worked, in percent."""
 LOAD_MIN: Final = 10.0
 HOUR: Final = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exposure:
-    """What was seen of one node so far."""
+def summed_up(seen: Telemetry, node: str, since: Instant, until: Instant) -> Watch:
+    """How long a node was watched between two instants, and how much of that it worked; events are not in it."""
+    own = [each for each in seen.series if (each.name, each.node) == (UTILISATION, node)]
+    start = max(since, seen.since)
+    fresh = replace(seen, since=min(start, until), until=until)
+    return Watch(
+        node=node,
+        seconds=fresh.covered_seconds(UTILISATION, node),
+        gpu_hours=sum(_seconds(series, start, until) for series in own) / HOUR,
+        busy_gpu_hours=sum(_seconds(series, start, until, LOAD_MIN) for series in own) / HOUR,
+    )
 
-    node: str
-    watched_seconds: float = 0.0
-    """Time with data of all of its GPUs."""
-    watched_gpu_hours: float = 0.0
-    loaded_gpu_hours: float = 0.0
 
-    @property
-    def load(self) -> float:
-        """The share of what was watched that was under load."""
-        return self.loaded_gpu_hours / self.watched_gpu_hours if self.watched_gpu_hours else 0.0
-
-    def added(self, seen: Telemetry, since: Instant, *, has_pods: bool) -> Exposure:
-        """With what was told of the time after an instant."""
-        own = [each for each in seen.series if (each.name, each.node) == (UTILISATION, self.node)]
-        start = max(since, seen.since)
-        watched = sum(_seconds(series, start, seen.until) for series in own)
-        loaded = sum(_seconds(series, start, seen.until, LOAD_MIN) for series in own) if has_pods else 0.0
-        fresh = replace(seen, since=min(start, seen.until))
-        return replace(
-            self,
-            watched_seconds=self.watched_seconds + fresh.covered_seconds(UTILISATION, self.node),
-            watched_gpu_hours=self.watched_gpu_hours + watched / HOUR,
-            loaded_gpu_hours=self.loaded_gpu_hours + loaded / HOUR,
-        )
+def added(exposure: Exposure, watch: Watch, *, has_pods: bool) -> Exposure:
+    """With one more stretch; without pods on the node nobody worked there, whatever was at work."""
+    return replace(
+        exposure,
+        watched_seconds=exposure.watched_seconds + watch.seconds,
+        watched_gpu_hours=exposure.watched_gpu_hours + watch.gpu_hours,
+        loaded_gpu_hours=exposure.loaded_gpu_hours + (watch.busy_gpu_hours if has_pods else 0.0),
+    )
 
 
 def steps(series: Series, since: Instant, until: Instant) -> Iterator[tuple[float, float, float]]:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.judging import rare as rares
 from seatrial.core.judging import sequences
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.comparing import Comparison, Lens, Track
-from seatrial.core.judging.rare import Rare
 from seatrial.core.judging.sequences import Change
+from seatrial.core.model.gates.exposed import Rare
 from seatrial.core.model.gates.gate import GateVerdict
 
 BASELINE_MIN: Final = 3
@@ -110,11 +111,11 @@ class RareFinding:
 
     def most(self, asked: Asked) -> float:
         """The rate per GPU-hour under load that is excluded; infinity where there was none."""
-        return self.counted.most(asked.error_rate)
+        return rares.most(self.counted, asked.error_rate)
 
     def times(self, asked: Asked) -> float:
         """How many times the expected rate are excluded."""
-        return self.most(asked) / self.counted.expected
+        return self.most(asked) / rares.expected(self.counted)
 
 
 def finding(comparison: Comparison, track: Track, asked: Asked, log_needed: float) -> Finding:
@@ -189,6 +190,6 @@ def _has_clocks(comparison: Comparison, track: Track) -> bool:
 def rare_finding(rare: Rare, log_needed: float) -> RareFinding:
     """What a kind of event says, where evidence of a higher rate has to be so large."""
     quiet = GateVerdict.PASSED if rare.watched_hours > 0 else GateVerdict.PENDING
-    evidence = rare.log_evidence
+    evidence = rares.log_evidence(rare)
     verdict = GateVerdict.FAILED if evidence >= log_needed else quiet
     return RareFinding(name=rare.name, verdict=verdict, counted=rare, log_evidence=evidence)

@@ -44,7 +44,8 @@ class Proof:
 def proven(evidence: Evidence, asked: Asked, round_hours: float) -> Proof:
     """What the evidence proves, where a round is measured every so many hours."""
     found = judged(evidence, asked)
-    is_watched = evidence.watched_hours >= asked.hours and (not asked.load_min or evidence.load >= asked.load_min)
+    is_loaded = not asked.load_min or evidence.exposed.load >= asked.load_min
+    is_watched = evidence.watched_hours >= asked.hours and is_loaded
     required = tuple(each for each in found.figures if each.is_asked)
     return Proof(
         verdict=found.verdict if is_watched else worst((found.verdict, GateVerdict.PENDING)),
@@ -52,8 +53,8 @@ def proven(evidence: Evidence, asked: Asked, round_hours: float) -> Proof:
         excluded=_excluded(required, asked),
         needed_hours=_needed_hours(required, evidence, asked, round_hours),
         hours=evidence.watched_hours,
-        loaded_gpu_hours=evidence.loaded_gpu_hours,
-        load=evidence.load,
+        loaded_gpu_hours=evidence.exposed.loaded_gpu_hours,
+        load=evidence.exposed.load,
         spoke=found.spoke,
         figures=found.figures,
         rare=found.rare,
@@ -73,6 +74,6 @@ def _needed_hours(required: tuple[Finding, ...], evidence: Evidence, asked: Aske
         sequences.rounds_until(each.change, limit, asked.error_rate) if each.change else None for each in required
     ]
     known = [each for each in rounds if each is not None]
-    if not known or len(known) < len(rounds) or (asked.load_min and evidence.load < asked.load_min):
+    if not known or len(known) < len(rounds) or (asked.load_min and evidence.exposed.load < asked.load_min):
         return None
     return max(max(known) * round_hours, asked.hours - evidence.watched_hours, 0.0)

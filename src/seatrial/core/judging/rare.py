@@ -1,4 +1,4 @@
-"""Rare events: uncorrected ECC errors, Xids, restarts; as a rate per GPU-hour.
+"""Rare events: uncorrected ECC errors, Xids, lost rows of memory; as a rate per GPU-hour.
 
     alarm    e against "the rate is at most what it was expected to be": a gamma mixture over higher rates
     bound    the rate that is excluded so far, at any look: a mixture over lower rates, so that none seen in T hours
@@ -16,102 +16,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 from seatrial.core.judging.exposure import HOUR, steps
 from seatrial.core.judging.shares import log_gamma_above, log_gamma_below
+from seatrial.core.model.gates.exposed import RATIOS, Rare
 from seatrial.core.model.gates.telemetry import Telemetry
 from seatrial.core.model.instants import Instant
 
 INTERRUPTIONS: Final = 419 / (16_384 * 54 * 24)
 """Per GPU-hour: the unexpected interruptions of a training run on 16,384 H100 over 54 days; about one in 50,000 h."""
 EXPECTED: Final = {
-    "ecc-uncorrected": INTERRUPTIONS,
+    "ecc-uncorrected-volatile": INTERRUPTIONS,
     "xid": 10 * INTERRUPTIONS,  # most of them are a program's own fault
-    "rows-remapped": INTERRUPTIONS,
-    "restarts": 10 * INTERRUPTIONS,
+    "rows-remapped-uncorrected": INTERRUPTIONS,
 }
-"""How often each happens without an upgrade. Assumed from the above; controls correct it upwards."""
+"""How often each signal rises without an upgrade. Assumed from the above; controls correct it upwards."""
 
 SHAPE: Final = 0.5
 SCALE: Final = 0.001
 """The mixture of an alarm: a gamma of this shape over multiples of the expected rate, broad up to 1/SCALE of it."""
-RATIOS: Final = (3.0, 10.0, 100.0, 1000.0)
-"""Of the rate of the canary to that of its controls, each with the same weight."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rare:
-    """One kind of event over everything that was upgraded so far, and over the controls."""
+def expected(rare: Rare) -> float:
+    """The rate per GPU-hour that it is held against."""
+    stated = EXPECTED.get(rare.name, INTERRUPTIONS)
+    seen = rare.control_events / rare.control_hours if rare.control_hours else 0.0
+    return max(stated, seen)
 
-    name: str
-    events: int = 0
-    watched_hours: float = 0.0
-    """GPU-hours with data."""
-    loaded_hours: float = 0.0
-    control_events: int = 0
-    control_hours: float = 0.0
-    log_ratios: tuple[float, ...] = (0.0,) * len(RATIOS)
-    """Evidence against "not more often than on the controls", for each of RATIOS."""
 
-    def counted(
-        self,
-        *,
-        events: int,
-        hours: float,
-        loaded_hours: float = 0.0,
-        control_events: int = 0,
-        control_hours: float = 0.0,
-    ) -> Rare:
-        """With what was seen in one more stretch of time."""
-        share = hours / (hours + control_hours) if hours > 0 and control_hours > 0 else None
-        ratios = self.log_ratios
-        if share is not None:  # of an event, given that there was one, only on whom it fell says something
-            both = events + control_events
-            ratios = tuple(
-                kept + events * math.log(ratio) - both * math.log1p((ratio - 1) * share)
-                for kept, ratio in zip(ratios, RATIOS, strict=True)
-            )
-        return replace(
-            self,
-            events=self.events + events,
-            watched_hours=self.watched_hours + hours,
-            loaded_hours=self.loaded_hours + min(loaded_hours, hours),
-            control_events=self.control_events + control_events,
-            control_hours=self.control_hours + control_hours,
-            log_ratios=ratios,
-        )
+def log_evidence(rare: Rare) -> float:
+    """The logarithm of e against "as often as expected, and as on the controls": the mean of both."""
+    against_rate = _log_alarm(rare.events, expected(rare) * rare.watched_hours)
+    top = max(rare.log_ratios)
+    against_controls = top + math.log(sum(math.exp(each - top) for each in rare.log_ratios) / len(RATIOS))
+    high, low = max(against_rate, against_controls), min(against_rate, against_controls)
+    return high + math.log1p(math.exp(low - high)) - math.log(2)
 
-    @property
-    def expected(self) -> float:
-        """The rate per GPU-hour that it is held against."""
-        stated = EXPECTED.get(self.name, INTERRUPTIONS)
-        seen = self.control_events / self.control_hours if self.control_hours else 0.0
-        return max(stated, seen)
 
-    @property
-    def log_evidence(self) -> float:
-        """The logarithm of e against "as often as expected, and as on the controls": the mean of both."""
-        against_rate = _log_alarm(self.events, self.expected * self.watched_hours)
-        top = max(self.log_ratios)
-        against_controls = top + math.log(sum(math.exp(each - top) for each in self.log_ratios) / len(RATIOS))
-        high, low = max(against_rate, against_controls), min(against_rate, against_controls)
-        return high + math.log1p(math.exp(low - high)) - math.log(2)
-
-    def most(self, error_rate: float) -> float:
-        """The rate per GPU-hour under load that is excluded, at any look; infinity where there was no load."""
-        if self.loaded_hours <= 0:
-            return math.inf
-        wanted = -math.log(error_rate)
-        low = high = float(self.events + 1)
-        while _log_excess(self.events, high) < wanted:
-            low, high = high, 2 * high
-        while high - low > 1e-6 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if _log_excess(self.events, middle) < wanted else (low, middle)
-        return high / self.loaded_hours
+def most(rare: Rare, error_rate: float) -> float:
+    """The rate per GPU-hour under load that is excluded, at any look; infinity where there was no load."""
+    if rare.loaded_hours <= 0:
+        return math.inf
+    wanted = -math.log(error_rate)
+    low = high = float(rare.events + 1)
+    while _log_excess(rare.events, high) < wanted:
+        low, high = high, 2 * high
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _log_excess(rare.events, middle) < wanted else (low, middle)
+    return high / rare.loaded_hours
 
 
 def rises(seen: Telemetry, name: str, nodes: Iterable[str], since: Instant) -> tuple[int, float]:

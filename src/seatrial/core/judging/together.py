@@ -40,12 +40,12 @@ class Together:
 def judged(evidence: Evidence, asked: Asked) -> Together:
     """What all figures and events say, and the worst of what is asked of them; of no figure at all, unknown."""
     tracks = [(each, track) for each in evidence.comparisons for track in each.of(each.canary)]
-    share = FIGURES_SHARE if evidence.rare else 1.0
+    share = FIGURES_SHARE if evidence.exposed.rare else 1.0
     # Of what has a baseline: what comes without one can never speak.
     figures_needed = _log_needed(asked.false_alarms * share, sum(track.before.count > 0 for _, track in tracks))
-    rare_needed = _log_needed(asked.false_alarms * (1 - FIGURES_SHARE), len(evidence.rare))
+    rare_needed = _log_needed(asked.false_alarms * (1 - FIGURES_SHARE), len(evidence.exposed.rare))
     figures = tuple(finding(comparison, track, asked, figures_needed) for comparison, track in tracks)
-    rare = tuple(rare_finding(each, rare_needed) for each in evidence.rare)
+    rare = tuple(rare_finding(each, rare_needed) for each in evidence.exposed.rare)
     required = [each.verdict for each in figures if each.is_asked] or [GateVerdict.UNKNOWN]
     speaking = [each.verdict for each in figures if each.verdict is GateVerdict.FAILED]
     verdict = worst([*required, *speaking, *(each.verdict for each in rare)])

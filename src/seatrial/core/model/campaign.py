@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import Gate, GateResult
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
@@ -111,6 +112,8 @@ class Bake:
 
     seconds: float = 48 * HOUR
     every_seconds: float = HOUR
+    load_min: float = 0.0
+    """For which share of its time every canary has to have worked, by telemetry; 0 asks for none."""
 
 
 class Growth(StrEnum):
@@ -281,6 +284,8 @@ class CampaignRecord:
     baked_seconds: float = 0.0
     """Evidence: how long the canary was seen to be well."""
     baked_until: Instant = 0.0
+    exposed: Exposed | None = None
+    """What telemetry has shown since the bake began; None where nobody watches, and the clock alone counts."""
     watched: tuple[Watched, ...] = ()
     """The canaries as they were last seen."""
     well_since: Instant = 0.0

@@ -157,6 +157,7 @@ EDITS: Final[Mapping[str, Edit]] = {
         "nothing."
     ),
     "bake.everySeconds": _at_once("Counts from the last round."),
+    "bake.minimumLoad": _at_once("While the canary bakes; later edits change nothing."),
     "waves.growth": _WAVES,
     "waves.first": _WAVES,
     "waves.step": _WAVES,

@@ -104,6 +104,9 @@ def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, i
     asked_seconds = intent.campaign.bake.seconds
     if after.baked_seconds < asked_seconds:
         return f"baked {after.baked_seconds} of {asked_seconds} s"
+    load = after.exposed.load if after.exposed is not None else 0.0
+    if load < intent.campaign.bake.load_min:
+        return f"the canary worked for {load:.0%} of its time"
     return baking.why_incomplete(after, intent.campaign)
 
 

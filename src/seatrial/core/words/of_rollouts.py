@@ -258,6 +258,15 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "gate {gate} could not be measured on {node}{reason_text}; unknown is no pass",
         "It is asked again by itself, and the time until then is no evidence; see the gate's Job and its image.",
     ),
+    HoldCode.TELEMETRY_MISSING: says(
+        "the canary bakes, and nothing of it counts as evidence: nobody sees {why}",
+        "See that its exporter runs and that Prometheus scrapes it (docs/how-to/watch-with-prometheus.md); or start "
+        "the controller without --prometheus, and the clock alone counts.",
+    ),
+    HoldCode.CANARY_IDLE: says(
+        "the canary has baked for long enough and did not work enough: {load} of its time, and {asked} is asked for",
+        "Let somebody's pods run on {nodes}, or ask for less (spec.bake.minimumLoad).",
+    ),
     HoldCode.BAKING: says(
         "the canary bakes: well for {hours} of {asked} hours, {left} to go{setback_text}",
         "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",

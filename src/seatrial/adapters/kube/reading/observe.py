@@ -26,6 +26,7 @@ from seatrial.adapters.kube.streams.index import ItemT
 from seatrial.adapters.kube.streams.streams import AnyStream
 from seatrial.core.model.campaign import SourceFacts
 from seatrial.core.model.deployers import Follower
+from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -46,6 +47,7 @@ class KubeObserver(FleetObserver):
         on_fault: Callable[[str], None],
         home: str = keys.HOME,
         source: Callable[[], SourceFacts | None] = lambda: None,
+        telemetry: Callable[[], TelemetryFacts | None] = lambda: None,
         rights: access.Access | None = None,
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
         is_uninstalling: bool = False,
@@ -59,6 +61,7 @@ class KubeObserver(FleetObserver):
         self._rollouts = Rollouts(self.streams, operator=self._fleet.operator, name=rollout)
         self._on_fault = on_fault
         self._source = source
+        self._telemetry = telemetry
         self._rights = rights
         self._is_uninstalling = is_uninstalling
         self._has_campaign = False
@@ -131,6 +134,7 @@ class KubeObserver(FleetObserver):
             source=self._source(),
             followers=self._followers(),
             measurements=tuple(self._measure(uid)),
+            telemetry=self._telemetry(),
             others=self._rollouts.others(name),
             denied=self._denied(),
             machine_pools=tuple(pools.facts_of(item, name) for item in machine_pools),

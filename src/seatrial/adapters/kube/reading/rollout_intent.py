@@ -184,7 +184,11 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
     return Campaign(
         canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
         gates=tuple(_by_name(Gate, gate) for gate in spec.gates),
-        bake=Bake(seconds=spec.bake.duration_seconds, every_seconds=spec.bake.every_seconds),
+        bake=Bake(
+            seconds=spec.bake.duration_seconds,
+            every_seconds=spec.bake.every_seconds,
+            load_min=spec.bake.minimum_load / 100,
+        ),
         waves=_read_waves(spec.waves),
         openings=_read_windows(spec.windows, now) if spec.windows is not None else None,
         manual=_read_points(spec.approvals.manual, "spec.approvals.manual"),

@@ -196,6 +196,7 @@ class RolloutGate(Model, frozen=True):
 class RolloutBake(Model, frozen=True):
     duration_seconds: int = 172800
     every_seconds: int = 3600
+    minimum_load: int = 0
 
 
 class RolloutWaves(Model, frozen=True):
@@ -334,6 +335,34 @@ class GateEntry(Model, frozen=True, omit_defaults=True):
     asked: str = ""
 
 
+class ExposureEntry(Model, frozen=True):
+    node: str
+    watched_seconds: float
+    watched_gpu_hours: float
+    loaded_gpu_hours: float
+
+
+class RareEntry(Model, frozen=True):
+    name: str
+    events: int
+    watched_hours: float
+    loaded_hours: float
+    control_events: int
+    control_hours: float
+    log_ratios: tuple[float, ...]
+
+
+class ExposedEntry(Model, frozen=True):
+    since: str
+    watched_until: str
+    waiting_seconds: float = 0.0
+    lack: str = ""
+    controls: tuple[str, ...] = ()
+    followers: tuple[str, ...] = ()
+    canaries: tuple[ExposureEntry, ...] = ()
+    rare: tuple[RareEntry, ...] = ()
+
+
 class TurnEntry(Model, frozen=True, omit_defaults=True):
     phase: str
     at: str
@@ -362,6 +391,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     round_at: str = ""
     baked_seconds: float = 0.0
     baked_until: str = ""
+    exposed: ExposedEntry | None = None
     watched: tuple[WatchedEntry, ...] = ()
     well_since: str = ""
     unwell_since: str = ""

@@ -11,6 +11,7 @@ from typing import Final
 
 from seatrial.core.model.campaign import RolloutPhase, SourceFacts
 from seatrial.core.model.deployers import Follower
+from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import Measurement
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
@@ -51,6 +52,8 @@ class Snapshot:
     """What the home of the matrix shows; None where there is none, or before it was looked at."""
     measurements: tuple[Measurement, ...] = ()
     """What gates have measured."""
+    telemetry: TelemetryFacts | None = None
+    """What a monitoring system shows; None where we were told of none."""
     others: tuple[str, ...] = ()
     """Other campaigns over the same component that have begun and not ended."""
     denied: tuple[str, ...] | None = ()

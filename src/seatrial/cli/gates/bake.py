@@ -1,0 +1,77 @@
+"""Say what the bake of a rollout proves so far.
+
+seatrial bake explain           hours that count, hours with data, GPU-hours at work, and what that excludes
+"""
+
+# Tests: tests/cli/test_bake.py
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from seatrial.cli import formats
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.app.looking import Look
+    from seatrial.cli.show.pages import Page
+    from seatrial.core.words.proofs import Proven
+
+EXITS = (ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE)
+WIDTH: Final = 40
+
+
+class NoBake(SeatrialError):  # noqa: N818  an answer, in the trade's words
+    """There is nothing to explain."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="what", required=True, metavar="explain")
+    explained = commands.add_parser("explain", help="what the bake of a rollout proves so far, and what it does not")
+    formats.add_output(explained)
+    cluster_options.add_watch(explained)
+    cluster_options.add_cluster_arguments(explained)
+
+
+def run(args: argparse.Namespace) -> int:
+    from seatrial.cli.show import pages
+    from seatrial.cli.show.look import look
+
+    if args.watch:
+        cluster = cluster_options.cluster_of(args)
+        return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
+    return pages.show(page_of(look(args)), args.output)
+
+
+def page_of(found: Look) -> Page:
+    """What is proven, as lines and as a document."""
+    from dataclasses import asdict
+
+    from seatrial.app.picture import picture_of
+    from seatrial.cli.show.pages import Page
+    from seatrial.core.words import proofs
+
+    picture = picture_of(found)
+    if picture is None:
+        raise NoBake("There is no rollout with a canary, and only those bake; see `seatrial rollout start --help`.")
+    proven = proofs.proven(picture.record, picture.campaign, picture.at)
+    told = proofs.sentences(proven)
+    head = f"{picture.name}: {picture.record.phase}, canary {', '.join(picture.record.canaries) or 'not chosen yet'}"
+    data = {"rollout": picture.name, "phase": picture.record.phase, "proven": asdict(proven), "told": list(told)}
+    is_failed = any(each.is_failed for each in proven.events)
+    is_enough = proven.hours >= proven.asked_hours
+    code = ExitCode.GATE_FAILED if is_failed else ExitCode.OK if is_enough else ExitCode.INCONCLUSIVE
+    lines = [head, "", *bars(proven), "", *(f"- {each}" for each in told)]
+    return Page(lines=lines, data=data, key=data, code=code)
+
+
+def bars(proven: Proven) -> tuple[str, ...]:
+    """Hours that count, with data and on the clock, one below the other, to one scale."""
+    rows = [("asked", proven.asked_hours), ("counts", proven.hours)]
+    if proven.is_watched:
+        rows += [("with data", proven.watched_hours), ("on the clock", proven.clock_hours)]
+    most = max(max(hours for _, hours in rows), 1e-9)
+    return tuple(f"{name:>12}  {'█' * round(WIDTH * hours / most):<{WIDTH}}  {hours:.1f} h" for name, hours in rows)

@@ -1,0 +1,147 @@
+"""What a bake proves so far, in words and numbers: what was seen, for how long, and what that excludes.
+
+Law of this file: it says what is not proven as loudly as what is. Hours on the clock, hours with data and hours at work
+are three figures, and none of them stands for another. Tests: tests/core/test_proofs.py
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from seatrial.core.judging.asked import Asked
+from seatrial.core.judging.evidence import Evidence
+from seatrial.core.judging.findings import RareFinding
+from seatrial.core.judging.together import judged
+from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord
+from seatrial.core.model.gates.exposed import Exposed
+from seatrial.core.model.instants import Instant
+
+HOUR: Final = 3600.0
+UNPROVEN: Final = (
+    "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What is known of one kind of event."""
+
+    name: str
+    count: int
+    gpu_hours: float
+    control_count: int
+    control_gpu_hours: float
+    excluded_per_hour: float | None
+    """The rate per GPU-hour under load that is excluded; none where nobody worked."""
+    is_failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """What a bake proves so far."""
+
+    hours: float
+    """Evidence: hours that count."""
+    asked_hours: float
+    is_watched: bool
+    waiting_hours: float = 0.0
+    """With data, and waiting for the next round of gates."""
+    clock_hours: float = 0.0
+    """Since somebody began to watch."""
+    watched_hours: float = 0.0
+    loaded_gpu_hours: float = 0.0
+    load: float = 0.0
+    events: tuple[Event, ...] = ()
+    lack: str = ""
+    confidence: float = 0.0
+    false_alarms: float = 0.0
+
+
+def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
+    """What the record of a campaign proves."""
+    hours, asked_hours = record.baked_seconds / HOUR, campaign.bake.seconds / HOUR
+    exposed = record.exposed
+    if exposed is None:
+        return Proven(hours=hours, asked_hours=asked_hours, is_watched=False)
+    asked = Asked()
+    found = judged(Evidence(exposed=exposed), asked).rare
+    return Proven(
+        hours=hours,
+        asked_hours=asked_hours,
+        is_watched=True,
+        waiting_hours=exposed.waiting_seconds / HOUR,
+        clock_hours=_clock_hours(record, exposed, now),
+        watched_hours=exposed.watched_seconds / HOUR,
+        loaded_gpu_hours=exposed.loaded_gpu_hours,
+        load=exposed.load,
+        events=tuple(_event(each, asked) for each in found),
+        lack=exposed.lack,
+        confidence=asked.confidence,
+        false_alarms=asked.false_alarms,
+    )
+
+
+def _clock_hours(record: CampaignRecord, exposed: Exposed, now: Instant) -> float:
+    """Until now while it bakes or waves; afterwards nobody watches any more."""
+    is_over = record.phase in ENDED
+    return max(0.0, (exposed.watched_until if is_over else now) - exposed.since) / HOUR
+
+
+def _event(found: RareFinding, asked: Asked) -> Event:
+    counted, most = found.counted, found.most(asked)
+    return Event(
+        name=counted.name,
+        count=counted.events,
+        gpu_hours=counted.watched_hours,
+        control_count=counted.control_events,
+        control_gpu_hours=counted.control_hours,
+        excluded_per_hour=most if math.isfinite(most) else None,
+        is_failed=found.verdict.value == "failed",
+    )
+
+
+def sentences(found: Proven) -> tuple[str, ...]:
+    """What it proves and what it does not, a sentence each."""
+    hours = f"{found.hours:.1f} of {found.asked_hours:.1f} hours"
+    told = [f"{hours} count as evidence: every gate passed before and after."]
+    if not found.is_watched:
+        told.append(
+            "Nobody watches between the rounds: an error that comes and goes there is not seen. Start the controller "
+            "with --prometheus."
+        )
+        return (*told, UNPROVEN)
+    told.append(
+        f"{found.watched_hours:.1f} of {found.clock_hours:.1f} hours have data of every canary; hours without count "
+        "for nothing."
+    )
+    if found.waiting_hours:
+        told.append(f"{found.waiting_hours:.1f} more hours with data count as soon as the next round of gates passes.")
+    if found.lack:
+        told.append(f"There are no data at the moment: {found.lack}.")
+    told.append(_work(found))
+    told += [_of_event(each, found) for each in found.events]
+    rate = f"At most {found.false_alarms:.0%} of sound upgrades"
+    told.append(f"{rate} are taken back for such events, however often we look.")
+    return (*told, UNPROVEN)
+
+
+def _work(found: Proven) -> str:
+    if not found.loaded_gpu_hours:
+        return "The canary stood idle: that proves little. Let somebody's pods run there."
+    return f"The canary worked for {found.loaded_gpu_hours:.1f} GPU-hours, {found.load:.0%} of what was watched."
+
+
+def _of_event(event: Event, found: Proven) -> str:
+    seen = f"{event.name}: {event.count} in {event.gpu_hours:.1f} GPU-hours"
+    if event.control_gpu_hours:
+        seen += f", {event.control_count} in {event.control_gpu_hours:.1f} on nodes like it"
+    if event.is_failed:
+        return f"{seen}: too often."
+    if not event.gpu_hours:
+        return f"{event.name}: nobody tells it, so nothing is known."
+    if event.excluded_per_hour is None:
+        return f"{seen}; without load that excludes nothing."
+    rate = f"more than one in {1 / event.excluded_per_hour:.3g} GPU-hours under load"
+    return f"{seen}; {rate} is excluded at {found.confidence:.0%}."

@@ -1,0 +1,61 @@
+"""`seatrial bake explain`: what is proven, on one scale, with an exit code that scripts can use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from seatrial.app.looking import Look
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.gates import bake
+from seatrial.core.judging.evidence import exposed_of
+from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.gates.exposed import Exposure
+from tests.cli.test_rollout_tree import a_look
+
+HOUR = 3600.0
+
+
+def a_baking_look(*, baked: float = 6.0, events: int = 0) -> Look:
+    shown = exposed_of(["n1"], ("n2",), at=-9 * HOUR)
+    canary = Exposure(node="n1", watched_seconds=8 * HOUR, watched_gpu_hours=64.0, loaded_gpu_hours=32.0)
+    counted = shown.rare[0].counted(events=events, hours=64.0, loaded_hours=32.0)
+    shown = replace(shown, canaries=(canary,), rare=(counted, *shown.rare[1:]))
+    return a_look(RolloutPhase.BAKING, record={"baked_seconds": baked * HOUR, "exposed": shown})
+
+
+@pytest.mark.parametrize(
+    ("look", "code"),
+    [
+        (a_baking_look(), ExitCode.INCONCLUSIVE),
+        (a_baking_look(baked=48.0), ExitCode.OK),
+        (a_baking_look(events=9), ExitCode.GATE_FAILED),
+    ],
+)
+def test_the_exit_code_says_whether_it_is_enough(look: Look, code: ExitCode) -> None:
+    assert bake.page_of(look).code is code
+
+
+def test_hours_are_drawn_to_one_scale_and_told_as_sentences() -> None:
+    lines = bake.page_of(a_baking_look()).lines
+    assert lines[0] == "spring: Baking, canary n1"
+    widths = {line.split()[0]: line.count("█") for line in lines if "█" in line}
+    assert widths["asked"] == bake.WIDTH
+    assert 0 < widths["counts"] <= widths["with"] <= widths["on"] < bake.WIDTH
+    assert "- 6.0 of 48.0 hours count as evidence: every gate passed before and after." in lines
+
+
+def test_a_document_has_the_figures_and_the_sentences() -> None:
+    data = bake.page_of(a_baking_look()).data
+    assert data["proven"]["watched_hours"] == 8.0
+    assert data["proven"]["events"][0]["name"] == "ecc-uncorrected-volatile"
+    assert data["told"]
+
+
+def test_a_rollout_without_a_canary_does_not_bake() -> None:
+    plain = a_baking_look()
+    assert plain.sight is not None
+    without = replace(plain, sight=replace(plain.sight, intent=replace(plain.sight.intent, campaign=None)))
+    with pytest.raises(bake.NoBake, match="only those bake"):
+        bake.page_of(without)
