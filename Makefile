@@ -62,8 +62,8 @@ gitops: $(READY) ## bring commits into the cluster by the real GitOps engines (b
 gitops-timings: $(READY) ## time commits and reverts through the real GitOps engines; the result is kept in bench/results
 	@$(RUN)/python -m pytest tests/gitops/timed.py -q
 
-forge: $(READY) ## pull requests on a real Gitea: the contract, and a campaign to the tag and back (Gitea is built once)
-	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py -q
+forge: $(READY) ## pull requests on a real Gitea: the contract, and campaigns to the tag and back (Gitea is built once)
+	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py tests/forge/cluster_on_gitea.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

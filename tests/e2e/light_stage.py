@@ -43,10 +43,31 @@ AT_ONCE: dict[str, Any] = {
 LONG_BAKE: dict[str, Any] = {"bake": {"durationSeconds": 3600, "everySeconds": 1}}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """Where the repository of a stage is, and what the controller is told of it."""
+
+    remote: Path
+    """As it lies on disk, for those who only look."""
+    work: Path
+    """A person's clone."""
+    url: str
+    told: tuple[str, ...]
+
+    @classmethod
+    def made(cls, folder: Path) -> Home:
+        """A bare repository, with no server before it."""
+        remote, work = folder / "gpu-cluster.git", folder / "work"
+        make_remote(remote, work)
+        return cls(remote=remote, work=work, url=str(remote), told=("--git-allow", "/"))
+
+
 @dataclass(kw_only=True)
 class LightStage(Ground):
     """Where the story plays."""
 
+    url: str
+    """The repository's, as a rollout names it."""
     timeout_seconds: float = TIMEOUT_SECONDS
     fleet: Fleet
     user: str
@@ -131,7 +152,7 @@ class LightStage(Ground):
 
     def by_git(self, **changes: Any) -> dict[str, Any]:
         """The part of a spec that names the matrix at its newest commit, and the published file."""
-        place = {"url": str(self.remote), "path": MATRIX, "commit": self.git("rev-parse", "HEAD").strip()}
+        place = {"url": self.url, "path": MATRIX, "commit": self.git("rev-parse", "HEAD").strip()}
         return {
             "matrix": {"git": place, "entry": "canary"},
             "publish": {"via": "git", "git": {"path": PUBLISHED}},
@@ -330,15 +351,16 @@ def light_stage(
     *,
     node_count: int = 3,
     gates_namespace: str = keys.HOME,
+    home: Home | None = None,
     arguments: tuple[str, ...] = (),
 ) -> Iterator[LightStage]:
     """A fleet, a repository, and our controller, which may be given more arguments."""
-    remote, work = folder / "gpu-cluster.git", folder / "work"
-    make_remote(remote, work)
+    at = home or Home.made(folder)
     fleet = make_fleet(plane, FleetSpec(prefix=prefix, node_count=node_count, driver_version=OLD, reload_seconds=0.3))
     account = controller_process.identity(plane, prefix, has_campaigns=True, gates_namespace=gates_namespace)
     elsewhere = () if gates_namespace == keys.HOME else ("--gates-namespace", gates_namespace)
-    controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS, arguments=(*elsewhere, *arguments))
+    said = (*elsewhere, *arguments)
+    controller = ControllerProcess(account, "", folder, lease_seconds=LEASE_SECONDS, git=at.told, arguments=said)
     try:
         with PolicyFollower(fleet), History(plane, prefix) as history, controller:
             made = LightStage(
@@ -346,8 +368,9 @@ def light_stage(
                 fleet=fleet,
                 history=history,
                 controller=controller,
-                remote=remote,
-                work=work,
+                remote=at.remote,
+                work=at.work,
+                url=at.url,
                 kind="cluster-policy",
                 user=f"system:serviceaccount:seatrial:{prefix}",
                 folder=folder,

@@ -1,4 +1,4 @@
-"""A real forge: Gitea on a free loopback port, asked through its API alone.
+"""A real forge: Gitea on a free loopback port, over TLS where it has a certificate, asked through its API alone.
 
 Built from its released module (building/go/gitea). Its pages need a front end that is not part of the module, so none
 are served that a person would want to look at; templates and texts come from the module cache. Everything it keeps is
@@ -13,6 +13,7 @@ Tests: tests/forge/
 
 import json
 import os
+import ssl
 import subprocess
 import urllib.error
 import urllib.request
@@ -24,6 +25,7 @@ from typing import Any, Final, Self
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.building import build, toolchain
 from seatrial_lab.testbed.plane import processes
+from seatrial_lab.testbed.plane.certificates import Pair
 from seatrial_lab.testbed.waiting import wait_for
 
 START_SECONDS: Final = 60.0
@@ -41,10 +43,12 @@ WORK_PATH = {folder}
 I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
 
 [server]
-PROTOCOL = http
+PROTOCOL = {scheme}
 HTTP_ADDR = 127.0.0.1
 HTTP_PORT = {port}
-ROOT_URL = http://127.0.0.1:{port}/
+ROOT_URL = {url}/
+CERT_FILE = {certificate}
+KEY_FILE = {key}
 STATIC_ROOT_PATH = {module}
 DISABLE_SSH = true
 OFFLINE_MODE = true
@@ -91,6 +95,10 @@ class Gitea:
     """A forge, while the context lasts."""
 
     folder: Path
+    pair: Pair | None = None
+    """Its certificate; without one it speaks plain HTTP."""
+    authority: Path | None = None
+    """Who has signed that, for whoever asks it from here."""
     tokens: dict[str, str] = field(default_factory=dict)
     _port: int = 0
     _program: processes.Program | None = None
@@ -100,7 +108,16 @@ class Gitea:
         self.folder.mkdir(parents=True, exist_ok=True)
         module = toolchain.module_folder(build.GITEA.folder, build.GITEA.module)
         user = os.environ.get("USER") or subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()
-        text = _SETTINGS.format(user=user, folder=self.folder, port=self._port, module=module)
+        text = _SETTINGS.format(
+            user=user,
+            folder=self.folder,
+            module=module,
+            port=self._port,
+            url=self.url,
+            scheme=self._scheme,
+            certificate=self.pair.certificate if self.pair else "",
+            key=self.pair.key if self.pair else "",
+        )
         self._settings.write_text(text, encoding="utf-8")
         self._admin("migrate")
         for name in (CAPTAIN, ROBOT, ADA):
@@ -125,7 +142,11 @@ class Gitea:
     @property
     def url(self) -> str:
         """Where it is."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"{self._scheme}://127.0.0.1:{self._port}"
+
+    @property
+    def _scheme(self) -> str:
+        return "http" if self.pair is None else "https"
 
     def bare(self, name: str) -> Path:
         """Where a repository lies on disk, for those who only look."""
@@ -160,7 +181,7 @@ class Gitea:
             headers={"Authorization": f"token {self.tokens[who]}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=START_SECONDS) as answer:  # noqa: S310
+            with self._ask(request, START_SECONDS) as answer:
                 text = answer.read()
         except urllib.error.HTTPError as err:
             raise errors.TestbedFailure(f"Gitea refuses {method} {path}: {err.code} {err.read()[:500]!r}") from err
@@ -189,11 +210,15 @@ class Gitea:
             raise errors.TestbedFailure(f"gitea {' '.join(arguments[:3])} failed: {done.stdout}{done.stderr}")
         return done.stdout
 
+    def _ask(self, what: str | urllib.request.Request, timeout_seconds: float) -> Any:
+        trusted = ssl.create_default_context(cafile=self.authority) if self.authority is not None else None
+        return urllib.request.urlopen(what, timeout=timeout_seconds, context=trusted)  # noqa: S310
+
     def _is_up(self) -> bool:
         if self._program is not None and not processes.is_alive(self._program):
             raise errors.ProcessDied(f"Gitea ended:\n{self._last_lines()}")
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/version", timeout=5):  # noqa: S310
+            with self._ask(f"{self.url}/api/v1/version", 5):
                 return True
         except (urllib.error.URLError, OSError):
             return False
