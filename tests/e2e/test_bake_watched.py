@@ -102,7 +102,7 @@ def test_nothing_accrues_while_prometheus_is_away_and_what_it_had_scraped_is_not
     finally:
         watched.prometheus.start()
     stage.wait(lambda: watched.counted > counted + 1.0, "evidence to grow again")
-    stage.do("rollout", "abort", "away", "--reason", "seen enough", "--yes")
+    stage.patch(abort="seen enough")
     stage.wait_phase("Reverted")
 
 

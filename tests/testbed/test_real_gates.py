@@ -160,6 +160,7 @@ class Yard:
     """A real node, a rollout whose gates are measured on it, and what came of them."""
 
     plane: ControlPlane
+    real: node.RealNode
     uid: str
     told: dict[str, Measurement] = field(default_factory=dict)
     pods: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -231,7 +232,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
         plane.apply([*homes, small | {"spec": {"limits": [memory]}}, rollout | {"spec": spec}])
         for home in HOMES:
             plane.kubectl("wait", "--for=create", "serviceaccount/default", "-n", home, "--timeout=30s")
-        made = Yard(plane=plane, uid=plane.get("gpurollout", ROLLOUT)["metadata"]["uid"])
+        made = Yard(plane=plane, real=real, uid=plane.get("gpurollout", ROLLOUT)["metadata"]["uid"])
         asyncio.run(measure_all(made))
         made.pods = {row.gate.name: made.named(row.gate.name) for row in ROWS}
         yield made
@@ -316,6 +317,21 @@ async def test_a_gate_whose_job_somebody_deletes_leaves_nothing_and_is_no_measur
     yard.plane.kubectl("delete", "job", name, "-n", OPEN, "--cascade=foreground", f"--timeout={TIMEOUT_SECONDS:g}s")
     assert "deleted" not in await yard.look(client), "it is asked for anew, as if nobody ever had"
     assert yard.plane.get("pods", "-n", OPEN, "-l", f"{keys.GATE_KEY}=deleted")["items"] == []
+
+
+async def test_a_gate_on_a_node_that_is_lost_was_not_measured_and_its_pod_goes_when_the_node_is_back(
+    yard: Yard, client: Client
+) -> None:
+    gate = a_gate("lost", ENDS_WHEN_TOLD, timeout_seconds=5)
+    await yard.ask(client, Row(gate=gate, verdict=UNKNOWN, says="", start_seconds=5))
+    await asyncio.to_thread(running, yard, "lost")
+    with yard.real.silent():
+        told = (await yard.ends(client, {"lost"}))["lost"]
+        assert told.verdict is UNKNOWN
+        assert told.detail.startswith("it was not run to its end in time: "), told.detail
+        assert yard.named("lost")["metadata"]["deletionTimestamp"], "nobody there can say that it is gone"
+    waiting.wait_for(lambda: not yard.named("lost"), what="its pod to go", timeout_seconds=TIMEOUT_SECONDS)
+    yard.real.wait_ready()
 
 
 def running(yard: Yard, name: str) -> str:
