@@ -44,7 +44,7 @@ PREFIX, NAMESPACE, GATES = "harbour", "seatrial", "seatrial-gates"
 REAL = f"{PREFIX}-real-000"
 QUIET = {EVICTION: "false", DRAIN: "false"}
 PHASES = ("Canary", "Gating", "Baking", "Waving", "Promoting")
-TIMEOUT_SECONDS = 240.0
+TIMEOUT_SECONDS = 300.0
 OURS = Authority.make("harbour")
 
 
