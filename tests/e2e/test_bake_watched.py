@@ -78,7 +78,8 @@ def test_a_canary_that_nobody_sees_gains_nothing_and_goes_on_once_it_is_seen(wat
     told = stage.wait_held("telemetry-missing")
     assert canary in told
     assert watched.counted == 0.0
-    assert "exporter" in stage.run("why", "unseen").stdout
+    # Gates are asked every second here: between a round and the next look it is at work, and says so.
+    stage.wait(lambda: "exporter" in stage.run("why", "unseen").stdout, "`seatrial why` to say what is missing")
     explained = stage.run("bake", "explain")
     assert explained.returncode == 11
     assert "0.0 of 0.0 hours have data of every canary" in explained.stdout
