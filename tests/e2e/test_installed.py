@@ -216,6 +216,7 @@ def test_applied_with_kustomize_two_controllers_run_and_one_leads(harbour: Harbo
     }
     (tmp_path / "kustomization.yaml").write_text(json.dumps(ours), encoding="utf-8")
     waiting.wait_for(lambda: not harbour.pods(), what="Helm's controllers to be gone", timeout_seconds=90)
+    plane.kubectl("wait", "--for=delete", f"namespace/{GATES}", "--timeout=60s")
     plane.kubectl("apply", "-k", str(tmp_path))
     plane.kubectl("rollout", "status", "deployment/seatrial-controller", "-n", NAMESPACE, "--timeout=110s")
     pods = harbour.pods()
