@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes gitops-timings
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,12 @@ gitops-timings: $(READY) ## time commits and reverts through the real GitOps eng
 
 forge: $(READY) ## pull requests on a real Gitea: the contract, and campaigns to the tag and back (Gitea is built once)
 	@$(RUN)/python -m pytest tests/forge/contract_on_gitea.py tests/forge/campaign_on_gitea.py tests/forge/cluster_on_gitea.py -q
+
+upgrade: $(READY) ## helm upgrades seatrial itself in the middle of a rollout, from the first chart, and takes it back (needs root)
+	@$(RUN)/python -m pytest tests/e2e/upgraded_by_helm.py -q
+
+kubernetes-oldest: $(READY) ## chart, manifests and a short rollout on the oldest Kubernetes that the chart takes (built once)
+	@SEATRIAL_KUBERNETES=oldest $(RUN)/python -m pytest tests/chart/test_chart_real.py tests/e2e/test_gates_namespace.py -q
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults

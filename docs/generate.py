@@ -250,6 +250,7 @@ def _as_written(text: str) -> str:
             point_text="the next step ({point})",
             publish_step=" ".join(f"`publish.via: {via}`: {said}" for via, said in explain.PUBLISHING.items()),
             scope_text="",
+            namespace_text="namespace {namespace}",
             otherwise_step=f"{explain.OTHERWISE_RETRY}, where it is a node that failed{explain.OTHERWISE_NOTHING}",
             cure="Mend the cause.",
         )

@@ -139,6 +139,13 @@ def test_a_namespace_that_is_there_already_is_not_made(setting: str, where: str)
     assert f"--gates-namespace={where}" in job["args"]
 
 
+def test_values_kept_from_the_first_chart_are_enough() -> None:
+    """As `helm upgrade --reuse-values` has them: what a later chart added is not there at all."""
+    objects = rendered("gates=null", "uninstall=null", "git.forges=null", "networkPolicy.egress=null")
+    assert one(objects, "Job", "seatrial-uninstall")["spec"]["activeDeadlineSeconds"] == 3600
+    assert gate_arguments(objects) == [f"--gates-namespace={NAMESPACE}"]
+
+
 # ── the controller's pod ─────────────────────────────────────────────────────────────────────────────────────────────
 
 

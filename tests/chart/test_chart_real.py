@@ -1,4 +1,7 @@
-"""The chart installed, upgraded and removed by the real helm on a real API server."""
+"""The chart on a real API server: installed, upgraded and removed by the real helm, then applied without it.
+
+`make kubernetes-oldest` runs the same on the oldest Kubernetes that the chart takes.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
+from seatrial import __version__
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import Gate
-from seatrial_lab.testbed import errors
+from seatrial_lab import deploy
+from seatrial_lab.testbed import errors, waiting
+from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.chart.charts import CHART, NAMESPACE, helm
 
@@ -29,6 +36,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane
         for name in (NAMESPACE, "gpu-operator", "people"):
             plane.kubectl("create", "namespace", name)
         plane.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
+        on(plane, "install", "seatrial", CHART, "--dry-run=server")
+        assert "/seatrial-" not in plane.kubectl("get", "clusterroles,namespaces", "-o", "name"), "it was a dry run"
         on(plane, "install", "seatrial", CHART)
         yield plane
 
@@ -49,6 +58,24 @@ def a_rollout(name: str = "spring") -> dict[str, Any]:
             "approvals": {"manual": ["waves"]},
         },
     }
+
+
+def test_the_server_is_the_kubernetes_that_this_run_is_about_and_the_chart_passes_the_linter_for_it(
+    installed: ControlPlane,
+) -> None:
+    served = json.loads(installed.kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"]
+    assert served == build.kubernetes().version
+    helm("lint", "--strict", "--kube-version", served, CHART)
+
+
+def test_the_admission_policy_is_taken_and_its_expressions_fit_the_definition(installed: ControlPlane) -> None:
+    def typed() -> dict[str, Any] | None:
+        policy = installed.get("validatingadmissionpolicy", "seatrial-approver")
+        status: dict[str, Any] = policy.get("status", {})
+        return status if status.get("observedGeneration") == policy["metadata"]["generation"] else None
+
+    status = waiting.wait_for(typed, what="the policy's types to be checked", timeout_seconds=60)
+    assert not status.get("typeChecking", {}).get("expressionWarnings"), status
 
 
 def test_pods_of_the_controller_are_let_into_a_restricted_namespace(installed: ControlPlane) -> None:
@@ -205,3 +232,26 @@ def test_an_upgrade_brings_the_definition_along_and_the_end_leaves_it_with_every
     assert installed.get("gpurollout", "kept")["spec"]["target"] == {"driver": "580.105.08"}
     left = installed.kubectl("get", "clusterroles,validatingadmissionpolicies,priorityclasses", "-o", "name")
     assert "seatrial" not in left
+
+
+# ── without Helm; nothing of the release is left by now ──────────────────────────────────────────────────────────────
+
+MANIFESTS = deploy.ROOT / deploy.MANIFESTS
+WAYS = {"kustomize": ("-k", str(MANIFESTS.parent)), "plain": ("--server-side", "-f", str(MANIFESTS))}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_kubectl_applies_the_same_without_helm(installed: ControlPlane, way: str) -> None:
+    for name in (deploy.NAMESPACE, GATES):  # Helm does not wait for the namespace that it takes with it
+        installed.kubectl("wait", "--for=delete", f"namespace/{name}", "--timeout=60s")
+    installed.kubectl("apply", *WAYS[way])
+    try:
+        installed.kubectl("wait", "--for=condition=Established", f"crd/{CRD}", "--timeout=30s")
+        objects = [each for each in yaml.safe_load_all(MANIFESTS.read_text(encoding="utf-8")) if each]
+        assert len(installed.get("-f", str(MANIFESTS))["items"]) == len(objects), "every object is there"
+        made = installed.get("-n", deploy.NAMESPACE, "deployment", "seatrial-controller")["spec"]
+        (container,) = made["template"]["spec"]["containers"]
+        assert (made["replicas"], container["image"]) == (2, f"seatrial:{__version__}")
+        installed.kubectl("apply", "--dry-run=server", *WAYS[way])  # once more: nothing in it may not be applied again
+    finally:
+        installed.kubectl("delete", "--ignore-not-found", "-f", str(MANIFESTS), "--timeout=120s")

@@ -112,7 +112,7 @@ DELEGATED = {"mode": Mode.DELEGATED}
 ASKED_OFTEN = tuple(
     a_measurement(GateVerdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX)
 )
-REFUSED = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity")
+REFUSED = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity", kept_out_of="trials")
 EMPTY_POOL = Pool(name="spare", claim=DriverClaim(name="spare"), is_auto_upgrading=False)
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
 PULLED_OFTEN = tuple(replace(each, gate="prepull", node="n1", round=0) for each in ASKED_OFTEN)

@@ -59,10 +59,11 @@ def test_a_job_that_runs_is_waited_for_and_not_started_again() -> None:
 
 
 def test_a_job_whose_pod_is_not_let_in_is_told_at_once() -> None:
-    refused = replace(measured("n1", GateVerdict.PENDING), detail="violates PodSecurity")
+    refused = replace(measured("n1", GateVerdict.PENDING), detail="violates PodSecurity", kept_out_of="trials")
     pull = prepulling.bring(seeing(refused), ["n1"])
     assert (pull.ready, pull.acts) == (frozenset(), ())
     assert [held.code for held in pull.holds] == [HoldCode.GATE_REFUSED]
+    assert dict(pull.holds[0].params)["namespace"] == "trials"
 
 
 def test_a_job_that_is_itself_turned_down_is_told_with_the_reason_and_when_it_is_tried_again() -> None:

@@ -421,10 +421,10 @@ def test_a_gate_that_cannot_be_measured_is_asked_anew_in_the_next_round() -> Non
 
 
 def test_a_gate_whose_pod_is_not_let_in_is_named_with_the_reason_and_not_asked_twice() -> None:
-    refused = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity")
+    refused = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity", kept_out_of="trials")
     course = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(refused,)))
     assert (codes(course), course.acts) == ([HoldCode.GATE_REFUSED], ())
-    assert dict(course.holds[0].params) == {"gate": "smoke", "node": "n1", "why": "violates PodSecurity"}
+    assert "the pod of gate smoke for n1 is not let into namespace trials: violates" in explain.why(course.holds[0])
     assert course.holds[0].until is not None, "it is known when we give up on it"
     again = a_measurement(GateVerdict.UNKNOWN, detail="no image")
     tried = course_of(at(RolloutPhase.GATING, record=GATING, measurements=(again,)))

@@ -9,6 +9,7 @@ in the namespace of gates. Needs root: left out without.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from seatrial import __version__
 from seatrial.adapters.kube.shapes import keys
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
+from seatrial_lab import deploy
 from seatrial_lab.image import build, bytecode, recipe
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.neighbours.git_server import GitServer
@@ -212,6 +214,12 @@ def test_both_controllers_run_from_our_image_and_one_leads(harbour: Harbour) -> 
     assert harbour.leader()
 
 
+def test_helm_test_asks_a_controller_behind_its_service_and_needs_no_dns(harbour: Harbour) -> None:
+    harbour.real.open_service(NAMESPACE, "seatrial-metrics")  # what kube-proxy would do
+    said = helm("test", "seatrial", "--namespace", NAMESPACE, "--kubeconfig", str(harbour.plane.kubeconfig))
+    assert "Phase:          Succeeded" in said, said
+
+
 def test_a_mounted_login_is_read_by_a_controller_that_is_not_root(harbour: Harbour) -> None:
     pod = harbour.leader()
     inside = ("exec", "-n", NAMESPACE, pod, "--", "python3.11", "-c")
@@ -304,6 +312,25 @@ def test_uninstalled_by_helm_every_node_loses_our_marks_and_the_rollout_stays(ha
     left = plane.kubectl("get", "jobs,deployments,roles,rolebindings", "-n", NAMESPACE, "-o", "name")
     assert "seatrial-" not in left
     plane.kubectl("delete", "gpurollout", "spring", "--timeout=10s")
+
+
+def test_applied_with_kustomize_two_controllers_run_and_one_leads(harbour: Harbour, tmp_path: Path) -> None:
+    plane, base = harbour.plane, deploy.ROOT / "deploy"
+    ours = {
+        "resources": [os.path.relpath(base, tmp_path)],
+        "images": [{"name": "seatrial", "newName": recipe.CONTROLLER.name}],
+    }
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(ours), encoding="utf-8")
+    waiting.wait_for(lambda: not harbour.pods(), what="Helm's controllers to be gone", timeout_seconds=90)
+    plane.kubectl("wait", "--for=delete", f"namespace/{GATES}", "--timeout=60s")
+    plane.kubectl("apply", "-k", str(tmp_path))
+    plane.kubectl("rollout", "status", "deployment/seatrial-controller", "-n", NAMESPACE, "--timeout=110s")
+    pods = harbour.pods()
+    assert [pod["spec"]["nodeName"] for pod in pods] == [REAL, REAL]
+    assert [pod["status"]["containerStatuses"][0]["ready"] for pod in pods] == [True, True]
+    waiting.wait_for(
+        lambda: bool(harbour.leader()), what="one of them to lead", timeout_seconds=60, describe=harbour.logs
+    )
 
 
 def marked(plane: ControlPlane) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial_lab import deploy
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.building import build
 
@@ -95,6 +96,20 @@ def test_a_changed_source_of_our_own_has_another_place_in_the_cache(tmp_path: Pa
     before = recipe.fingerprint
     (recipe.folder / "main.go").write_text("package main\n\nfunc main() {}\n")
     assert recipe.fingerprint != before
+
+
+def test_a_run_is_about_the_newest_kubernetes_or_the_oldest_that_the_chart_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(build.VARIABLE, raising=False)
+    assert build.kubernetes() is build.KUBERNETES
+    monkeypatch.setenv(build.VARIABLE, "oldest")
+    oldest = build.kubernetes()
+    assert oldest.packages == build.KUBERNETES.packages
+    assert oldest.version.rpartition(".")[0] == "v" + deploy.KUBERNETES.rpartition(".")[0]
+    monkeypatch.setenv(build.VARIABLE, "1.12")
+    with pytest.raises(errors.PartMissing, match=r"is '1\.12', and has to be one of newest, oldest"):
+        build.kubernetes()
 
 
 def test_what_is_built_is_read_from_go_mod() -> None:

@@ -230,6 +230,18 @@ def test_a_probe_whose_pod_is_not_let_in_says_why_before_its_limit_and_after() -
     assert (verdict, detail) == (GateVerdict.UNKNOWN, f"it was not run to its end in time: {VIOLATION}")
 
 
+def test_a_probe_whose_pod_is_not_let_in_says_where_and_others_do_not() -> None:
+    job, refused = a_job(namespace="trials"), a_refusal(REFUSAL)
+    assert job is not None
+    assert refused is not None
+    kept_out = probes.measurement_of(job, [], [refused])
+    assert kept_out is not None
+    assert kept_out.kept_out_of == "trials"
+    waiting = probes.measurement_of(job, [a_pod(phase="Pending")], [refused])
+    assert waiting is not None
+    assert waiting.kept_out_of == ""
+
+
 def test_a_probe_that_was_let_in_after_all_says_nothing() -> None:
     assert measured(a_job(), a_pod(phase="Pending"), refused=a_refusal(REFUSAL)) == (GateVerdict.PENDING, "")
     ended = a_pod(phase="Succeeded")

@@ -267,7 +267,14 @@ def _running(view: View, looked: baking.Round) -> Hold:
     until = latest if latest > view.now else None
     refused = _refused(view, looked)
     if refused is not None:
-        return view.hold(HoldCode.GATE_REFUSED, gate=refused.gate, node=refused.node, why=refused.detail, until=until)
+        return view.hold(
+            HoldCode.GATE_REFUSED,
+            gate=refused.gate,
+            node=refused.node,
+            why=refused.detail,
+            namespace=refused.kept_out_of,
+            until=until,
+        )
     names = sorted({f"{each.gate} on {each.node}" for each in looked.of(GateVerdict.PENDING)})
     return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until)
 

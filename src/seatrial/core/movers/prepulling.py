@@ -64,10 +64,19 @@ def bring(view: View, names: Collection[str]) -> Start:
     due = tuple(act for act in acts if view.may_act(act.subject))[:STARTS_MAX]
     record = _round_of(view) if lacking else view.record
     holds = _told(view, record, pulling, lacking)
-    holds += tuple(view.hold(HoldCode.GATE_REFUSED, gate=PREPULL, node=name, why=why) for name, why in refused)
+    holds += tuple(
+        view.hold(HoldCode.GATE_REFUSED, gate=PREPULL, node=name, why=why, namespace=_kept_out_of(view, name))
+        for name, why in refused
+    )
     turned_down = view.turned_down(acts)
     holds += (turned_down,) if turned_down is not None else ()
     return Start(record=record, ready=frozenset(ready), acts=due, holds=holds)
+
+
+def _kept_out_of(view: View, name: str) -> str:
+    """The namespace that lets no pull for this node in."""
+    pulls = (each for each in view.seen.measurements if (each.gate, each.node) == (PREPULL, name))
+    return next((each.kept_out_of for each in pulls if each.kept_out_of), "")
 
 
 def _round_of(view: View) -> CampaignRecord:

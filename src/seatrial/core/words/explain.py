@@ -74,6 +74,7 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "silent_text": (),
     "by_text": (),
     "scope_text": (),
+    "namespace_text": (),
     "otherwise_step": (),
     "point_text": ("point",),
     "carrier_text": ("resource",),
@@ -188,6 +189,7 @@ def _fill(text: str, held: Hold) -> str:
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
     params["scope_text"] = f" of {params['scope']}" if params.get("scope") else ""
+    params["namespace_text"] = f"namespace {params['namespace']}" if params.get("namespace") else "its namespace"
     if params.get("resource") == ANY:
         params |= {"resource": "the driver DaemonSets", "carrier_text": "the driver DaemonSets are"}
     else:

@@ -249,7 +249,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "gates have not answered yet: {gates}", "See the gate's Job if it takes longer than usual."
     ),
     HoldCode.GATE_REFUSED: says(
-        "the pod of gate {gate} is not let in on {node}: {why}",
+        "the pod of gate {gate} for {node} is not let into {namespace_text}: {why}",
         "For PodSecurity: raise the level of the gates' namespace (`gates.podSecurity` of the chart, the label "
         "`pod-security.kubernetes.io/enforce`), or, where it is `restricted`, give the gate an image that does not run "
         "as root. For a quota or a webhook: let it in there. It is tried again until then.",

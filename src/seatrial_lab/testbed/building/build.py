@@ -99,6 +99,16 @@ KUBERNETES: Final = Recipe(
     usual_duration="6 min",
     stamps_kubernetes_version=True,
 )
+KUBERNETES_OLDEST: Final = Recipe(
+    name="kubernetes-oldest",
+    folder=toolchain.MODULES / "kubernetes-oldest",
+    module="k8s.io/kubernetes",
+    usual_duration="6 min",
+    stamps_kubernetes_version=True,
+)
+VARIABLE: Final = "SEATRIAL_KUBERNETES"
+"""Which Kubernetes a whole run is about, by the words below; the newest where nothing is said."""
+BY_WORD: Final = {"newest": KUBERNETES, "oldest": KUBERNETES_OLDEST}
 KUBELET: Final = Recipe(
     name="kubelet",
     folder=toolchain.MODULES / "kubelet",
@@ -155,9 +165,17 @@ def say_on_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def kubernetes() -> Recipe:
+    """Return the Kubernetes that this run is about."""
+    word = os.environ.get(VARIABLE) or "newest"
+    if word not in BY_WORD:
+        raise errors.PartMissing(f"{VARIABLE} is {word!r}, and has to be one of {', '.join(BY_WORD)}.")
+    return BY_WORD[word]
+
+
 def control_plane(*, say: Say = say_on_stderr) -> dict[str, Path]:
     """Return the programs of the control plane and kwok by name, building what is missing."""
-    return build(KUBERNETES, say=say) | build(KWOK, say=say)
+    return build(kubernetes(), say=say) | build(KWOK, say=say)
 
 
 def real_node(*, say: Say = say_on_stderr) -> dict[str, Path]:

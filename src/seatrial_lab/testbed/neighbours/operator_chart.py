@@ -73,7 +73,7 @@ def _template(chart: Path, *, namespace: str, values: Mapping[str, Any]) -> list
         RELEASE,
         chart,
         f"--namespace={namespace}",
-        f"--kube-version={build.KUBERNETES.version}",
+        f"--kube-version={build.kubernetes().version}",
         "--values=-",
         *(f"--show-only=templates/{each}.yaml" for each in templates),
     ]

@@ -28,7 +28,7 @@ _words = itertools.count(1)
 def load_stages(plane: Served) -> None:
     """Give the API server kwok's Stage definition and our ordinary stages, before kwok starts."""
     plane.define([stage_definition()])
-    plane.apply(stages.ordinary(build.KUBERNETES.version))
+    plane.apply(stages.ordinary(build.kubernetes().version))
 
 
 def stage_definition() -> dict[str, Any]:

@@ -17,6 +17,8 @@ POLICY: Final = {
     "rules": [{"level": "Metadata"}],
 }
 
+POD: Final = "authentication.kubernetes.io/pod-name"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedRequest:
@@ -33,6 +35,8 @@ class AuditedRequest:
     user_agent: str
     at: str
     request_uri: str
+    pod: str = ""
+    """The pod whose token it came with, where it was a pod's."""
 
 
 class _ObjectRef(msgspec.Struct, rename="camel"):
@@ -45,6 +49,7 @@ class _ObjectRef(msgspec.Struct, rename="camel"):
 
 class _User(msgspec.Struct):
     username: str = ""
+    extra: dict[str, list[str]] = {}
 
 
 class _Status(msgspec.Struct):
@@ -92,4 +97,5 @@ def _request(event: _Event) -> AuditedRequest:
         user_agent=event.user_agent,
         at=event.request_received_timestamp,
         request_uri=event.request_uri,
+        pod=next(iter(event.user.extra.get(POD, ())), ""),
     )

@@ -241,7 +241,7 @@ class ControlPlane:
             url=self.url,
             kubeconfig=self.kubeconfig,
             kubectl=self._record.kubectl,
-            versions={recipe.name: recipe.version for recipe in (build.KUBERNETES, build.KWOK)},
+            versions={recipe.name: recipe.version for recipe in (build.kubernetes(), build.KWOK)},
             programs=programs,
         )
 

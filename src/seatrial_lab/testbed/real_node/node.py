@@ -46,6 +46,11 @@ def start(
     """Start a node beside a control plane, and return when it is Ready and its images are there."""
     if why := able.why_not():
         raise errors.PartMissing(why)
+    if build.kubernetes() is not build.KUBERNETES:
+        raise errors.PartMissing(
+            f"The kubelet here is of {build.KUBELET.version}: Kubernetes supports none that is newer than its API "
+            f"server. Leave {build.VARIABLE} out."
+        )
     cgroups.sweep()
     programs = find_programs(plane, say=say)
     for place in (plane.folder, programs.kubelet, programs.containerd):
@@ -100,7 +105,7 @@ class RealNode:
             self._run([self._programs.busybox, "ip", *command.split()])
         for command in self.link.commands_inside(services=credentials.SERVICES, api=credentials.API_SERVICE):
             self.run(self._programs.busybox, "ip", *command.split())
-        self._open_way("gateway", 443, self.plane.url.removeprefix("https://"))
+        self._open_way("gateway", f"{credentials.API_SERVICE}:443", self.plane.url.removeprefix("https://"))
         self._write_settings()
         self._write_kernel(gpu_count)
         self._within("containerd", [self._programs.containerd, "--config", self.folder / "containerd.toml"])
@@ -191,8 +196,29 @@ class RealNode:
 
     def open_way(self, port: int) -> str:
         """Let the node and its pods reach a port of this machine's loopback, and return where."""
-        self._open_way(f"way-{port}", port, f"127.0.0.1:{port}")
-        return f"{credentials.API_SERVICE}:{port}"
+        way = f"{credentials.API_SERVICE}:{port}"
+        self._open_way(f"way-{port}", way, f"127.0.0.1:{port}")
+        return way
+
+    def open_service(self, namespace: str, name: str) -> str:
+        """Let the node and its pods reach a Service at its own address, and return that: no kube-proxy runs here.
+
+        The first that is Ready answers, and no other one once it is gone."""
+        service = self.plane.get("service", name, "-n", namespace)["spec"]
+        (port,) = service["ports"]
+        chosen = ("-n", namespace, "-l", f"kubernetes.io/service-name={name}")
+
+        def ready() -> str | None:
+            slices = self.plane.get("endpointslices", *chosen)["items"]
+            found = (each for part in slices for each in part["endpoints"] or () if each["conditions"].get("ready"))
+            addresses = [f"{each['addresses'][0]}:{slices[0]['ports'][0]['port']}" for each in found]
+            return addresses[0] if addresses else None
+
+        target = waiting.wait_for(ready, what=f"somebody to be Ready behind {name}", timeout_seconds=START_SECONDS)
+        self.run(self._programs.busybox, "ip", "addr", "add", f"{service['clusterIP']}/32", "dev", "lo")
+        way = f"{service['clusterIP']}:{port['port']}"
+        self._open_way(f"service-{name}", way, target)
+        return way
 
     # --- what goes wrong ---
 
@@ -246,9 +272,8 @@ class RealNode:
         waiting.wait_for(look, what=f"{program.name} to be ready", timeout_seconds=START_SECONDS)
         return program
 
-    def _open_way(self, kind: str, port: int, target: str) -> None:
-        way = f"{credentials.API_SERVICE}:{port}={target}"
-        self._beside(kind, gateway.LISTENING, [INSIDE / "gateway.py", self.holder.pid, way])
+    def _open_way(self, kind: str, way: str, target: str) -> None:
+        self._beside(kind, gateway.LISTENING, [INSIDE / "gateway.py", self.holder.pid, f"{way}={target}"])
 
     def _within(self, kind: str, command: Sequence[str | Path]) -> processes.Program:
         """Start a program in the namespaces; it belongs to them, and is ended by its id like any other."""

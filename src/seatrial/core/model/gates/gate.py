@@ -84,6 +84,8 @@ class Measurement:
     """What it said; for a failure the evidence, and for one that is pending why its pod is not let in."""
     figures: tuple[Figure, ...] = ()
     unmeasured: tuple[Unmeasured, ...] = ()
+    kept_out_of: str = ""
+    """The namespace that does not let its pod in, where that is so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

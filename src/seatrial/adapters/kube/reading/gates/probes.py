@@ -338,6 +338,7 @@ def measurement_of(
         detail=detail[:DETAIL_MAX],
         figures=report.measured if report is not None else (),
         unmeasured=report.unknown if report is not None else (),
+        kept_out_of=probe.metadata.namespace if verdict is GateVerdict.PENDING and detail else "",
     )
 
 
