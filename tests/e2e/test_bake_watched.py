@@ -21,6 +21,8 @@ from tests.e2e.light_stage import LONG_BAKE, LightStage, light_stage
 pytestmark = pytest.mark.cluster
 
 PREFIX = "watched"
+SCRAPED = "4s"
+"""Rarely enough that a busy machine does not miss a scrape: two in a row that are too far apart are a gap."""
 NODES = tuple(f"{PREFIX}-{number:03}" for number in range(3))
 
 
@@ -56,9 +58,10 @@ def shared(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> I
     with ExitStack() as stack:
         exporters = {name: stack.enter_context(an_exporter(name, gpu_count=2)) for name in NODES}
         job = Job(name="dcgm", targets=tuple(each.address for each in exporters.values()))
-        prometheus = stack.enter_context(Prometheus(folder=folder / "prometheus", jobs=[job]))
+        prometheus = stack.enter_context(Prometheus(folder=folder / "prometheus", jobs=[job], interval=SCRAPED))
         said = ("--prometheus", prometheus.url, "--prometheus-look-seconds", "1")
         stage = stack.enter_context(light_stage(cluster, folder, PREFIX, arguments=said))
+        stage.timeout_seconds *= 2
         assert tuple(stage.fleet.nodes) == NODES
         yield Watched(stage=stage, prometheus=prometheus, exporters=exporters)
 
