@@ -104,6 +104,7 @@ FREE = {
     *(
         "PREFIX=DIR",
         "KIND:PREFIX=DIR",
+        "SERVER=FILE",
         "NAME=IMAGE",
         "IMAGE",
         "K=V",

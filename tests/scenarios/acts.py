@@ -47,6 +47,7 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
+from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
@@ -317,6 +318,26 @@ LEDGER: Final = RolloutRecord(
                 loaded_at=AT - 10,
                 lack="validator-not-ready",
             ),
+        ),
+        exposed=Exposed(
+            canaries=(Exposure(node=FIRST, watched_seconds=600.5, watched_gpu_hours=1.334, loaded_gpu_hours=0.25),),
+            controls=(SECOND,),
+            followers=("act-3",),
+            rare=(
+                Rare(
+                    name="xid",
+                    events=1,
+                    watched_hours=1.334,
+                    loaded_hours=0.25,
+                    control_events=2,
+                    control_hours=4.5,
+                    log_ratios=(0.125, -0.5, 1.75, -2.25),
+                ),
+            ),
+            since=AT - 13,
+            watched_until=AT - 14,
+            waiting_seconds=60.5,
+            lack="act-1: 7 of 8 GPUs",
         ),
         well_since=AT - 11,
         unwell_since=AT - 12,

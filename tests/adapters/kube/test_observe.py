@@ -669,7 +669,7 @@ async def test_a_probe_whose_pod_is_not_let_in_says_so_and_who_may_not_know_goes
         event = {"metadata": meta, "involvedObject": about, "reason": "FailedCreate", "message": said}
         await until(observer, lambda _: JOB_EVENTS in kinds.asked)
         kinds.tell("ADDED", JOB_EVENTS, event)
-        refused = replace(PENDING, detail='violates PodSecurity "restricted:latest"')
+        refused = replace(PENDING, detail='violates PodSecurity "restricted:latest"', kept_out_of=keys.HOME)
         await until(observer, lambda seen: seen.measurements == (refused,))
     kinds.forbidden = {JOB_EVENTS}
     faults: list[str] = []

@@ -88,7 +88,7 @@ def _is_due(view: View, exposed: Exposed, stretch: Stretch) -> bool:
         return False
     # By the time that passed, and not by its length: what was told before somebody fell silent would wait for ever.
     is_time = view.now - stretch.since >= min(ADD_SECONDS, view.campaign.bake.every_seconds)
-    return is_time or stretch.has_events or _seconds(view, exposed, stretch) >= left_seconds(view) > 0
+    return is_time or stretch.has_events or _seconds(view, exposed, stretch) >= _left_seconds(view) > 0
 
 
 def followed(view: View, names: Iterable[str]) -> CampaignRecord:
@@ -111,7 +111,7 @@ def due_at(view: View) -> Instant | None:
     return at if at > view.now else None
 
 
-def left_seconds(view: View) -> float:
+def _left_seconds(view: View) -> float:
     """How much time with data is missing still, whatever the next round says."""
     record = view.record
     waiting = record.exposed.waiting_seconds if record.exposed is not None else 0.0

@@ -14,11 +14,11 @@ from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
 from seatrial.core.judging.findings import RareFinding
 from seatrial.core.judging.together import judged
-from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord
+from seatrial.core.model.campaign import ENDED, HOUR, Campaign, CampaignRecord
 from seatrial.core.model.gates.exposed import Exposed
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 
-HOUR: Final = 3600.0
 UNPROVEN: Final = (
     "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
 )
@@ -98,7 +98,7 @@ def _event(found: RareFinding, asked: Asked) -> Event:
         control_count=counted.control_events,
         control_gpu_hours=counted.control_hours,
         excluded_per_hour=most if math.isfinite(most) else None,
-        is_failed=found.verdict.value == "failed",
+        is_failed=found.verdict is GateVerdict.FAILED,
     )
 
 

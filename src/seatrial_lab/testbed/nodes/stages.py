@@ -322,17 +322,8 @@ containerStatuses:
 {{ end }}
 """
 
-_CRASHING: Final = """
-{{ $now := Now }}
-phase: Running
-containerStatuses:
-{{ range .status.containerStatuses }}
-- name: {{ .name | Quote }}
-  image: {{ .image | Quote }}
-  imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
-  ready: false
-  started: false
-  restartCount: {{ max ( add .restartCount 1 ) @COUNT@ }}
+# Of a container that failed, and waits before it is started again.
+_FAILED_AGAIN: Final = """\
   state:
     waiting:
       reason: CrashLoopBackOff
@@ -347,8 +338,25 @@ containerStatuses:
 {{ end }}
 """
 
+_CRASHING: Final = (
+    """
+{{ $now := Now }}
+phase: Running
+containerStatuses:
+{{ range .status.containerStatuses }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ printf "%s@sha256:%s" .image ( sha256sum .image ) | Quote }}
+  ready: false
+  started: false
+  restartCount: {{ max ( add .restartCount 1 ) @COUNT@ }}
+"""
+    + _FAILED_AGAIN
+)
+
 # The init container cannot take the old driver out; the others wait for it.
-_NOT_INITIALIZED: Final = """
+_NOT_INITIALIZED: Final = (
+    """
 {{ $now := Now }}
 {{ $old := dict }}
 {{ range .status.initContainerStatuses }}{{ $_ := set $old .name . }}{{ end }}
@@ -364,19 +372,9 @@ initContainerStatuses:
   ready: false
   started: false
   restartCount: {{ with $was }}{{ max ( add .restartCount 1 ) @COUNT@ }}{{ else }}@COUNT@{{ end }}
-  state:
-    waiting:
-      reason: CrashLoopBackOff
-      message: {{ printf "back-off restarting failed container %s" .name | Quote }}
-  lastState:
-    terminated:
-      exitCode: 1
-      reason: Error
-      message: @MESSAGE@
-      startedAt: {{ $now | Quote }}
-      finishedAt: {{ $now | Quote }}
-{{ end }}
 """
+    + _FAILED_AGAIN
+)
 
 # A kubelet says once that a pull failed and from then on that it waits before the next.
 _NO_IMAGE: Final = """

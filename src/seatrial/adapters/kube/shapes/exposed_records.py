@@ -1,6 +1,12 @@
-"""What telemetry has shown of a campaign, as its status keeps it. Tests: tests/adapters/kube/test_rollout_records.py"""
+"""What telemetry has shown of a campaign, as its status keeps it.
+
+Law of this file: entries and values have the same fields, so they are made of each other; only times are texts there.
+Tests: tests/adapters/kube/test_rollout_records.py
+"""
 
 from __future__ import annotations
+
+import msgspec
 
 from seatrial.adapters.kube.shapes import models
 from seatrial.adapters.kube.shapes.records import instant_of, text_of
@@ -17,27 +23,8 @@ def written(exposed: Exposed) -> models.ExposedEntry:
         lack=exposed.lack,
         controls=exposed.controls,
         followers=exposed.followers,
-        canaries=tuple(
-            models.ExposureEntry(
-                node=each.node,
-                watched_seconds=each.watched_seconds,
-                watched_gpu_hours=each.watched_gpu_hours,
-                loaded_gpu_hours=each.loaded_gpu_hours,
-            )
-            for each in exposed.canaries
-        ),
-        rare=tuple(
-            models.RareEntry(
-                name=each.name,
-                events=each.events,
-                watched_hours=each.watched_hours,
-                loaded_hours=each.loaded_hours,
-                control_events=each.control_events,
-                control_hours=each.control_hours,
-                log_ratios=each.log_ratios,
-            )
-            for each in exposed.rare
-        ),
+        canaries=msgspec.convert(exposed.canaries, tuple[models.ExposureEntry, ...], from_attributes=True),
+        rare=msgspec.convert(exposed.rare, tuple[models.RareEntry, ...], from_attributes=True),
     )
 
 
@@ -58,25 +45,6 @@ def read(entry: models.ExposedEntry, place: str) -> Exposed:
         lack=foreign.line(entry.lack),
         controls=entry.controls,
         followers=entry.followers,
-        canaries=tuple(
-            Exposure(
-                node=each.node,
-                watched_seconds=each.watched_seconds,
-                watched_gpu_hours=each.watched_gpu_hours,
-                loaded_gpu_hours=each.loaded_gpu_hours,
-            )
-            for each in entry.canaries
-        ),
-        rare=tuple(
-            Rare(
-                name=each.name,
-                events=each.events,
-                watched_hours=each.watched_hours,
-                loaded_hours=each.loaded_hours,
-                control_events=each.control_events,
-                control_hours=each.control_hours,
-                log_ratios=each.log_ratios,
-            )
-            for each in entry.rare
-        ),
+        canaries=tuple(Exposure(**msgspec.structs.asdict(each)) for each in entry.canaries),
+        rare=tuple(Rare(**msgspec.structs.asdict(each)) for each in entry.rare),
     )
