@@ -83,7 +83,7 @@ def test_a_canary_that_nobody_sees_gains_nothing_and_goes_on_once_it_is_seen(wat
     assert watched.counted == 0.0
     # Gates are asked every second here: between a round and the next look it is at work, and says so.
     stage.wait(lambda: "exporter" in stage.run("why", "unseen").stdout, "`seatrial why` to say what is missing")
-    explained = stage.run("bake", "explain")
+    explained = stage.run("bake", "explain", "unseen")
     assert explained.returncode == 11
     assert "0.0 of 0.0 hours have data of every canary" in explained.stdout
     assert f"There are no data at the moment: {canary}: load" in explained.stdout

@@ -1,6 +1,6 @@
 """Say what the bake of a rollout proves so far.
 
-seatrial bake explain           hours that count, hours with data, GPU-hours at work, and what that excludes
+seatrial bake explain [ROLLOUT] hours that count, hours with data, GPU-hours at work, and what that excludes
 """
 
 # Tests: tests/cli/test_bake.py
@@ -31,6 +31,7 @@ class NoBake(SeatrialError):  # noqa: N818  an answer, in the trade's words
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="explain")
     explained = commands.add_parser("explain", help="what the bake of a rollout proves so far, and what it does not")
+    explained.add_argument("named", nargs="?", metavar="ROLLOUT", help="which rollout (the active one)")
     formats.add_output(explained)
     cluster_options.add_watch(explained)
     cluster_options.add_cluster_arguments(explained)
@@ -40,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show import pages
     from seatrial.cli.show.look import look
 
+    args.rollout = args.named or args.rollout
     if args.watch:
         cluster = cluster_options.cluster_of(args)
         return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
