@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,10 +24,12 @@ demo: $(READY) ## watch two rollouts over 24 simulated nodes, one to the tag and
 
 test: $(READY) lint ## everything, on a real control plane (built once, then cached)
 	@$(RUN)/python -m seatrial_lab.testbed.building
-	@$(RUN)/coverage run -m pytest tests/core -q
+	@$(RUN)/coverage erase
+	@$(RUN)/coverage run -m pytest tests/core -q -n 2
+	@$(RUN)/coverage combine -q
 	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster" -q -n 2
-	@$(RUN)/python -m pytest tests -m "cluster and not own_plane and not gitops" -q -n 3 --dist loadfile
-	@$(RUN)/python -m pytest tests -m own_plane -q -n 2 --dist loadfile
+	@$(RUN)/python -m pytest tests --ignore=tests/core -m "cluster and not own_plane and not gitops and not long" -q -n 3 --dist loadfile
+	@$(RUN)/python -m pytest tests --ignore=tests/core -m own_plane -q -n 2 --dist loadfile
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
 test-fast: $(READY) ## everything that needs neither a control plane nor a long search
@@ -49,6 +51,9 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.decide
 	@$(RUN)/python -m bench.forecast
 	@$(RUN)/python -m bench.rollout
+
+stories: $(READY) ## play the long stories on the control plane: leaders that freeze, the operator's own limits, a restored etcd
+	@$(RUN)/python -m pytest tests --ignore=tests/core -m long -q -n 3 --dist loadfile
 
 explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8

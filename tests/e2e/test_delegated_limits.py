@@ -24,7 +24,7 @@ from seatrial_lab.testbed.history import History, NodeMoment
 from seatrial_lab.testbed.neighbours import operator
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
-pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.long]
 
 OLD, NEW = "570.124.06", "570.172.08"
 PREFIX = "bound"

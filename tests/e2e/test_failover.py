@@ -27,7 +27,7 @@ from seatrial_lab.testbed.plane.write_proxy import Write, WriteProxy
 from tests.e2e.campaigns import BAD, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
 from tests.e2e.promises import driver_restarts, is_under_way, most_unavailable, most_under_way
 
-pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.long]
 
 NODES = 5
 LEASE_SECONDS = 4

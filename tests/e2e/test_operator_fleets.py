@@ -40,7 +40,7 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import PATH, is_under_way
 from tests.e2e.sights import is_unavailable, look, most
 
-pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.long]
 
 OLD, NEW, NEWER = "570.124.06", "570.172.08", "580.105.08"
 PREFIX, ROLLOUT, CANARIES = "operator", "fleet", "canaries"

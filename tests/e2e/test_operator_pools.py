@@ -28,7 +28,7 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from tests.e2e.promises import is_under_way
 from tests.e2e.sights import is_unavailable, look, most
 
-pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.long]
 
 OLD, NEW = "570.124.06", "570.172.08"
 PREFIX, ROLLOUT = "operator", "pools"

@@ -34,7 +34,7 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.plane.write_proxy import Write, WriteProxy
 from tests.e2e.promises import PATH
 
-pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.long]
 
 OLD, NEW = "570.124.06", "570.172.08"
 PREFIX, ACCOUNT = "operator", "pace"

@@ -24,7 +24,7 @@ from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.plane.restoring import RestorablePlane
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 NAMESPACE = "gpu-operator"
 ROLLOUT = "restored"

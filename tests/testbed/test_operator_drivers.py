@@ -15,7 +15,7 @@ from seatrial_lab.testbed.building import operator_parts
 from seatrial_lab.testbed.neighbours import operator, operator_drivers
 from seatrial_lab.testbed.plane import control_plane
 
-pytestmark = [pytest.mark.cluster, pytest.mark.operator]
+pytestmark = [pytest.mark.cluster, pytest.mark.operator, pytest.mark.long]
 
 OLD = "570.124.06"
 NEW = "570.172.08"
