@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seatrial.core.model.campaign import HOUR, Bake
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -31,3 +33,8 @@ class Asked:
     def error_rate(self) -> float:
         """How often something is excluded that is so."""
         return 1 - self.confidence
+
+
+def asked_of(bake: Bake) -> Asked:
+    """What a campaign asks of its bake."""
+    return Asked(hours=bake.seconds / HOUR, load_min=bake.load_min)

@@ -15,6 +15,7 @@ from seatrial.core.judging import comparing
 from seatrial.core.judging.comparing import Round
 from seatrial.core.judging.exposure import HOUR, added
 from seatrial.core.judging.rare import EXPECTED
+from seatrial.core.model.campaign import CampaignRecord
 from seatrial.core.model.gates.compared import Comparison
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare, Stretch
 from seatrial.core.model.instants import Instant
@@ -44,6 +45,12 @@ def begun(controls: Mapping[str, Iterable[str]], events: Iterable[str] = EXPECTE
         comparisons=tuple(Comparison(canary=name, controls=others) for name, others in named.items()),
         exposed=exposed_of(named, {name for others in named.values() for name in others}, events=events),
     )
+
+
+def kept(record: CampaignRecord) -> Evidence:
+    """What a campaign has written down."""
+    comparisons = record.compared.comparisons if record.compared is not None else ()
+    return Evidence(comparisons=comparisons, exposed=record.exposed or Exposed())
 
 
 def exposed_of(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
@@ -18,10 +17,8 @@ from seatrial.core.model.campaign import ENDED, HOUR, Campaign, CampaignRecord
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
-
-UNPROVEN: Final = (
-    "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
-)
+from seatrial.core.words import speeds as speed_words
+from seatrial.core.words.speeds import Speeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +54,22 @@ class Proven:
     lack: str = ""
     confidence: float = 0.0
     false_alarms: float = 0.0
+    speeds: Speeds | None = None
+    """What comparing figures says; none where nobody has worked it out."""
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether something speaks against the upgrade."""
+        return any(each.is_failed for each in self.events) or (self.speeds is not None and self.speeds.is_failed)
 
 
 def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
     """What the record of a campaign proves."""
     hours, asked_hours = record.baked_seconds / HOUR, campaign.bake.seconds / HOUR
     exposed = record.exposed
+    speeds = speed_words.speeds_of(record, campaign)
     if exposed is None:
-        return Proven(hours=hours, asked_hours=asked_hours, is_watched=False)
+        return Proven(hours=hours, asked_hours=asked_hours, is_watched=False, speeds=speeds)
     asked = Asked()
     found = judged(Evidence(exposed=exposed), asked).rare
     return Proven(
@@ -80,6 +85,7 @@ def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
         lack=exposed.lack,
         confidence=asked.confidence,
         false_alarms=asked.false_alarms,
+        speeds=speeds,
     )
 
 
@@ -111,7 +117,7 @@ def sentences(found: Proven) -> tuple[str, ...]:
             "Nobody watches between the rounds: an error that comes and goes there is not seen. Start the controller "
             "with --prometheus."
         )
-        return (*told, UNPROVEN)
+        return (*told, *_of_speed(found))
     told.append(
         f"{found.watched_hours:.1f} of {found.clock_hours:.1f} hours have data of every canary; hours without count "
         "for nothing."
@@ -122,9 +128,13 @@ def sentences(found: Proven) -> tuple[str, ...]:
         told.append(f"There are no data at the moment: {found.lack}.")
     told.append(_work(found))
     told += [_of_event(each, found) for each in found.events]
+    told += _of_speed(found)
     rate = f"At most {found.false_alarms:.0%} of sound upgrades"
-    told.append(f"{rate} are taken back for such events, however often we look.")
-    return (*told, UNPROVEN)
+    return (*told, f"{rate} are taken back for such events and losses together, however often we look.")
+
+
+def _of_speed(found: Proven) -> tuple[str, ...]:
+    return speed_words.sentences(found.speeds) if found.speeds is not None else ()
 
 
 def _work(found: Proven) -> str:

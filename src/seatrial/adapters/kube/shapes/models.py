@@ -363,6 +363,46 @@ class ExposedEntry(Model, frozen=True):
     rare: tuple[RareEntry, ...] = ()
 
 
+class ComparedGate(Model, frozen=True):
+    name: str
+    asked: str
+
+
+class MissingEntry(Model, frozen=True):
+    node: str
+    why: str
+
+
+class TrackEntry(Model, frozen=True, omit_defaults=True):
+    figure: str
+    node: str
+    lens: str = "plain"
+    unit: str = ""
+    gpus: int = 0
+    held: bool = False
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    paired_before: tuple[float, ...] = ()
+    paired: tuple[float, ...] = ()
+
+
+class ComparisonEntry(Model, frozen=True, omit_defaults=True):
+    canary: str
+    controls: tuple[str, ...] = ()
+    round: int = 0
+    tracks: tuple[TrackEntry, ...] = ()
+
+
+class ComparedEntry(Model, frozen=True, omit_defaults=True):
+    gates: tuple[ComparedGate, ...] = ()
+    comparisons: tuple[ComparisonEntry, ...] = ()
+    baseline_from: int = 0
+    baseline_rounds: int = 0
+    measured: bool = False
+    missing_before: tuple[MissingEntry, ...] = ()
+    missing: tuple[MissingEntry, ...] = ()
+
+
 class TurnEntry(Model, frozen=True, omit_defaults=True):
     phase: str
     at: str
@@ -392,6 +432,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     baked_seconds: float = 0.0
     baked_until: str = ""
     exposed: ExposedEntry | None = None
+    compared: ComparedEntry | None = None
     watched: tuple[WatchedEntry, ...] = ()
     well_since: str = ""
     unwell_since: str = ""

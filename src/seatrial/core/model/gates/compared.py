@@ -149,6 +149,8 @@ class Compared:
     comparisons: tuple[Comparison, ...] = ()
     baseline_from: int = 0
     """The first of the rounds before the upgrade."""
+    baseline_rounds: int = 0
+    """How many of all rounds were before an upgrade: no canary had run anything new in them."""
     is_measured: bool = False
     """Whether the rounds before the upgrade are over."""
     missing_before: tuple[Missing, ...] = ()
