@@ -12,9 +12,11 @@ from seatrial.core.model.gates.gate import Gate
 from seatrial.sim.outside import GateFate
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD
-from tests.sim.test_outside import BACK, FORWARD, POLICY, a_world, drivers, phases, play
+from tests.sim.test_outside import BACK, POLICY, a_world, drivers, phases, play
 
 HOUR = 3600.0
+FORWARD = [RolloutPhase.PROPOSED, *[RolloutPhase.CANARY] * 2, RolloutPhase.GATING, RolloutPhase.BAKING]
+"""That it was measured before is a turn of its own: how long an upgrade takes counts from there."""
 SPEED = Gate(name="speed", image="probes:1", probe="performance")
 RATE = "matrix-fp32"
 SOUND = GateFate(
@@ -47,9 +49,10 @@ def compared(world: World) -> Compared:
 def test_a_sound_upgrade_is_measured_before_and_after_and_goes_its_way() -> None:
     world = a_measured_world(SOUND)
     acts = play(world)
-    assert phases(world)[:5] == [*FORWARD, RolloutPhase.WAVING]
+    assert phases(world)[:6] == [*FORWARD, RolloutPhase.WAVING]
     assert phases(world)[-1] is RolloutPhase.DONE
     assert drivers(world) == [NEW.version] * 4
+    assert record_of(world).history[2].why == "n2 was measured before its upgrade, and 3 nodes like it"
     (comparison,) = compared(world).comparisons
     assert (comparison.canary, comparison.controls) == ("n2", ("n1", "n3", "n4"))
     (track,) = comparison.of("n2")

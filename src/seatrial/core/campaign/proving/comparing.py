@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.campaign.course import Course
+from seatrial.core.campaign.course import Course, remembered
 from seatrial.core.campaign.proving import controls
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging import comparing, evidence
@@ -27,7 +27,7 @@ from seatrial.core.judging.comparing import Round
 from seatrial.core.judging.findings import BASELINE_MIN, Against, Finding
 from seatrial.core.judging.meanings import meaning
 from seatrial.core.judging.together import judged
-from seatrial.core.model.campaign import Campaign, CampaignRecord
+from seatrial.core.model.campaign import Campaign, CampaignRecord, Turn
 from seatrial.core.model.gates.compared import SILENCE, Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
@@ -142,7 +142,19 @@ def step_baseline(view: View) -> Course | None:
     is_enough = record.round + 1 >= compared.baseline_from + BASELINE_MIN
     if not is_enough and shown & set(new):
         return _next_round(view, compared)
-    return Course(record=replace(record, compared=_with_baseline(view, compared, gates, stand.missing)))
+    found = _with_baseline(view, compared, gates, stand.missing)
+    turn = Turn(phase=record.phase, at=view.now, why=_told_before(found, new))
+    return Course(record=replace(record, compared=found, history=remembered(record, turn)))
+
+
+def _told_before(compared: Compared, canaries: Iterable[str]) -> str:
+    """For people: who was measured, or why nobody was. How long an upgrade takes counts from here."""
+    seen = [each for each in compared.comparisons if each.tracks and each.canary in canaries]
+    if seen:
+        count = len({name for each in seen for name in each.controls})
+        beside = f", and {count} node{'' if count == 1 else 's'} like it" if count else ""
+        return f"{a_few([each.canary for each in seen])} was measured before its upgrade{beside}"
+    return f"nothing could be measured before: {a_few(f'{each.node} ({each.why})' for each in compared.missing_before)}"
 
 
 def _next_round(view: View, compared: Compared) -> Course:
