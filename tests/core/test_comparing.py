@@ -11,18 +11,19 @@ import pytest
 from seatrial.adapters.kube.shapes import compared_records
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.campaign.proving import comparing, controls
-from seatrial.core.campaign.proving.comparing import CANARIES_MAX, FIGURES_MAX
+from seatrial.core.campaign.proving.comparing import FIGURES_MAX
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence, kept
 from seatrial.core.judging.matching import CONTROLS_MAX
 from seatrial.core.judging.together import judged
-from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
-from seatrial.core.model.gates.compared import Compared, Comparison, Missing
+from seatrial.core.model.campaign import Bake, CampaignRecord, RolloutPhase
+from seatrial.core.model.gates.compared import CANARIES_MAX, Compared, Comparison, Missing
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import PROBE_LABEL, READINESS, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.words.explain import why as why_of
 from tests.builders import (
     NOW,
     a_campaign_record,
@@ -298,6 +299,70 @@ def test_telemetry_watches_the_nodes_that_are_measured() -> None:
     found = in_round(record, telemetry=TelemetryFacts()).record.exposed
     assert found is not None
     assert found.controls == ("n2", "n3", "n5", "n6"), "filled up to four"
+
+
+# ── until it is proven ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def an_end(loss: float, rounds: int, spread: float = 0.001) -> CampaignRecord:
+    """Baked for as long as is asked, with so many rounds compared."""
+    (found,) = an_upgrade(losses={"c": loss}, rounds=rounds, spread=spread).comparisons
+    named = {"c": "n1", "k1": "n2", "k2": "n3", "k3": "n4"}
+    tracks = tuple(replace(each, node=named[each.node]) for each in found.tracks)
+    comparison = replace(found, canary="n1", controls=("n2", "n3", "n4"), tracks=tracks)
+    record = settled(baking(round_at=NOW - 20.0, baked_until=NOW - 10.0, baked_seconds=48 * 3600.0))
+    return replace(record, compared=replace(compared_of(record), comparisons=(comparison,)))
+
+
+def until(exclude: float = 0.03, confidence: float = 0.99, **bake: Any) -> Any:
+    return careful(gates=(SPEED,), bake=Bake(exclude=exclude, confidence=confidence, **bake))
+
+
+def ended(record: CampaignRecord, intent: Any) -> Any:
+    return course_of(a_snapshot(*BAKED, campaign=record, operator=an_operator("580.105.08")), intent)
+
+
+def test_the_fleet_follows_when_the_asked_loss_is_excluded() -> None:
+    assert ended(an_end(0.0, 20), until()).record.phase is RolloutPhase.WAVING
+
+
+@pytest.mark.parametrize(("rounds", "intent"), [(2, until()), (20, until(exclude=0.01, confidence=0.9999))])
+def test_it_waits_until_that_is_proven_and_goes_on_measuring(rounds: int, intent: Any) -> None:
+    record = an_end(0.004, rounds, spread=0.004)
+    course = ended(record, intent)
+    (held,) = course.holds
+    assert held.code is HoldCode.LOSS_NOT_EXCLUDED
+    assert "matrix-fp32 of n1: " in why_of(held)
+    assert course.wake_at == record.baked_until + 3600.0, "when the next round is due"
+
+
+def test_no_hours_are_waited_for_where_none_are_asked_and_a_proof_is() -> None:
+    early, late = (replace(an_end(0.0, *how), baked_seconds=0.0) for how in ((2, 0.01), (20, 0.001)))
+    assert ended(early, until(seconds=0.0)).holds[0].code is HoldCode.LOSS_NOT_EXCLUDED
+    assert ended(late, until(seconds=0.0)).record.phase is RolloutPhase.WAVING
+
+
+def test_three_rounds_are_asked_for_however_quiet_the_figures_are() -> None:
+    (held,) = ended(replace(an_end(0.0, 2), baked_seconds=0.0), until(seconds=0.0)).holds
+    assert "n1 has 2 of at least 3 rounds since its upgrade" in why_of(held)
+
+
+def test_hours_that_are_asked_for_are_waited_for_also_when_it_is_proven() -> None:
+    course = ended(replace(an_end(0.0, 20), baked_seconds=3600.0), until())
+    assert [held.code for held in course.holds] == [HoldCode.BAKING]
+
+
+def test_a_canary_of_which_nothing_is_compared_proves_nothing() -> None:
+    (held,) = ended(replace(an_end(0.0, 20), compared=None), until()).holds
+    assert held.code is HoldCode.LOSS_NOT_EXCLUDED
+    assert "nothing of n1 is compared" in why_of(held)
+
+
+def test_what_no_gate_could_ever_prove_is_said_before_anything_begins() -> None:
+    asked = careful(bake=Bake(exclude=0.03))
+    never, some = (after(a_campaign_record(), intent=intent) for intent in (asked, until()))
+    assert HoldCode.LOSS_NOT_EXCLUDED in {held.code for held in never.holds}
+    assert HoldCode.LOSS_NOT_EXCLUDED not in {held.code for held in some.holds}
 
 
 # ── what is kept ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -342,6 +342,19 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         ),
         careful(bake=Bake(load_min=0.2)),
     ),
+    HoldCode.LOSS_NOT_EXCLUDED: (
+        at(
+            RolloutPhase.BAKING,
+            record={
+                "round": 1,
+                "round_at": 950.0,
+                "baked_until": 960.0,
+                "baked_seconds": 1e6,
+                "gates": (GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=960.0),),
+            },
+        ),
+        careful(bake=Bake(exclude=0.03)),
+    ),
     HoldCode.BAKING: (at(RolloutPhase.BAKING, record={"baked_until": 900.0, "baked_seconds": 3600.0}), CAREFUL),
     HoldCode.CANARY_UNWELL: (
         at(RolloutPhase.BAKING, a_done_node(is_ready=False), record={"baked_until": 900.0}),

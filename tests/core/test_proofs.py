@@ -83,6 +83,15 @@ def test_a_loss_that_was_found_is_told_and_speaks_against_the_upgrade() -> None:
     )
 
 
+@pytest.mark.parametrize(("rounds", "said"), [(20, "and is."), (1, "and is not yet.")])
+def test_what_is_asked_to_be_excluded_is_told_and_is_part_of_enough(rounds: int, said: str) -> None:
+    compared = Compared(comparisons=an_upgrade(rounds=rounds, spread=0.002).comparisons, is_measured=True)
+    record = a_campaign_record(RolloutPhase.BAKING, canaries=("c",), baked_seconds=48 * HOUR, compared=compared)
+    found = proven(record, replace(CAMPAIGN, bake=Bake(seconds=48 * HOUR, exclude=0.03)), NOW)
+    assert sentences(found)[-1] == f"A loss of 3% has to be excluded before the fleet follows, {said}"
+    assert found.is_enough is (rounds == 20)
+
+
 def test_after_the_end_the_clock_stands_still() -> None:
     done = proven(
         a_campaign_record(RolloutPhase.DONE, exposed=seen(), bake_asked_seconds=HOUR), CAMPAIGN, NOW + 100 * HOUR

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
+from seatrial.core.decide import decide
+from seatrial.core.holds import HoldCode
+from seatrial.core.model.campaign import Bake, CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.compared import Compared, Lens
 from seatrial.core.model.gates.gate import Gate
 from seatrial.sim.outside import GateFate
@@ -140,3 +142,35 @@ def test_probes_of_a_control_come_one_after_the_other() -> None:
     world.execute = execute  # type: ignore[method-assign]
     play(world)
     assert len(started) > 2 * 40
+
+
+def test_a_bake_that_is_to_prove_something_ends_when_it_has() -> None:
+    world = a_measured_world(SOUND)
+    assert world.intent.campaign is not None
+    quick = replace(world.intent.campaign, bake=Bake(seconds=0.0, exclude=0.03))
+    world.intent = replace(world.intent, campaign=quick)
+    play(world)
+    assert phases(world)[-1] is RolloutPhase.DONE
+    opened_at = next(turn.at for turn in record_of(world).history if turn.phase is RolloutPhase.WAVING)
+    assert 2 * HOUR < opened_at < 12 * HOUR, "three rounds at least, and no two days"
+
+
+def test_a_loss_that_cannot_be_excluded_keeps_the_fleet_where_it_is() -> None:
+    """Of 0.9 %: less than is tolerated, so nothing speaks, and more than 1 % less what nodes wander."""
+    drift = replace(SOUND, figures={OLD.version: {RATE: 50.0}, NEW.version: {RATE: 49.55}}, spread=0.0005)
+    world = a_measured_world(drift)
+    assert world.intent.campaign is not None
+    strict = replace(world.intent.campaign, bake=Bake(seconds=0.0, exclude=0.01))
+    world.intent = replace(world.intent, campaign=strict)
+    codes: set[HoldCode] = set()
+
+    def look(world: World) -> None:
+        seen = world.observe().seen
+        codes.update(held.code for held in decide(seen, world.intent, world.time).holds)
+        world.intent = replace(world.intent, campaign=replace(strict, bake=Bake(seconds=0.0)))
+
+    world.at(72.5 * HOUR, look)
+    play(world)
+    assert HoldCode.LOSS_NOT_EXCLUDED in codes
+    opened_at = next(turn.at for turn in record_of(world).history if turn.phase is RolloutPhase.WAVING)
+    assert opened_at > 72 * HOUR, "who no longer asks for it is not kept waiting"

@@ -77,6 +77,7 @@ class HoldCode(StrEnum):
     GATE_UNKNOWN = "gate-unknown"
     TELEMETRY_MISSING = "telemetry-missing"
     CANARY_IDLE = "canary-idle"
+    LOSS_NOT_EXCLUDED = "loss-not-excluded"
     BAKING = "baking"
     CANARY_UNWELL = "canary-unwell"
     WAVE_AT_WORK = "wave-at-work"

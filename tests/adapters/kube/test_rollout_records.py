@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube.shapes import compared_records, models, rollout_records
+from seatrial.adapters.kube.shapes import compared_records, models, proof_models, rollout_records
 from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core.deciding.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
@@ -554,7 +554,7 @@ def test_a_status_says_which_spec_it_answers() -> None:
     ],
 )
 def test_sums_that_cannot_be_read_are_not_guessed_at(track: dict[str, Any], said: str) -> None:
-    tracks = (models.TrackEntry(figure="hbm-copy", node="n1", **track),)
-    entry = models.ComparedEntry(comparisons=(models.ComparisonEntry(canary="n1", tracks=tracks),))
+    tracks = (proof_models.TrackEntry(figure="hbm-copy", node="n1", **track),)
+    entry = proof_models.ComparedEntry(comparisons=(proof_models.ComparisonEntry(canary="n1", tracks=tracks),))
     with pytest.raises(ValueError, match=re.escape(f"status.campaign.compared.comparisons[0].{said}")):
         compared_records.read(entry, "status.campaign.compared")

@@ -61,8 +61,7 @@ def page_of(found: Look) -> Page:
     told = proofs.sentences(proven)
     head = f"{picture.name}: {picture.record.phase}, canary {', '.join(picture.record.canaries) or 'not chosen yet'}"
     data = {"rollout": picture.name, "phase": picture.record.phase, "proven": asdict(proven), "told": list(told)}
-    is_enough = proven.hours >= proven.asked_hours
-    code = ExitCode.GATE_FAILED if proven.is_failed else ExitCode.OK if is_enough else ExitCode.INCONCLUSIVE
+    code = ExitCode.GATE_FAILED if proven.is_failed else ExitCode.OK if proven.is_enough else ExitCode.INCONCLUSIVE
     lines = [head, "", *bars(proven), "", *(f"- {each}" for each in told)]
     return Page(lines=lines, data=data, key=data, code=code)
 

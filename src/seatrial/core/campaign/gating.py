@@ -138,7 +138,7 @@ def _between_rounds(view: View) -> Course:
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
     has_passed = bool(record.gates) and all(each.verdict is GateVerdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
-        waiting = exposing.idle(view) or view.unapproved(Point.WAVES)
+        waiting = exposing.idle(view) or comparing.unproven(view) or view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
             return Course(record=baking.next_round(record, view.now))
         if waiting is None:

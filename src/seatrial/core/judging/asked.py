@@ -5,7 +5,7 @@ Law of this file: every number that decides is here, or a constant with its reas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seatrial.core.model.campaign import HOUR, Bake
 
@@ -36,5 +36,6 @@ class Asked:
 
 
 def asked_of(bake: Bake) -> Asked:
-    """What a campaign asks of its bake."""
-    return Asked(hours=bake.seconds / HOUR, load_min=bake.load_min)
+    """What a campaign asks of its bake; which loss is looked at where it asks for none, is said above."""
+    asked = Asked(hours=bake.seconds / HOUR, load_min=bake.load_min, confidence=bake.confidence)
+    return replace(asked, exclude=bake.exclude) if bake.exclude else asked

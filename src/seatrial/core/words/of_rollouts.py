@@ -271,6 +271,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "the canary has baked for long enough and did not work enough: {load} of its time, and {asked} is asked for",
         "Let somebody's pods run on {nodes}, or ask for less (spec.bake.minimumLoad).",
     ),
+    HoldCode.LOSS_NOT_EXCLUDED: says(
+        "a loss of {asked} is to be excluded before the fleet follows, and is not: {why}",
+        "It is measured again in every round, and `seatrial bake explain` says how long that takes. Where it cannot be "
+        "proven, add a gate with `probe: performance` before the rollout begins, ask for less, or take spec.bake.until "
+        "away.",
+    ),
     HoldCode.BAKING: says(
         "the canary bakes: well for {hours} of {asked} hours, {left} to go{setback_text}",
         "Nothing to do. To call it off: `seatrial rollout abort {subject} --reason ...`.",

@@ -7,7 +7,7 @@ are three figures, and none of them stands for another. Tests: tests/core/test_p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
@@ -56,6 +56,15 @@ class Proven:
     false_alarms: float = 0.0
     speeds: Speeds | None = None
     """What comparing figures says; none where nobody has worked it out."""
+    exclude: float = 0.0
+    """The loss that is asked to be excluded before the fleet follows; 0 where none is."""
+    unproven: str = ""
+    """Why it is not; empty where it is, or none is asked."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether all that is asked is there: time, and what has to be excluded."""
+        return self.hours >= self.asked_hours and not self.unproven
 
     @property
     def is_failed(self) -> bool:
@@ -67,14 +76,17 @@ def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
     """What the record of a campaign proves."""
     hours, asked_hours = record.baked_seconds / HOUR, campaign.bake.seconds / HOUR
     exposed = record.exposed
-    speeds = speed_words.speeds_of(record, campaign)
+    speeds, exclude = speed_words.speeds_of(record, campaign), campaign.bake.exclude
+    unproven = speed_words.lack(speeds, record) if exclude else ""
+    plain = Proven(
+        hours=hours, asked_hours=asked_hours, is_watched=False, speeds=speeds, exclude=exclude, unproven=unproven
+    )
     if exposed is None:
-        return Proven(hours=hours, asked_hours=asked_hours, is_watched=False, speeds=speeds)
+        return plain
     asked = Asked()
     found = judged(Evidence(exposed=exposed), asked).rare
-    return Proven(
-        hours=hours,
-        asked_hours=asked_hours,
+    return replace(
+        plain,
         is_watched=True,
         waiting_hours=exposed.waiting_seconds / HOUR,
         clock_hours=_clock_hours(record, exposed, now),
@@ -85,7 +97,6 @@ def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
         lack=exposed.lack,
         confidence=asked.confidence,
         false_alarms=asked.false_alarms,
-        speeds=speeds,
     )
 
 
@@ -134,7 +145,11 @@ def sentences(found: Proven) -> tuple[str, ...]:
 
 
 def _of_speed(found: Proven) -> tuple[str, ...]:
-    return speed_words.sentences(found.speeds) if found.speeds is not None else ()
+    told = speed_words.sentences(found.speeds) if found.speeds is not None else ()
+    if not found.exclude:
+        return told
+    asked = f"A loss of {100 * found.exclude:g}% has to be excluded before the fleet follows"
+    return (*told, f"{asked}, and is not yet." if found.unproven else f"{asked}, and is.")
 
 
 def _work(found: Proven) -> str:

@@ -15,7 +15,7 @@ from seatrial.core.judging.asked import Asked, asked_of
 from seatrial.core.judging.findings import BASELINE_MIN, Against, Finding, Why, growth
 from seatrial.core.judging.together import judged
 from seatrial.core.model.campaign import HOUR, Campaign, CampaignRecord
-from seatrial.core.model.gates.compared import Compared, Lens, Missing
+from seatrial.core.model.gates.compared import CANARIES_MAX, Compared, Lens, Missing
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.text.names import a_few
 
@@ -23,6 +23,8 @@ UNPROVEN: Final = (
     "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
 )
 _UNMEASURED: Final = "it was not measured before the upgrade, or yields no rate or time"
+ROUNDS_MIN: Final = BASELINE_MIN
+"""How many rounds after the upgrade end a bake: as many as before it, and for the same reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,21 @@ def _left(speed: Speed, found: Speeds) -> str:
     if speed.needed_hours is None:
         return f"; at this pace {found.asked_loss:.0%} never is"
     return f"; {found.asked_loss:.0%} in about {speed.needed_hours:.1f} h"
+
+
+def lack(found: Speeds, record: CampaignRecord) -> str:
+    """Which canary does not exclude the asked loss yet, and why; empty where all do that are compared."""
+    for node in record.canaries[:CANARIES_MAX]:
+        asked = [each for each in found.speeds if each.node == node and each.is_asked]
+        if not asked:
+            return f"nothing of {node} is compared"
+        short = next((each for each in asked if each.verdict is not GateVerdict.PASSED), None)
+        if short is not None:
+            return _sentence(short, found).removesuffix(".")
+        few = min(each.rounds for each in asked)
+        if few < ROUNDS_MIN:  # quiet figures may exclude it by the first: then a level looks like an outlier's
+            return f"{node} has {few} of at least {ROUNDS_MIN} rounds since its upgrade"
+    return ""
 
 
 def line(found: Speeds) -> str:

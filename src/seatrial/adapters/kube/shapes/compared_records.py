@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes import proof_models as models
 from seatrial.core.model.gates.compared import (
     NONE,
     SILENCE,

@@ -28,7 +28,17 @@ from seatrial.core.judging.findings import BASELINE_MIN, Against, Finding
 from seatrial.core.judging.meanings import meaning
 from seatrial.core.judging.together import judged
 from seatrial.core.model.campaign import Campaign, CampaignRecord, Turn
-from seatrial.core.model.gates.compared import SILENCE, Compared, Comparison, Lens, Missing, Moments, Stream, Track
+from seatrial.core.model.gates.compared import (
+    CANARIES_MAX,
+    SILENCE,
+    Compared,
+    Comparison,
+    Lens,
+    Missing,
+    Moments,
+    Stream,
+    Track,
+)
 from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 from seatrial.core.model.gates.suite import BUILT_IN
@@ -37,9 +47,8 @@ from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
 from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
+from seatrial.core.words import speeds
 
-CANARIES_MAX: Final = 4
-"""How many canaries are compared, the first by name: all of it is kept in one status."""
 FIGURES_MAX: Final = 24
 """How many figures of a canary are, the first by name: eight GPUs with all of their links have about twenty."""
 BEGIN_SECONDS: Final = 180.0
@@ -325,6 +334,27 @@ def _digits(value: float) -> float:
 
 
 # ── what it says ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def why_unproven(record: CampaignRecord, campaign: Campaign) -> str:
+    """Why the loss that is asked to be excluded is not; empty where it is, or none is asked."""
+    if not campaign.bake.exclude:
+        return ""
+    if not gates_of(campaign):
+        return "no gate of the rollout runs a payload that measures"
+    return speeds.lack(speeds.speeds_of(record, campaign), record)
+
+
+def unproven(view: View) -> Hold | None:
+    """That the fleet waits until the asked loss is excluded."""
+    why = why_unproven(view.record, view.campaign)
+    asked = f"{100 * view.campaign.bake.exclude:g}%"
+    return view.hold(HoldCode.LOSS_NOT_EXCLUDED, asked=asked, why=why) if why else None
+
+
+def unprovable(view: View) -> Hold | None:
+    """The same before anything has begun, where it could never be otherwise."""
+    return unproven(view) if not gates_of(view.campaign) else None
 
 
 def why_failed(record: CampaignRecord, campaign: Campaign) -> str:

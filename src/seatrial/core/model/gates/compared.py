@@ -15,6 +15,8 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 LEAPS_EVERY: Final = 10
+CANARIES_MAX: Final = 4
+"""How many canaries are compared, the first by name: all of it is kept in one status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
