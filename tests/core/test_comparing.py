@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube.shapes import compared_records
-from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.actions.of_campaigns import MarkNode, StartProbe
 from seatrial.core.campaign.proving import comparing, controls
 from seatrial.core.campaign.proving.comparing import FIGURES_MAX
 from seatrial.core.holds import HoldCode
@@ -22,6 +22,7 @@ from seatrial.core.model.gates.compared import CANARIES_MAX, Compared, Compariso
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.gate import PROBE_LABEL, READINESS, Gate, GateResult, GateVerdict, Measurement
+from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.words.explain import why as why_of
 from tests.builders import (
@@ -51,8 +52,12 @@ def measured(node: str, number: int, value: float = 50.0, *, gate: Gate = SPEED,
 
 
 def after(record: CampaignRecord, *nodes: NodeSeen, intent: Any = MEASURED, now: float = NOW, **changes: Any) -> Any:
-    """What a pass does next."""
-    seen = a_snapshot(*(nodes or FLEET), campaign=record, operator=an_operator(), **changes)
+    """What a pass does next; who goes first is marked."""
+    marked = (
+        replace(node, facts=replace(node.facts, canary_of="spring")) if node.name in record.canaries else node
+        for node in nodes or FLEET
+    )
+    seen = a_snapshot(*marked, campaign=record, operator=an_operator(), **changes)
     return course_of(seen, intent, now)
 
 
@@ -112,6 +117,19 @@ def test_a_canary_at_work_is_not_measured_and_nobody_waits_for_it() -> None:
 def test_nodes_at_work_are_no_controls_and_others_take_their_place() -> None:
     busy = (FLEET[0], old_node("n2", pods=(a_gpu_pod(1),)), *FLEET[2:])
     assert compared_of(at_first(*busy)).controls == ("n3", "n4", "n5", "n6")
+
+
+def test_a_node_with_fewer_gpus_than_a_gate_asks_for_is_no_control() -> None:
+    eight = careful(gates=(replace(SPEED, gpus=8),))
+    small = old_node("n2", offer=GpuOffer(resources=(("nvidia.com/gpu", 4),)))
+    assert compared_of(at_first(FLEET[0], small, *FLEET[2:], intent=eight)).controls == ("n3", "n4", "n5", "n6")
+
+
+def test_who_is_kept_out_is_marked_before_anybody_is_measured() -> None:
+    seen = a_snapshot(*FLEET, campaign=a_campaign_record(RolloutPhase.CANARY), operator=an_operator())
+    course = course_of(seen, MEASURED)
+    assert [type(act) for act in course.acts] == [MarkNode]
+    assert course.record.compared is None
 
 
 def test_a_probe_of_ours_is_nobodys_work() -> None:
@@ -284,7 +302,8 @@ def test_when_the_canary_is_another_node_it_is_measured_before_it_goes_and_who_s
     assert gone.phase is RolloutPhase.CANARY
     found = compared_of(gone)
     assert (found.is_measured, found.baseline_from) == (False, 0)
-    seen = a_snapshot(*BAKED, campaign=replace(gone, canaries=("n1", "n2")), operator=an_operator("580.105.08"))
+    nodes = (BAKED[0], old_node("n2", canary_of="spring"), *FLEET[2:])
+    seen = a_snapshot(*nodes, campaign=replace(gone, canaries=("n1", "n2")), operator=an_operator("580.105.08"))
     anew = compared_of(course_of(seen, MEASURED).record)
     first, second = anew.comparisons
     assert (first.controls, bool(first.tracks)) == (("n3", "n4", "n5"), True), "who goes first is no control any more"

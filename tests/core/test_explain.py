@@ -298,7 +298,7 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.MEASURED_BEFORE: (
         at(
             RolloutPhase.CANARY,
-            a_node(),
+            a_node(canary_of="spring"),
             record={
                 "round": 1,
                 "round_at": 900.0,

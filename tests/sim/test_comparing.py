@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
-from seatrial.core.model.campaign import Bake, CampaignRecord, RolloutPhase
+from seatrial.core.model.campaign import ENDED, Bake, CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.compared import Compared, Lens
 from seatrial.core.model.gates.gate import Gate
 from seatrial.sim.outside import GateFate
@@ -102,6 +106,45 @@ def test_a_canary_that_cannot_be_measured_before_costs_nothing_and_is_compared_w
     assert phases(world)[-1] is RolloutPhase.DONE, "only limits speak then, and there are none"
     assert [each.tracks for each in compared(world).comparisons] == [()]
     assert {each.node for each in compared(world).missing_before} == {"n1", "n2", "n3", "n4"}
+
+
+class Crash(Exception):  # noqa: N818  what it is
+    """The controller ends here."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("is_done", [False, True], ids=["before a write", "after it"])
+def test_a_round_counts_once_whatever_crashes_between_two_writes(seed: int, is_done: bool) -> None:
+    chance, world = random.Random(seed), a_measured_world(SOUND)  # noqa: S311
+    assert world.intent.campaign is not None
+    world.intent = replace(world.intent, campaign=replace(world.intent.campaign, bake=Bake(seconds=8 * HOUR)))
+    whole, crashes, added = world.execute, 0, set[int]()
+
+    def execute(action: Any) -> Any:
+        nonlocal crashes
+        is_crash = chance.random() < 0.1
+        crashes += is_crash
+        if is_crash and not is_done:
+            raise Crash
+        outcome = whole(action)
+        known = world.rollout.campaign.compared if world.rollout.campaign else None
+        added.update(each.round for each in (known.comparisons if known is not None else ()) if each.tracks)
+        if is_crash:
+            raise Crash
+        return outcome
+
+    world.execute = execute  # type: ignore[method-assign]
+    while not (world.rollout.campaign and world.rollout.campaign.phase in ENDED):
+        with contextlib.suppress(Crash):
+            play(world)
+    assert crashes > 5
+    assert record_of(world).phase is RolloutPhase.DONE
+    track = compared(world).comparisons[0].of("n2")[0]
+    alone, beside = (
+        each.moments.count + each.left_out + (each.waiting is not None) for each in (track.after, track.paired)
+    )
+    assert (track.before.count, alone) == (3, len(added - {3})), "each of them once"
+    assert alone - 3 <= beside <= alone, "a crash may keep controls out of a round, and no more"
 
 
 def test_nobody_is_measured_where_no_gate_measures() -> None:

@@ -181,11 +181,11 @@ def _move_canaries(view: View) -> Course:
             setback="",
         )
     waiting = _waits(view)
-    before = comparing.step_baseline(view) if waiting is None else None
-    if before is not None:
-        return before
     acts, holds = marks.prepare(view, _with_units(view, record.canaries))
     if waiting is None and not holds:
+        before = comparing.step_baseline(view)  # who is kept out is marked by now: somebody else may publish meanwhile
+        if before is not None:
+            return before
         acts, holds = view.mover.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
     elif waiting is not None:
         acts, holds = (), (waiting,)

@@ -102,7 +102,7 @@ def _stand(view: View, gates: tuple[Gate, ...], nodes: Iterable[str], *, is_open
             if tried is not None and tried.verdict is not GateVerdict.PENDING:
                 missing.setdefault(node, f"gate {gate.name}: {tried.detail or tried.verdict}")
                 continue
-            unfit = controls.why_unfit(view, node) if tried is None else ""
+            unfit = controls.why_unfit(view, node, gate.gpus) if tried is None else ""
             if unfit or not may_begin or view.now >= until:
                 late = f"gate {gate.name} was not measured in time"
                 missing.setdefault(node, unfit or (late if may_begin else "its GPUs were not free in time"))
@@ -183,11 +183,12 @@ def _begun(view: View, marks: tuple[tuple[str, str], ...]) -> Compared:
     record = view.record
     before = record.compared
     known = {each.canary: each for each in before.comparisons} if before is not None and before.gates == marks else {}
+    gpu_count = max(gate.gpus for gate in gates_of(view.campaign))
     found: list[Comparison] = []
     missing: list[Missing] = []
     for name in record.canaries[:CANARIES_MAX]:
         if view.progress(name) is Progress.AWAY:
-            found.append(Comparison(canary=name, controls=controls.free(view, name)))
+            found.append(Comparison(canary=name, controls=controls.free(view, name, gpu_count)))
         elif name in known:
             found.append(_held_to(known[name], [each for each in known[name].controls if each not in record.canaries]))
         else:

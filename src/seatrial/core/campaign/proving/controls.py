@@ -21,6 +21,7 @@ from seatrial.core.node.clearing import users
 from seatrial.core.node.progress import Progress
 
 PRODUCT: Final = "nvidia.com/gpu.product"
+GPU_RESOURCE: Final = "nvidia.com/gpu"
 
 
 def alike(view: View, canary: str, *, first: Iterable[str] = ()) -> tuple[str, ...]:
@@ -33,14 +34,14 @@ def alike(view: View, canary: str, *, first: Iterable[str] = ()) -> tuple[str, .
     return tuple(sorted((*known, *rest)))
 
 
-def free(view: View, canary: str) -> tuple[str, ...]:
-    """Who of them can be measured now: nobody uses its GPUs."""
-    peers = [each for each in _peers(view) if not why_unfit(view, each.node)]
+def free(view: View, canary: str, gpu_count: int) -> tuple[str, ...]:
+    """Who of them can be measured now: it has so many GPUs, and nobody uses them."""
+    peers = [each for each in _peers(view) if not why_unfit(view, each.node, gpu_count)]
     return matching.controls_for(_peer(view, canary), peers)
 
 
-def why_unfit(view: View, name: str) -> str:
-    """Why a node that is not upgraded cannot be measured now; empty where it can."""
+def why_unfit(view: View, name: str, gpu_count: int = 0) -> str:
+    """Why a node that is not upgraded cannot be measured now, on so many GPUs; empty where it can."""
     node = view.nodes.get(name)
     if node is None:
         return "it is gone"
@@ -50,6 +51,9 @@ def why_unfit(view: View, name: str) -> str:
         return "it is not Ready"
     if node.facts.is_cordoned:
         return "it is cordoned"
+    offered = dict(node.facts.offer.resources).get(GPU_RESOURCE)
+    if offered is not None and offered < gpu_count:
+        return f"it offers {offered} of {gpu_count} GPUs"
     found = tenants(node.facts)
     return f"its GPUs are in use by {found[0].full_name}" if found else ""
 
