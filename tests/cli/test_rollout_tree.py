@@ -91,6 +91,17 @@ def test_a_bake_that_compares_says_what_it_excludes() -> None:
     assert "% is excluded: `seatrial bake explain`" in found
 
 
+def test_a_document_says_what_is_compared_in_short() -> None:
+    measured = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
+    plain, found = (
+        rollout_picture.as_data(a_picture(RolloutPhase.BAKING, record={"compared": each}))["bake"]["compared"]
+        for each in (None, measured)
+    )
+    assert plain is None
+    assert (found["figures"], found["askedLoss"], found["isLossFound"]) == (1, None, False)
+    assert 0.0 < found["excludedLoss"] < 0.02
+
+
 def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
     passed = tuple(
         GateResult(gate=gate, node="n1", round=3, verdict=GateVerdict.PASSED) for gate in ("readiness", "smoke")

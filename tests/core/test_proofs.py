@@ -76,7 +76,8 @@ def test_a_loss_that_was_found_is_told_and_speaks_against_the_upgrade() -> None:
     (lossy,) = an_upgrade(losses={"c": 0.05}).comparisons
     found = explained(None, compared=Compared(comparisons=(lossy,), is_measured=True))
     assert found.is_failed
-    told = sentences(found)[-1]
+    *_, told, rate = sentences(found)
+    assert rate == "At most 1% of sound upgrades are taken back for such losses, however often we look."
     assert told.startswith("matrix-fp32 of c lost 5.")
     assert told.endswith(
         "(6 rounds, held against itself before the upgrade and 3 nodes like it): that is the upgrade's."
@@ -88,7 +89,7 @@ def test_what_is_asked_to_be_excluded_is_told_and_is_part_of_enough(rounds: int,
     compared = Compared(comparisons=an_upgrade(rounds=rounds, spread=0.002).comparisons, is_measured=True)
     record = a_campaign_record(RolloutPhase.BAKING, canaries=("c",), baked_seconds=48 * HOUR, compared=compared)
     found = proven(record, replace(CAMPAIGN, bake=Bake(seconds=48 * HOUR, exclude=0.03)), NOW)
-    assert sentences(found)[-1] == f"A loss of 3% has to be excluded before the fleet follows, {said}"
+    assert sentences(found)[-2] == f"A loss of 3% has to be excluded before the fleet follows, {said}"
     assert found.is_enough is (rounds == 20)
 
 

@@ -128,7 +128,8 @@ def sentences(found: Proven) -> tuple[str, ...]:
             "Nobody watches between the rounds: an error that comes and goes there is not seen. Start the controller "
             "with --prometheus."
         )
-        return (*told, *_of_speed(found))
+        rate = _rate(found.speeds, "losses") if found.speeds is not None and found.speeds.speeds else ()
+        return (*told, *_of_speed(found), *rate)
     told.append(
         f"{found.watched_hours:.1f} of {found.clock_hours:.1f} hours have data of every canary; hours without count "
         "for nothing."
@@ -139,9 +140,12 @@ def sentences(found: Proven) -> tuple[str, ...]:
         told.append(f"There are no data at the moment: {found.lack}.")
     told.append(_work(found))
     told += [_of_event(each, found) for each in found.events]
-    told += _of_speed(found)
-    rate = f"At most {found.false_alarms:.0%} of sound upgrades"
-    return (*told, f"{rate} are taken back for such events and losses together, however often we look.")
+    return (*told, *_of_speed(found), *_rate(found, "events and losses together"))
+
+
+def _rate(found: Proven | Speeds, what: str) -> tuple[str]:
+    share = f"{found.false_alarms:.0%}"
+    return (f"At most {share} of sound upgrades are taken back for such {what}, however often we look.",)
 
 
 def _of_speed(found: Proven) -> tuple[str, ...]:
