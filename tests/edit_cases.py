@@ -60,6 +60,11 @@ BASES: Final[dict[str, dict[str, Any]]] = {
         "publish": {"via": "direct"},
     },
     "plain": COMMON | {"publish": {"via": "direct"}},
+    "proven": COMMON
+    | {
+        "publish": {"via": "direct"},
+        "bake": COMMON["bake"] | {"until": {"exclude": "3%", "confidence": "99%"}},
+    },
     "maintained": COMMON
     | {
         "publish": {"via": "direct"},
@@ -184,6 +189,8 @@ CASES: Final = (
     _case("bake.durationSeconds", 360_000, "direct"),
     _case("bake.everySeconds", 60, "direct"),
     _case("bake.minimumLoad", 20, "direct"),
+    _case("bake.until.exclude", "5%", "proven"),
+    _case("bake.until.confidence", "95%", "proven"),
     _case("waves.growth", "exponential"),
     _case("waves.first", "100%"),
     _case("waves.step", 2),

@@ -19,6 +19,7 @@ from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.compat.matrix import Component
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import ByHand, Mode, RolloutPhase, Turn
+from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposure
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
@@ -27,6 +28,7 @@ from seatrial.core.movers.mover import mover_of
 from seatrial.core.node.progress import Progress
 from seatrial.ports import Sight
 from tests import builders
+from tests.core.upgrades import an_upgrade
 
 FIRMWARE = ByHand(component=Component.FIRMWARE_CX7)
 PLAIN = Ink(is_plain=True)
@@ -80,6 +82,24 @@ def test_a_bake_that_somebody_watches_shows_what_was_seen() -> None:
     shown = replace(shown, canaries=(worked,), rare=(replace(shown.rare[0], events=1), *shown.rare[1:]))
     found = a_picture(RolloutPhase.BAKING, record={"baked_until": 950.0, "round_at": 900.0, "exposed": shown})
     assert "10.0 h with data, at work for 41.5 GPU-hours, 1 error: `seatrial bake explain`" in drawn(found)
+
+
+def test_a_bake_that_compares_says_what_it_excludes() -> None:
+    measured = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
+    found = drawn(a_picture(RolloutPhase.BAKING, record={"baked_until": 950.0, "compared": measured}))
+    assert "1 figure compared: a loss of more than 0." in found
+    assert "% is excluded: `seatrial bake explain`" in found
+
+
+def test_a_document_says_what_is_compared_in_short() -> None:
+    measured = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
+    plain, found = (
+        rollout_picture.as_data(a_picture(RolloutPhase.BAKING, record={"compared": each}))["bake"]["compared"]
+        for each in (None, measured)
+    )
+    assert plain is None
+    assert (found["figures"], found["askedLoss"], found["isLossFound"]) == (1, None, False)
+    assert 0.0 < found["excludedLoss"] < 0.02
 
 
 def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:

@@ -53,6 +53,8 @@ def test_a_blank_ends_the_image_of_a_gate_since_images_have_colons_of_their_own(
         (words.share, "0%", "5%"),
         (words.share, "101%", "5%"),
         (words.share, "-1", "5%"),
+        (words.loss, "0.03", "such as 3%"),
+        (words.confidence, "1%", "such as 99%"),
         (words.positive, "0", "1 or more"),
         (words.count, "many", "such as 3"),
         (words.label, "pool", "key=value"),

@@ -7,7 +7,7 @@ import pytest
 
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.watchman import Watchman
-from seatrial.core.campaign import exposing
+from seatrial.core.campaign.proving import exposing
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.stretches import LONGEST_SECONDS
 from seatrial.core.model.campaign import RolloutPhase

@@ -14,6 +14,7 @@ from seatrial.core.campaign.requests import REFUSALS_MAX
 from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import PublishStep, RolloutPhase, SourceFacts, Via
+from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.requests import Checks, Request, RequestState, Review, mark_in
@@ -23,6 +24,7 @@ from seatrial.core.words import requests
 from seatrial.core.words.explain import span
 from tests.builders import NEW, NOW, POLICY, a_campaign_record, a_rebuff, a_source, an_old_node
 from tests.core.test_rollout import BACK, at, careful, codes, course_of
+from tests.core.upgrades import an_upgrade
 
 INTENT = careful(publish=Via.GIT, has_source=True)
 CANARY, FLEET, REVERT = PublishStep.CANARY, PublishStep.FLEET, PublishStep.REVERT
@@ -229,6 +231,13 @@ def test_a_request_says_the_plan_the_evidence_and_what_comes_of_it() -> None:
     ):
         assert part in said.body
     assert mark_in(said.body)
+
+
+def test_a_request_says_which_loss_is_excluded() -> None:
+    compared = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
+    record = a_campaign_record(RolloutPhase.WAVING, gates=GATES, baked_seconds=172_800.0, compared=compared)
+    said = requests.message_of(replace(STEP, step=FLEET), INTENT, record)
+    assert "- 1 figure compared: a loss of more than 0." in said.body
 
 
 def test_before_there_is_evidence_that_is_said() -> None:

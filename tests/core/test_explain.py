@@ -27,8 +27,9 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
+from seatrial.core.model.gates.compared import Compared, Comparison
 from seatrial.core.model.gates.exposed import TelemetryFacts
-from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
@@ -106,6 +107,7 @@ MAINTENANCE = Maintenance(
 )
 
 CAREFUL = an_intent(campaign=a_campaign())
+SPEED = Gate(name="speed", image="probes:1", probe="performance")
 CANARY_DONE = (a_done_node(), an_old_node("n2", wanted=NEW))
 FORWARD = an_operator(NEW.version)
 DELEGATED = {"mode": Mode.DELEGATED}
@@ -293,6 +295,20 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         careful(by_hand=replace(FIRMWARE, is_one_way=True), publish=Via.NOBODY),
     ),
     HoldCode.CANARY_AT_WORK: (at(RolloutPhase.CANARY, waiting(canary_of="spring")), CAREFUL),
+    HoldCode.MEASURED_BEFORE: (
+        at(
+            RolloutPhase.CANARY,
+            a_node(canary_of="spring"),
+            record={
+                "round": 1,
+                "round_at": 900.0,
+                "compared": Compared(
+                    gates=((SPEED.name, SPEED.mark),), comparisons=(Comparison(canary="n1"),), baseline_from=1
+                ),
+            },
+        ),
+        careful(gates=(SPEED,)),
+    ),
     HoldCode.GATES_RUNNING: (at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}), CAREFUL),
     HoldCode.GATE_UNKNOWN: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=ASKED_OFTEN),
@@ -325,6 +341,19 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
             telemetry=TelemetryFacts(),
         ),
         careful(bake=Bake(load_min=0.2)),
+    ),
+    HoldCode.LOSS_NOT_EXCLUDED: (
+        at(
+            RolloutPhase.BAKING,
+            record={
+                "round": 1,
+                "round_at": 950.0,
+                "baked_until": 960.0,
+                "baked_seconds": 1e6,
+                "gates": (GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED, at=960.0),),
+            },
+        ),
+        careful(bake=Bake(exclude=0.03)),
     ),
     HoldCode.BAKING: (at(RolloutPhase.BAKING, record={"baked_until": 900.0, "baked_seconds": 3600.0}), CAREFUL),
     HoldCode.CANARY_UNWELL: (

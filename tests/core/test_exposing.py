@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.campaign.exposing import ADD_SECONDS, SILENT_SECONDS
+from seatrial.core.campaign.proving.exposing import ADD_SECONDS, SILENT_SECONDS
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import Bake, CampaignRecord, Point, RolloutPhase

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from seatrial.core.judging.asked import Asked
-from seatrial.core.judging.comparing import HELD_SLACK, Lens
+from seatrial.core.judging.comparing import HELD_SLACK
 from seatrial.core.judging.evidence import Evidence
 from seatrial.core.judging.findings import Against, Finding, Why, finding
+from seatrial.core.model.gates.compared import Lens
 from seatrial.core.model.gates.gate import GateVerdict
 from tests.core.upgrades import an_upgrade
 

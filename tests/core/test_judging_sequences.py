@@ -8,8 +8,9 @@ import random
 import pytest
 
 from seatrial.core.judging import sequences
-from seatrial.core.judging.sequences import NONE, Change, Moments, change
+from seatrial.core.judging.sequences import Change, change
 from seatrial.core.judging.shares import student_below
+from seatrial.core.model.gates.compared import NONE, Moments
 
 
 def moments(*values: float) -> Moments:

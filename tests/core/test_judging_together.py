@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from seatrial.core.judging import evidence as evidences
 from seatrial.core.judging.asked import Asked
-from seatrial.core.judging.comparing import Comparison
 from seatrial.core.judging.evidence import Evidence
 from seatrial.core.judging.together import judged
+from seatrial.core.model.gates.compared import Comparison
 from seatrial.core.model.gates.exposed import Rare
 from seatrial.core.model.gates.gate import GateVerdict
 from tests.core.upgrades import a_figure, an_upgrade

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.compat.matrix import Component
-from seatrial.core.model.campaign import ByHand, CampaignRecord, Growth, Mode, Point, RolloutPhase, Turn, Waves
+from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Growth, Mode, Point, RolloutPhase, Turn, Waves
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers.view import View
@@ -83,8 +83,9 @@ def test_in_the_waves_the_fleet_goes_on_at_its_own_pace() -> None:
         {"manual": (Point.PROMOTION,), "approved": (Point.WAVES,)},
         {"openings": ((0.0, 9e9),)},
         {"by_hand": ByHand(component=Component.KERNEL), "record": {"mode": Mode.BY_HAND}},
+        {"bake": Bake(exclude=0.03)},
     ],
-    ids=["a yes", "a later yes", "windows", "people"],
+    ids=["a yes", "a later yes", "windows", "people", "a proof"],
 )
 def test_what_nobody_can_know_makes_it_a_floor(changes: dict[str, Any]) -> None:
     found = outlook(view(RolloutPhase.BAKING, **changes))

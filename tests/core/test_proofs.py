@@ -9,9 +9,11 @@ import pytest
 
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import Bake, Campaign, RolloutPhase
+from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposed, Exposure
 from seatrial.core.words.proofs import Proven, proven, sentences
 from tests.builders import a_campaign_record
+from tests.core.upgrades import an_upgrade
 
 HOUR = 3600.0
 NOW = 10 * HOUR
@@ -68,6 +70,27 @@ def test_without_anybody_who_watches_it_says_what_is_not_seen() -> None:
     told = sentences(explained(None))
     assert "Nobody watches between the rounds" in told[1]
     assert "Nothing is proven about speed" in told[-1]
+
+
+def test_a_loss_that_was_found_is_told_and_speaks_against_the_upgrade() -> None:
+    (lossy,) = an_upgrade(losses={"c": 0.05}).comparisons
+    found = explained(None, compared=Compared(comparisons=(lossy,), is_measured=True))
+    assert found.is_failed
+    *_, told, rate = sentences(found)
+    assert rate == "At most 1% of sound upgrades are taken back for such losses, however often we look."
+    assert told.startswith("matrix-fp32 of c lost 5.")
+    assert told.endswith(
+        "(6 rounds, held against itself before the upgrade and 3 nodes like it): that is the upgrade's."
+    )
+
+
+@pytest.mark.parametrize(("rounds", "said"), [(20, "and is."), (1, "and is not yet.")])
+def test_what_is_asked_to_be_excluded_is_told_and_is_part_of_enough(rounds: int, said: str) -> None:
+    compared = Compared(comparisons=an_upgrade(rounds=rounds, spread=0.002).comparisons, is_measured=True)
+    record = a_campaign_record(RolloutPhase.BAKING, canaries=("c",), baked_seconds=48 * HOUR, compared=compared)
+    found = proven(record, replace(CAMPAIGN, bake=Bake(seconds=48 * HOUR, exclude=0.03)), NOW)
+    assert sentences(found)[-2] == f"A loss of 3% has to be excluded before the fleet follows, {said}"
+    assert found.is_enough is (rounds == 20)
 
 
 def test_after_the_end_the_clock_stands_still() -> None:

@@ -47,6 +47,7 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
+from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit
 from seatrial.core.model.offers import GpuOffer
@@ -338,6 +339,39 @@ LEDGER: Final = RolloutRecord(
             watched_until=AT - 14,
             waiting_seconds=60.5,
             lack="act-1: 7 of 8 GPUs",
+        ),
+        compared=Compared(
+            gates=(("speed", "0123456789ab"),),
+            comparisons=(
+                Comparison(
+                    canary=FIRST,
+                    controls=(SECOND,),
+                    tracks=(
+                        Track(
+                            figure="matrix-bf16",
+                            node=FIRST,
+                            lens=Lens.PER_CLOCK,
+                            unit="TFLOP/s",
+                            gpu_count=8,
+                            is_held=True,
+                            before=Moments(count=3, mean=-6.5, squares=1.5e-06),
+                            after=Stream(
+                                moments=Moments(count=2, mean=0.0125, squares=2.5e-07), waiting=0.25, left_out=1
+                            ),
+                            paired_before=Moments(count=3, mean=-0.125, squares=3.5e-08),
+                            paired=Stream(
+                                moments=Moments(count=4, mean=0.0375, squares=4.5e-09), waiting=-0.5, left_out=2
+                            ),
+                        ),
+                    ),
+                    round=2,
+                ),
+            ),
+            baseline_from=1,
+            baseline_rounds=3,
+            is_measured=True,
+            missing_before=(Missing(node="act-4", why="its GPUs are in use by ml/train"),),
+            missing=(Missing(node="act-5", why="it is cordoned"),),
         ),
         well_since=AT - 11,
         unwell_since=AT - 12,

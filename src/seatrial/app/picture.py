@@ -23,7 +23,7 @@ from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
-from seatrial.core.words import conditions
+from seatrial.core.words import conditions, speeds
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -222,6 +222,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "askedSeconds": campaign.bake.seconds,
             "round": record.round,
             "watched": _watched_data(record),
+            "compared": _compared_data(record, campaign),
         },
         "waves": {"sizes": list(picture.wave_sizes), "current": record.wave, "currentDone": picture.wave_done},
         "nodes": {
@@ -281,4 +282,18 @@ def _watched_data(record: CampaignRecord) -> dict[str, Any] | None:
         "loadedGpuHours": exposed.loaded_gpu_hours,
         "events": {each.name: each.events for each in exposed.rare},
         "lack": exposed.lack,
+    }
+
+
+def _compared_data(record: CampaignRecord, campaign: Campaign) -> dict[str, Any] | None:
+    """What comparing figures says, in short; None where nothing is compared. `bake explain` has all of it."""
+    if record.compared is None:
+        return None
+    found = speeds.speeds_of(record, campaign)
+    return {
+        "figures": len(found.speeds),
+        "excludedLoss": found.excluded,
+        "askedLoss": campaign.bake.exclude or None,
+        "isLossFound": found.is_failed,
+        "notCompared": list(found.not_compared),
     }

@@ -18,7 +18,7 @@ from typing import Final
 from seatrial import supervision
 from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.controller.keeper import Rollouts
-from seatrial.core.campaign import exposing
+from seatrial.core.campaign.proving import exposing
 from seatrial.core.judging.stretches import LONGEST_SECONDS, stretch_of
 from seatrial.core.model.gates.exposed import Exposed, TelemetryFacts
 from seatrial.core.model.instants import Instant

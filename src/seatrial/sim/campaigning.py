@@ -56,6 +56,7 @@ RESTING: Final = frozenset(
         HoldCode.BAKING,
         HoldCode.TELEMETRY_MISSING,
         HoldCode.CANARY_IDLE,
+        HoldCode.LOSS_NOT_EXCLUDED,
     }
 )
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""

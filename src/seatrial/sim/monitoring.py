@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from seatrial.core.campaign import exposing
+from seatrial.core.campaign.proving import exposing
 from seatrial.core.judging.exposure import UTILISATION
 from seatrial.core.judging.stretches import LONGEST_SECONDS, WATCHED, stretch_of
 from seatrial.core.model.campaign import CampaignRecord

@@ -12,6 +12,7 @@ Tests: tests/sim/test_outside.py
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeGuard, assert_never
@@ -95,6 +96,14 @@ class GateFate:
     """How many tries of every round come to nothing before one does."""
     figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """What is measured, by driver version and by the figure's name; nothing where nobody says."""
+    unit: str = ""
+    """Of what is measured."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """By node: how much of that it shows; all of it where nobody says."""
+    spread: float = 0.0
+    """By how much a figure differs from round to round and from node to node, as a share of it at most."""
+    fails_at: frozenset[str] = frozenset()
+    """The nodes on which it always fails."""
 
 
 NOTHING_SAID: Final = PolicyWish()
@@ -469,10 +478,18 @@ def probe_ends(outside: Outside, measurement: Measurement, version: str, fate: G
 def _judged(measurement: Measurement, version: str, fate: GateFate) -> Measurement:
     if measurement.round in fate.unknown_rounds or measurement.attempt <= fate.unknown_tries:
         return replace(measurement, verdict=GateVerdict.UNKNOWN, detail="its pod was never scheduled")
-    if fate.fails_on == version and measurement.round >= fate.from_round:
+    is_bad = fate.fails_on == version and measurement.round >= fate.from_round
+    if is_bad or measurement.node in fate.fails_at:
         return replace(measurement, verdict=GateVerdict.FAILED, detail=fate.detail)
+    node, unit = measurement.node, fate.unit
     figures = tuple(
-        Figure(name=name, value=value, node=measurement.node, at=0.0)
+        Figure(name=name, value=value * _seen_of(fate, name, measurement), node=node, at=0.0, unit=unit)
         for name, value in fate.figures.get(version, {}).items()
     )
     return replace(measurement, verdict=GateVerdict.PASSED, figures=figures)
+
+
+def _seen_of(fate: GateFate, name: str, measurement: Measurement) -> float:
+    """How much of a figure a node shows in a round: always the same for the same question, and no two alike."""
+    drawn = zlib.crc32(f"{name} {measurement.node} {measurement.round}".encode()) / 0xFFFFFFFF
+    return fate.shares.get(measurement.node, 1.0) * (1 + fate.spread * (2 * drawn - 1))

@@ -214,7 +214,12 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
                 "figures": [{"name": "hbm-copy", "atLeast": 4e3}],
             },
         ],
-        "bake": {"durationSeconds": 7200, "everySeconds": 600},
+        "bake": {
+            "durationSeconds": 7200,
+            "everySeconds": 600,
+            "minimumLoad": 20,
+            "until": {"exclude": "3%", "confidence": "99.9%"},
+        },
         "waves": {
             "growth": "percentages",
             "first": 2,
@@ -233,7 +238,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
             Gate(name="nccl", image="nccl:2", command=("run", "-g"), gpus=8, timeout_seconds=60),
             Gate(name="speed", image="p:1", probe="performance", figures=(Limit(name="hbm-copy", at_least=4000.0),)),
         ),
-        bake=Bake(seconds=7200, every_seconds=600),
+        bake=Bake(seconds=7200, every_seconds=600, load_min=0.2, exclude=0.03, confidence=0.999),
         waves=Waves(
             growth=Growth.SHARES,
             first=Share(amount=2),
@@ -419,3 +424,16 @@ def test_a_version_is_published_in_the_matrixs_repository_unless_another_is_name
 @pytest.mark.parametrize("via", ["direct", "none"])
 def test_what_is_not_published_by_a_commit_has_no_place(via: str) -> None:
     assert publish_place(a_rollout(spec={"canary": {}, "publish": {"via": via}}).spec) is None
+
+
+def test_what_has_to_be_excluded_is_read_as_shares() -> None:
+    bake = a_campaign(bake={"durationSeconds": 0, "until": {"exclude": "2.5%"}}).bake
+    assert (bake.seconds, bake.exclude, bake.confidence) == (0, 0.025, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("until", "place"), [({"exclude": "0.1%"}, "exclude"), ({"exclude": "3%", "confidence": "20%"}, "confidence")]
+)
+def test_a_share_that_cannot_be_meant_says_where_it_stands(until: dict[str, str], place: str) -> None:
+    with pytest.raises(ValueError, match=rf"spec\.bake\.until\.{place}: "):
+        a_campaign(bake={"until": until})

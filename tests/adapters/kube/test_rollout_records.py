@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import replace
 from string import Formatter
 from typing import Any
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.adapters.kube.shapes import models, rollout_records
+from seatrial.adapters.kube.shapes import compared_records, models, proof_models, rollout_records
 from seatrial.adapters.kube.shapes.records import text_of
 from seatrial.core.deciding.summary import waiting_of
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
+from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.exposed import RATIOS, Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
@@ -89,6 +91,43 @@ EXPOSED = st.builds(
         max_size=2,
     ).map(tuple),
 )
+MOMENTS = st.builds(Moments, count=st.integers(0, 10**6), mean=st.floats(-1e9, 1e9), squares=HOURS)
+STREAMS = st.builds(Stream, moments=MOMENTS, waiting=st.none() | st.floats(-1e9, 1e9), left_out=st.integers(0, 10**6))
+MISSING = st.lists(st.builds(Missing, node=st.text(), why=LINE), max_size=2).map(tuple)
+COMPARED = st.builds(
+    Compared,
+    gates=st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple),
+    comparisons=st.lists(
+        st.builds(
+            Comparison,
+            canary=st.text(),
+            controls=st.lists(st.text(), max_size=2).map(tuple),
+            tracks=st.lists(
+                st.builds(
+                    Track,
+                    figure=st.text(),
+                    node=st.text(),
+                    lens=st.sampled_from(Lens),
+                    unit=st.text(),
+                    gpu_count=st.integers(0, 16),
+                    is_held=st.booleans(),
+                    before=MOMENTS,
+                    after=STREAMS,
+                    paired_before=MOMENTS,
+                    paired=STREAMS,
+                ),
+                max_size=2,
+            ).map(tuple),
+            round=st.integers(0, 10**6),
+        ),
+        max_size=2,
+    ).map(tuple),
+    baseline_from=st.integers(0, 10**6),
+    baseline_rounds=st.integers(0, 10**6),
+    is_measured=st.booleans(),
+    missing_before=MISSING,
+    missing=MISSING,
+)
 CAMPAIGNS = st.builds(
     CampaignRecord,
     phase=st.sampled_from(RolloutPhase),
@@ -110,6 +149,7 @@ CAMPAIGNS = st.builds(
     baked_seconds=st.floats(0, 1e9),
     baked_until=INSTANTS,
     exposed=st.none() | EXPOSED,
+    compared=st.none() | COMPARED,
     watched=st.lists(WATCHED, max_size=2).map(tuple),
     well_since=INSTANTS,
     unwell_since=INSTANTS,
@@ -503,3 +543,18 @@ def test_a_status_says_which_spec_it_answers() -> None:
     assert status["observedGeneration"] == 3
     assert rollout_records.read_rollout(a_rollout(status=status)).observed_generation == 3
     assert "observedGeneration" not in status_of(BAKING), "nobody counts"
+
+
+@pytest.mark.parametrize(
+    ("track", "said"),
+    [
+        ({"before": (3.0, 1.0)}, "tracks[0].before: count, mean and squares belong here"),
+        ({"paired": (3.0, 1.0, 0.5)}, "tracks[0].paired: count, mean, squares, left out and waiting belong here"),
+        ({"lens": "sideways"}, "tracks[0].lens: 'sideways' is not a valid Lens"),
+    ],
+)
+def test_sums_that_cannot_be_read_are_not_guessed_at(track: dict[str, Any], said: str) -> None:
+    tracks = (proof_models.TrackEntry(figure="hbm-copy", node="n1", **track),)
+    entry = proof_models.ComparedEntry(comparisons=(proof_models.ComparisonEntry(canary="n1", tracks=tracks),))
+    with pytest.raises(ValueError, match=re.escape(f"status.campaign.compared.comparisons[0].{said}")):
+        compared_records.read(entry, "status.campaign.compared")

@@ -31,6 +31,28 @@ def test_what_was_said_makes_a_resource_and_what_was_not_is_left_to_its_defaults
     }
 
 
+@pytest.mark.parametrize(
+    ("care", "bake"),
+    [
+        (Care(exclude="3%"), {"durationSeconds": 0, "until": {"exclude": "3%"}}),
+        (
+            Care(exclude="3%", confidence="95%", bake=7200),
+            {"durationSeconds": 7200, "until": {"exclude": "3%", "confidence": "95%"}},
+        ),
+    ],
+    ids=["until it is proven", "that, and two hours"],
+)
+def test_who_asks_for_a_proof_asks_for_no_hours_besides_unless_they_say_so(care: Care, bake: object) -> None:
+    asked = StartOptions(goal=Goal(driver="580.105.08"), care=care)
+    options.check(asked)
+    assert resource.spec_of(asked, "580.105.08")["bake"] == bake
+
+
+def test_how_sure_one_has_to_be_needs_something_to_be_sure_of() -> None:
+    with pytest.raises(CalledWrongly, match="--confidence says something about --exclude"):
+        options.check(StartOptions(goal=Goal(driver="580.105.08"), care=Care(confidence="95%")))
+
+
 def test_what_was_given_is_named_as_it_is_typed() -> None:
     asked = StartOptions(goal=Goal(driver="580.105.08"), care=Care(canary_node=("gpu-1",), no_prepull=True))
     assert options.given(asked) == ["--driver", "--canary-node", "--no-prepull"]

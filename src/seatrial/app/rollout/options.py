@@ -62,6 +62,8 @@ class Care:
     bake: int | None = None
     bake_every: int | None = None
     minimum_load: int | None = None
+    exclude: str | None = None
+    confidence: str | None = None
     wave: tuple[str, ...] = ()
     growth: str | None = None
     wave_pause: int | None = None
@@ -105,6 +107,15 @@ def _is_said(value: object) -> bool:
     return value is not None and value is not False and value != ()
 
 
+NEEDS: Final = (
+    ("--branch", "--git"),
+    ("--path", "--git"),
+    ("--time-zone", "--window"),
+    ("--confidence", "--exclude"),
+)
+"""Options that say something about another one."""
+
+
 def check(asked: StartOptions) -> None:
     """Refuse options that cannot be meant together, before anything is read."""
     typed, goal, care = given(asked), asked.goal, asked.care
@@ -116,7 +127,7 @@ def check(asked: StartOptions) -> None:
     _check_plan(typed)
     if not homes and not asked.file and not goal.plan and not goal.to:
         raise CalledWrongly("it is not said what to upgrade to: give --git URL, --matrix FILE, --driver V or -f FILE.")
-    for option, needs in (("--branch", "--git"), ("--path", "--git"), ("--time-zone", "--window")):
+    for option, needs in NEEDS:
         if option in typed and needs not in typed:
             raise CalledWrongly(f"{option} says something about {needs}, which was not given.")
     if goal.driver and goal.entry:

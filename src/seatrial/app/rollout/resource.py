@@ -48,7 +48,7 @@ def spec_of(
         "nodeSelector": dict(asked.goal.selector) if asked.goal.selector else None,
         "canary": _canary(care, canary_node),
         "gates": [*(gates or ()), *care.gate] or None,
-        "bake": _some(durationSeconds=care.bake, everySeconds=care.bake_every, minimumLoad=care.minimum_load),
+        "bake": _bake(care),
         "waves": _waves(care),
         "windows": _some(timeZone=care.time_zone, open=list(care.window)) if care.window else None,
         "approvals": {"manual": list(care.manual)} if care.manual else None,
@@ -62,6 +62,13 @@ def spec_of(
         "paused": True if asked.paused else None,
     }
     return {key: value for key, value in spec.items() if value is not None}
+
+
+def _bake(care: Care) -> dict[str, Any] | None:
+    """How long, and until what is proven; who asks for a proof and for no time wants no longer than that takes."""
+    seconds = 0 if care.bake is None and care.exclude is not None else care.bake
+    until = _some(exclude=care.exclude, confidence=care.confidence)
+    return _some(durationSeconds=seconds, everySeconds=care.bake_every, minimumLoad=care.minimum_load, until=until)
 
 
 def _publish(way: Publishing) -> dict[str, Any] | None:

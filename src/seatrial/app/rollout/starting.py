@@ -225,7 +225,11 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.image})" for gate in campaign.gates)])
     hours, every = campaign.bake.seconds / 3600, campaign.bake.every_seconds / 60
     load = f", at work for {campaign.bake.load_min:.0%} of it" if campaign.bake.load_min else ""
-    yield "Bake", f"{hours:g} h with evidence{load}, gates asked every {every:g} min"
+    bake = campaign.bake
+    proof = (
+        f", until a loss of {100 * bake.exclude:g}% is excluded at {100 * bake.confidence:g}%" if bake.exclude else ""
+    )
+    yield "Bake", f"{hours:g} h with evidence{load}{proof}, gates asked every {every:g} min"
     bounds = waves.bounds(campaign.waves, len(members) - len(chosen))
     sizes = [str(bound - before) for before, bound in zip((0, *bounds), bounds, strict=False)]
     yield "Waves", f"{', '.join(sizes) or 'none'} nodes"

@@ -1,6 +1,6 @@
 """Say what the bake of a rollout proves so far.
 
-seatrial bake explain [ROLLOUT] hours that count, hours with data, GPU-hours at work, and what that excludes
+seatrial bake explain [ROLLOUT] hours that count, hours with data, GPU-hours at work, speed, and what that excludes
 """
 
 # Tests: tests/cli/test_bake.py
@@ -63,9 +63,7 @@ def page_of(found: Look) -> Page:
     told = proofs.sentences(proven)
     head = f"{picture.name}: {picture.record.phase}, canary {', '.join(picture.record.canaries) or 'not chosen yet'}"
     data = {"rollout": picture.name, "phase": picture.record.phase, "proven": asdict(proven), "told": list(told)}
-    is_failed = any(each.is_failed for each in proven.events)
-    is_enough = proven.hours >= proven.asked_hours
-    code = ExitCode.GATE_FAILED if is_failed else ExitCode.OK if is_enough else ExitCode.INCONCLUSIVE
+    code = ExitCode.GATE_FAILED if proven.is_failed else ExitCode.OK if proven.is_enough else ExitCode.INCONCLUSIVE
     lines = [head, "", *bars(proven), "", *(f"- {each}" for each in told)]
     return Page(lines=lines, data=data, key=data, code=code)
 

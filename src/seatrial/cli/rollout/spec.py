@@ -54,6 +54,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--bake", metavar="48h", type=words.span, help="hours with evidence before the fleet follows")
     care.add_argument("--bake-every", metavar="1h", type=words.span, help="how often the gates are asked meanwhile")
     care.add_argument("--minimum-load", metavar="N", type=words.percent, help="percent of its time the canary works")
+    care.add_argument("--exclude", metavar="3%", type=words.loss, help="bake until a loss of so much speed is excluded")
+    care.add_argument("--confidence", metavar="99%", type=words.confidence, help="how sure one has to be of it (99%%)")
     care.add_argument("--wave", metavar="5%", type=words.share, nargs="+", help="first wave, or how much after each")
     care.add_argument("--growth", choices=["exponential", "linear", "fixed"], help="how waves grow (exponential)")
     care.add_argument("--wave-pause", metavar="30m", type=words.span, help="how long a finished wave is watched")

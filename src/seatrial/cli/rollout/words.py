@@ -9,7 +9,10 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+from collections.abc import Callable
 from typing import Any, Final
+
+from seatrial.core.text import shares
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY_MINUTES: Final = 24 * 60
@@ -57,6 +60,24 @@ def percent(text: str) -> int:
     if not digits.isdecimal() or int(digits) > 100:
         raise argparse.ArgumentTypeError(f"{text!r} is no share; write it in percent, as 20")
     return int(digits)
+
+
+def loss(text: str) -> str:
+    """Read 3%: a loss that is to be excluded."""
+    return _as_written(shares.loss, text)
+
+
+def confidence(text: str) -> str:
+    """Read 99%: how sure one has to be."""
+    return _as_written(shares.confidence, text)
+
+
+def _as_written(read: Callable[[str], float], text: str) -> str:
+    try:
+        read(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err)) from err
+    return text
 
 
 def label(text: str) -> tuple[str, str]:

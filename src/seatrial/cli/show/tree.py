@@ -24,7 +24,7 @@ from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.seen.rollouts import Told
 from seatrial.core.node.progress import Progress
-from seatrial.core.words import explain
+from seatrial.core.words import explain, speeds
 
 BAR: Final = 24
 NAMED_MAX: Final = 4
@@ -215,6 +215,10 @@ def _bake(picture: Picture, ink: Ink) -> Iterator[str]:
         events = sum(each.events for each in exposed.rare)
         seen = f"{exposed.watched_seconds / 3600:.1f} h with data, at work for {exposed.loaded_gpu_hours:.1f} GPU-hours"
         yield f"{seen}, {events or 'no'} error{'' if events == 1 else 's'}: `seatrial bake explain`"
+    if picture.record.compared is not None:
+        compared = speeds.line(speeds.speeds_of(picture.record, picture.campaign))
+        if compared:
+            yield f"{compared}: `seatrial bake explain`"
 
 
 def _waves(picture: Picture, ink: Ink) -> Iterator[str]:

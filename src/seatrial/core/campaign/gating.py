@@ -13,9 +13,10 @@ from itertools import accumulate
 from typing import Final, assert_never
 
 from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
-from seatrial.core.campaign import baking, exposing
+from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
+from seatrial.core.campaign.proving import comparing, exposing
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
@@ -51,7 +52,7 @@ def why_failed(record: CampaignRecord) -> str:
 def step_gating(view: View) -> Course:
     lost = _lost_canaries(view)
     if lost:
-        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=(), compared=comparing.reopened(view.record))
     if baking.is_outdated(view.record, view.campaign):
         return Course(record=baking.next_round(view.record, view.now))
     looked = _look(view)
@@ -60,10 +61,14 @@ def step_gating(view: View) -> Course:
         case GateVerdict.FAILED:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case GateVerdict.PASSED:
+            beside = comparing.beside(view, is_open=False)
+            if beside.pending:
+                return _wait_for_controls(view, record, beside)
             return turn_to(
                 view,
                 RolloutPhase.BAKING,
                 gates=looked.results,
+                compared=comparing.after_round(view, beside),
                 baked_until=view.now,
                 watched=watching.look(view),
                 well_since=view.now,
@@ -72,9 +77,19 @@ def step_gating(view: View) -> Course:
         case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
-            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+            return Course(record=record, acts=_with_controls(view, looked), holds=(_running(view, looked),))
         case _:
             assert_never(looked.verdict)
+
+
+def _wait_for_controls(view: View, record: CampaignRecord, beside: comparing.Standing) -> Course:
+    """The canaries have passed, and nodes like them are still measured: the round is over when they are."""
+    return Course(record=record, acts=comparing.probes(view, beside), holds=(comparing.running(view, beside),))
+
+
+def _with_controls(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
+    """What is due in a round, on canaries and on nodes like them."""
+    return (*_probes(view, looked), *comparing.probes(view, comparing.beside(view, is_open=True)))
 
 
 def step_baking(view: View) -> Course:
@@ -88,7 +103,7 @@ def step_baking(view: View) -> Course:
 def _bake(view: View) -> Course:
     lost = _lost_canaries(view)
     if lost:
-        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=())
+        return turn_to(view, RolloutPhase.CANARY, why=lost, gates=(), compared=comparing.reopened(view.record))
     view = replace(view, record=watching.noticed(view))
     view = replace(view, record=exposing.noticed(view))
     record, now = view.record, view.now
@@ -102,12 +117,16 @@ def _bake(view: View) -> Course:
         case GateVerdict.FAILED:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case GateVerdict.PASSED:
+            beside = comparing.beside(view, is_open=False)
+            if beside.pending:
+                return _wait_for_controls(view, record, beside)
+            record = replace(record, compared=comparing.after_round(view, beside))
             return Course(record=baking.counted(record, view.seen.attentive_since, now))
         case GateVerdict.UNKNOWN:
             return Course(record=baking.uncounted(record, now))
         case GateVerdict.PENDING:
             told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
-            return Course(record=record, acts=_probes(view, looked), holds=(*told, _running(view, looked)))
+            return Course(record=record, acts=_with_controls(view, looked), holds=(*told, _running(view, looked)))
         case _:
             assert_never(looked.verdict)
 
@@ -119,7 +138,7 @@ def _between_rounds(view: View) -> Course:
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
     has_passed = bool(record.gates) and all(each.verdict is GateVerdict.PASSED for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
-        waiting = exposing.idle(view) or view.unapproved(Point.WAVES)
+        waiting = exposing.idle(view) or comparing.unproven(view) or view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
             return Course(record=baking.next_round(record, view.now))
         if waiting is None:

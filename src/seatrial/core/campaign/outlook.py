@@ -5,7 +5,7 @@
     Waving             the nodes that are left, at the pace of those that are through
 
 Law of this file: an estimate for people; nothing is decided by it. Where something counts that nobody can know, a yes,
-a window, the hands of people, it says so: it will take at least as long. Tests: tests/core/test_outlook.py
+a window, a proof, the hands of people, it says so: it will take at least as long. Tests: tests/core/test_outlook.py
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def outlook(view: View) -> Outlook | None:
     bake = 0.0 if phase is RolloutPhase.WAVING else max(0.0, campaign.bake.seconds - baked)
     fleet = _fleet_seconds(view, phase)
     is_asked = any(point in campaign.manual and point not in campaign.approved for point in AHEAD[phase])
-    is_waiting = is_asked or campaign.openings is not None or not view.mover.is_automatic
+    is_to_prove = bool(campaign.bake.exclude) and phase is not RolloutPhase.WAVING
+    is_waiting = is_asked or is_to_prove or campaign.openings is not None or not view.mover.is_automatic
     return Outlook(seconds=bake + (fleet or 0.0), is_floor=fleet is None or is_waiting)
 
 

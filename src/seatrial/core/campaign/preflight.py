@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from seatrial.core.budget import capacity
 from seatrial.core.campaign import canary
+from seatrial.core.campaign.proving import comparing
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import Point, RolloutPhase, Via
 from seatrial.core.movers import machine_pools
@@ -22,6 +23,7 @@ def why_not(view: View, chosen: tuple[str, ...]) -> tuple[Hold, ...]:
         why_source(view) if view.campaign.has_source else _why_no_home(view),
         _no_canary(view, chosen),
         why_nobody(view),
+        comparing.unprovable(view),
         _half_done(view),
         *view.mover.why_unpublishable(view),
         *machine_pools.missing(view),

@@ -27,11 +27,12 @@ from typing import Final, assert_never
 
 from seatrial.core.actions.at_home import Promote
 from seatrial.core.budget import capacity, order
-from seatrial.core.campaign import baking, canary, exposing, leaving, preflight, stragglers, waves
+from seatrial.core.campaign import baking, canary, leaving, preflight, stragglers, waves
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import WAY_FORWARD, Course, fail, remembered, turn_to
 from seatrial.core.campaign.gating import step_baking, step_gating, step_round_in_waves, why_failed
 from seatrial.core.campaign.going_back import step_reverting
+from seatrial.core.campaign.proving import comparing, exposing
 from seatrial.core.errors import CoreBug
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.model.campaign import (
@@ -104,6 +105,8 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
 
 def _step(view: View) -> Course:
     failed = why_failed(view.record) or exposing.why_failed(view.record.exposed)
+    if not failed and view.record.phase is RolloutPhase.BAKING:
+        failed = comparing.why_failed(view.record, view.campaign)
     if failed and view.record.phase in WAY_FORWARD:
         return fail(view, failed, is_final=True)
     match view.record.phase:
@@ -180,6 +183,9 @@ def _move_canaries(view: View) -> Course:
     waiting = _waits(view)
     acts, holds = marks.prepare(view, _with_units(view, record.canaries))
     if waiting is None and not holds:
+        before = comparing.step_baseline(view)  # who is kept out is marked by now: somebody else may publish meanwhile
+        if before is not None:
+            return before
         acts, holds = view.mover.publish(view, PublishStep.CANARY, publishing.resources_of(view, record.canaries))
     elif waiting is not None:
         acts, holds = (), (waiting,)
@@ -214,8 +220,8 @@ def _replace_canaries(view: View, gone: list[str]) -> Course:
     canaries = tuple(sorted((*left, *found)))
     watched = (*(each for each in view.record.watched if each.node in left), *watching.begun(view, found))
     turn = Turn(phase=RolloutPhase.CANARY, at=view.now, why=why)
-    new = replace(view.record, canaries=canaries, watched=watched, history=remembered(view.record, turn))
-    return Course(record=new)
+    known, history = comparing.reopened(view.record), remembered(view.record, turn)
+    return Course(record=replace(view.record, canaries=canaries, watched=watched, compared=known, history=history))
 
 
 def _wave(view: View) -> Course:

@@ -5,7 +5,9 @@ Law of this file: every number that decides is here, or a constant with its reas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from seatrial.core.model.campaign import HOUR, Bake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +33,9 @@ class Asked:
     def error_rate(self) -> float:
         """How often something is excluded that is so."""
         return 1 - self.confidence
+
+
+def asked_of(bake: Bake) -> Asked:
+    """What a campaign asks of its bake; which loss is looked at where it asks for none, is said above."""
+    asked = Asked(hours=bake.seconds / HOUR, load_min=bake.load_min, confidence=bake.confidence)
+    return replace(asked, exclude=bake.exclude) if bake.exclude else asked

@@ -19,25 +19,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from statistics import fmean
-from typing import Final, TypeAlias
+from typing import Final
 
 from seatrial.core.judging.meanings import badness, meaning
-from seatrial.core.judging.sequences import NONE, SILENCE, Moments, Stream
+from seatrial.core.model.gates.compared import Comparison, Key, Lens, Track
 from seatrial.core.model.gates.figures import Figure
 
 HELD_SLACK: Final = 4
 LEAP: Final = 0.02
 """What changes by more from one round to the next is believed when it does so twice."""
 CLOCK: Final = "sm_mhz"
-
-
-class Lens(StrEnum):
-    """How a figure is looked at."""
-
-    PLAIN = "plain"
-    PER_CLOCK = "per-clock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,102 +43,66 @@ class Round:
     figures: tuple[Figure, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Track:
-    """One figure of one node over all rounds. A control has tracks too: they show what happens without an upgrade."""
-
-    figure: str
-    node: str
-    lens: Lens = Lens.PLAIN
-    unit: str = ""
-    gpu_count: int = 0
-    """Of how many GPUs it is the mean; a round that has another number of them is not comparable."""
-    is_held: bool = False
-    """Whether a limit held it back before the upgrade."""
-    before: Moments = NONE
-    """Badness before the upgrade."""
-    after: Stream = SILENCE
-    """Change of badness since, against itself alone."""
-    paired_before: Moments = NONE
-    """Badness before, against the controls of the same round."""
-    paired: Stream = SILENCE
-    """Change since, against the change of the controls in the same round."""
-
-    @property
-    def key(self) -> Key:
-        return self.figure, self.lens, self.node
-
-    @property
-    def slack(self) -> int:
-        """How many times the tolerated loss it may lose before that speaks."""
-        read = meaning(self.figure, self.unit)
-        slack = read.slack if read else 1
-        return slack * HELD_SLACK if self.is_held and self.lens is Lens.PLAIN else slack
+def slack_of(track: Track) -> int:
+    """How many times the tolerated loss a figure may lose before that speaks."""
+    read = meaning(track.figure, track.unit)
+    slack = read.slack if read else 1
+    return slack * HELD_SLACK if track.is_held and track.lens is Lens.PLAIN else slack
 
 
-Key: TypeAlias = tuple[str, Lens, str]
+def added(comparison: Comparison, seen: Round) -> Comparison:
+    """The comparison with one more round; the same, where the round is in it already."""
+    if seen.number <= comparison.round:
+        return comparison
+    values = _values(seen.figures, {comparison.canary, *comparison.controls})
+    tracks = {each.key: each for each in comparison.tracks}
+    for key, value in values.items():
+        if key in tracks or _is_wanted(comparison, key, value, seen, tracks):
+            tracks.setdefault(key, _begun(key, value))
+    add = _with_baseline if seen.is_baseline else _with_change
+    sound = {key: value for key, value in values.items() if key in tracks and value.fits(tracks[key])}
+    grown = {key: add(comparison, tracks[key], sound, tracks) for key in sound}
+    return replace(comparison, tracks=tuple({**tracks, **grown}.values()), round=seen.number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """One canary, the controls it is held against, and all that was measured of them."""
+def _is_wanted(comparison: Comparison, key: Key, value: _Value, seen: Round, tracks: Mapping[Key, Track]) -> bool:
+    """Whether a track is begun: per clock only where the canary was held back before its upgrade."""
+    figure, lens, node = key
+    if not seen.is_baseline:  # comes too late to be compared: told for the canary, and of no use for a control
+        return node == comparison.canary and lens is Lens.PLAIN
+    if lens is Lens.PLAIN:
+        return True
+    canary = tracks.get((figure, Lens.PLAIN, comparison.canary))
+    return canary.is_held if canary else value.is_held
 
-    canary: str
-    controls: tuple[str, ...] = ()
-    tracks: tuple[Track, ...] = ()
-    round: int = 0
-    """The last round that is in it."""
 
-    def of(self, node: str) -> tuple[Track, ...]:
-        return tuple(each for each in self.tracks if each.node == node)
+def _with_baseline(comparison: Comparison, track: Track, values: Mapping[Key, _Value], _: Mapping[Key, Track]) -> Track:
+    value, keys = values[track.key].badness, _others(comparison, track)
+    others = [values[key].badness for key in keys if key in values]
+    paired = track.paired_before
+    if others and len(others) == len(keys):  # with one less it would be another level
+        paired = paired.plus(value - fmean(others))
+    return replace(track, before=track.before.plus(value), paired_before=paired)
 
-    def added(self, seen: Round) -> Comparison:
-        """With one more round; the same, where the round is in it already."""
-        if seen.number <= self.round:
-            return self
-        values = _values(seen.figures, {self.canary, *self.controls})
-        tracks = {each.key: each for each in self.tracks}
-        for key, value in values.items():
-            if key in tracks or self._is_wanted(key, value, seen, tracks):
-                tracks.setdefault(key, _begun(key, value))
-        add = self._with_baseline if seen.is_baseline else self._with_change
-        sound = {key: value for key, value in values.items() if key in tracks and value.fits(tracks[key])}
-        grown = {key: add(tracks[key], sound, tracks) for key in sound}
-        return replace(self, tracks=tuple({**tracks, **grown}.values()), round=seen.number)
 
-    def _is_wanted(self, key: Key, value: _Value, seen: Round, tracks: Mapping[Key, Track]) -> bool:
-        """Whether a track is begun: per clock only where the canary was held back before its upgrade."""
-        figure, lens, node = key
-        if not seen.is_baseline:  # comes too late to be compared: told for the canary, and of no use for a control
-            return node == self.canary and lens is Lens.PLAIN
-        if lens is Lens.PLAIN:
-            return True
-        canary = tracks.get((figure, Lens.PLAIN, self.canary))
-        return canary.is_held if canary else value.is_held
+def _with_change(
+    comparison: Comparison, track: Track, values: Mapping[Key, _Value], tracks: Mapping[Key, Track]
+) -> Track:
+    if not track.before.count:
+        return track
+    changes = {
+        key: values[key].badness - tracks[key].before.mean
+        for key in (track.key, *_others(comparison, track))
+        if key in values and tracks[key].before.count
+    }
+    own, width = changes.pop(track.key), LEAP * slack_of(track)
+    paired = track.paired.plus(own - fmean(changes.values()), width) if changes else track.paired
+    return replace(track, after=track.after.plus(own, width), paired=paired)
 
-    def _with_baseline(self, track: Track, values: Mapping[Key, _Value], _: Mapping[Key, Track]) -> Track:
-        value = values[track.key].badness
-        others = [values[key].badness for key in self._others(track) if key in values]
-        paired = track.paired_before
-        if others and len(others) == len(self._others(track)):  # with one less it would be another level
-            paired = paired.plus(value - fmean(others))
-        return replace(track, before=track.before.plus(value), paired_before=paired)
 
-    def _with_change(self, track: Track, values: Mapping[Key, _Value], tracks: Mapping[Key, Track]) -> Track:
-        if not track.before.count:
-            return track
-        changes = {
-            key: values[key].badness - tracks[key].before.mean
-            for key in (track.key, *self._others(track))
-            if key in values and tracks[key].before.count
-        }
-        own, width = changes.pop(track.key), LEAP * track.slack
-        paired = track.paired.plus(own - fmean(changes.values()), width) if changes else track.paired
-        return replace(track, after=track.after.plus(own, width), paired=paired)
-
-    def _others(self, track: Track) -> tuple[Key, ...]:
-        """Whom a track is held against: the controls, and of a control the other ones."""
-        return tuple((track.figure, track.lens, node) for node in self.controls if node != track.node)
+def _others(comparison: Comparison, track: Track) -> tuple[Key, ...]:
+    """Whom a track is held against: the controls, and of a control the other ones."""
+    return tuple((track.figure, track.lens, node) for node in comparison.controls if node != track.node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from seatrial.core.judging.comparing import Comparison, Round
+from seatrial.core.judging import comparing
+from seatrial.core.judging.comparing import Round
 from seatrial.core.judging.exposure import HOUR, added
 from seatrial.core.judging.rare import EXPECTED
+from seatrial.core.model.campaign import CampaignRecord
+from seatrial.core.model.gates.compared import Comparison
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare, Stretch
 from seatrial.core.model.instants import Instant
 
@@ -44,6 +47,12 @@ def begun(controls: Mapping[str, Iterable[str]], events: Iterable[str] = EXPECTE
     )
 
 
+def kept(record: CampaignRecord) -> Evidence:
+    """What a campaign has written down."""
+    comparisons = record.compared.comparisons if record.compared is not None else ()
+    return Evidence(comparisons=comparisons, exposed=record.exposed or Exposed())
+
+
 def exposed_of(
     canaries: Iterable[str], controls: Iterable[str], *, at: Instant = 0.0, events: Iterable[str] = EXPECTED
 ) -> Exposed:
@@ -59,7 +68,7 @@ def exposed_of(
 
 def measured(evidence: Evidence, seen: Round) -> Evidence:
     """With one more round of figures, before the upgrade or after it."""
-    return replace(evidence, comparisons=tuple(each.added(seen) for each in evidence.comparisons))
+    return replace(evidence, comparisons=tuple(comparing.added(each, seen) for each in evidence.comparisons))
 
 
 def watched(exposed: Exposed, seen: Stretch, *, with_pods: Iterable[str]) -> Exposed:

@@ -18,8 +18,9 @@ from typing import Final
 from seatrial.core.judging import rare as rares
 from seatrial.core.judging import sequences
 from seatrial.core.judging.asked import Asked
-from seatrial.core.judging.comparing import Comparison, Lens, Track
+from seatrial.core.judging.comparing import slack_of
 from seatrial.core.judging.sequences import Change
+from seatrial.core.model.gates.compared import Comparison, Lens, Track
 from seatrial.core.model.gates.exposed import Rare
 from seatrial.core.model.gates.gate import GateVerdict
 
@@ -121,13 +122,13 @@ class RareFinding:
 def finding(comparison: Comparison, track: Track, asked: Asked, log_needed: float) -> Finding:
     """What a figure says, where evidence of a loss has to be so large."""
     against, seen = _seen(track)
-    is_blind = track.is_held and track.lens is Lens.PLAIN
+    is_blind, slack = track.is_held and track.lens is Lens.PLAIN, slack_of(track)
     found = Finding(
         figure=track.figure,
         node=track.node,
         lens=track.lens,
-        is_asked=track.slack == 1 or (is_blind and not _has_clocks(comparison, track)),
-        slack=track.slack,
+        is_asked=slack == 1 or (is_blind and not _has_clocks(comparison, track)),
+        slack=slack,
         verdict=GateVerdict.UNKNOWN,
         against=against,
     )
@@ -137,12 +138,12 @@ def finding(comparison: Comparison, track: Track, asked: Asked, log_needed: floa
         return replace(found, verdict=GateVerdict.PENDING, why=Why.NO_ROUNDS)
     found = replace(found, change=seen)
     # A loss that is tolerated is no evidence against itself, so there is nothing to work out for it.
-    if seen.size > growth(asked.tolerate * track.slack) and found.log_evidence(asked) >= log_needed:
+    if seen.size > growth(asked.tolerate * slack) and found.log_evidence(asked) >= log_needed:
         is_theirs = against is Against.CONTROLS and seen.size < WANDER_TIMES * _wandered(comparison, track)
         return replace(found, why=Why.CONTROLS_WANDER) if is_theirs else replace(found, verdict=GateVerdict.FAILED)
     if is_blind:
         return replace(found, why=Why.HELD_BACK)
-    against_loss = sequences.log_evidence_below(seen, growth(asked.exclude * track.slack - asked.wander))
+    against_loss = sequences.log_evidence_below(seen, growth(asked.exclude * slack - asked.wander))
     is_excluded = against_loss >= -math.log(asked.error_rate)
     return replace(found, verdict=GateVerdict.PASSED if is_excluded else GateVerdict.PENDING)
 

@@ -21,83 +21,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from seatrial.core.judging.shares import student_below
+from seatrial.core.model.gates.compared import Moments
 
 SCALES: Final = (1.0, 4.0, 16.0, 64.0)
 """How large a change is thought to be, in spreads of one round: half-normal each, all four with the same weight."""
 SPREAD_FLOOR: Final = 0.0005
 """The least spread of one round, relative: copies on an H200 vary by 0.03 %, and equal digits are no certainty."""
-LEAPS_EVERY: Final = 10
 T_MAX: Final = 1e9
 ROUNDS_MAX: Final = 10_000
 """How far ahead is looked: at a round an hour, a year."""
 SHARE_MIN: Final = 1e-280
 LOG_NOTHING: Final = -600.0
 """What stands for e where a change is so much to the other side that its share cannot be written."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
-    """How many values, their mean, and the sum of their squared distances from it."""
-
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
-
-    def plus(self, value: float) -> Moments:
-        """With one more value."""
-        apart, count = value - self.mean, self.count + 1
-        return Moments(
-            count=count,
-            mean=self.mean + apart / count,
-            squares=self.squares + apart * apart * self.count / count,
-        )
-
-    def joined(self, other: Moments) -> Moments:
-        """Of both; in which order values came, and how they were grouped, does not matter."""
-        count = self.count + other.count
-        if not count:
-            return self
-        apart, share = other.mean - self.mean, other.count / count
-        return Moments(
-            count=count,
-            mean=self.mean + apart * share,
-            squares=self.squares + other.squares + apart * apart * self.count * share,
-        )
-
-
-NONE: Final = Moments()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
-    """Values that come one by one, without those that leapt away and came back at once.
-
-    A value further than `width` from the mean so far waits for the next: when that is where it is, both count, because
-    then the level has changed; otherwise it was a hiccup, and is left out. At most one in LEAPS_EVERY is left out, so
-    that what fails every other time is not taken for a row of hiccups.
-    """
-
-    moments: Moments = NONE
-    waiting: float | None = None
-    left_out: int = 0
-
-    def plus(self, value: float, width: float) -> Stream:
-        """With one more value."""
-        if self.waiting is not None and abs(value - self.waiting) <= width:
-            return replace(self, moments=self.moments.plus(self.waiting).plus(value), waiting=None)
-        may_leave_out = self.left_out * LEAPS_EVERY <= self.moments.count
-        settled = self if self.waiting is None else self._settled(may_leave_out)
-        if abs(value - settled.moments.mean) <= width or not may_leave_out:
-            return replace(settled, moments=settled.moments.plus(value))
-        return replace(settled, waiting=value)
-
-    def _settled(self, may_leave_out: bool) -> Stream:
-        if may_leave_out:
-            return replace(self, waiting=None, left_out=self.left_out + 1)
-        return replace(self, moments=self.moments.plus(self.waiting or 0.0), waiting=None)
-
-
-SILENCE: Final = Stream()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

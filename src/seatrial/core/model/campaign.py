@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import Gate, GateResult
 from seatrial.core.model.instants import ApiInstant, Instant
@@ -114,6 +115,10 @@ class Bake:
     every_seconds: float = HOUR
     load_min: float = 0.0
     """For which share of its time every canary has to have worked, by telemetry; 0 asks for none."""
+    exclude: float = 0.0
+    """The loss of speed, as a share, that has to be excluded before the fleet follows; 0 asks for none."""
+    confidence: float = 0.99
+    """How sure one has to be of that."""
 
 
 class Growth(StrEnum):
@@ -286,6 +291,8 @@ class CampaignRecord:
     baked_until: Instant = 0.0
     exposed: Exposed | None = None
     """What telemetry has shown since the bake began; None where nobody watches, and the clock alone counts."""
+    compared: Compared | None = None
+    """What figures were before the upgrade and are since, on canaries and on nodes like them; None before the first."""
     watched: tuple[Watched, ...] = ()
     """The canaries as they were last seen."""
     well_since: Instant = 0.0
@@ -303,6 +310,11 @@ class CampaignRecord:
     why: str = ""
     """Why it is undone."""
     history: tuple[Turn, ...] = ()
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether gates were asked of a canary that had been upgraded."""
+        return self.round > (self.compared.baseline_rounds if self.compared is not None else 0)
 
     @property
     def is_under_way(self) -> bool:

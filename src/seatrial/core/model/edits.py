@@ -158,6 +158,8 @@ EDITS: Final[Mapping[str, Edit]] = {
     ),
     "bake.everySeconds": _at_once("Counts from the last round."),
     "bake.minimumLoad": _at_once("While the canary bakes; later edits change nothing."),
+    "bake.until.exclude": _at_once("While the canary bakes; later edits change nothing."),
+    "bake.until.confidence": _at_once("While the canary bakes; later edits change nothing."),
     "waves.growth": _WAVES,
     "waves.first": _WAVES,
     "waves.step": _WAVES,

@@ -189,7 +189,7 @@ def _taken_over(view: View, missing: Versions) -> dict[str, str]:
     is_carried = any(is_same(carrier.version, view.target) for carrier in view.operator.carriers)
     for resource, text in missing:
         found, before = carried(resource, view.operator), baseline.get(resource, "")
-        is_back = view.record.round > 0 and (_has_run(view, resource) or not is_carried)
+        is_back = view.record.has_asked and (_has_run(view, resource) or not is_carried)
         if found and before and (is_back or not is_same(found, before)):
             writer = carrier_of(resource, view.operator).writer or "somebody"
             return {"resource": resource, "version": text, "found": found, "writer": writer}

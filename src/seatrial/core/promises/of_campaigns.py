@@ -15,6 +15,7 @@ from seatrial.core.actions.on_nodes import NodeAct, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.campaign import baking, course, leaving
+from seatrial.core.campaign.proving import comparing
 from seatrial.core.decide import Decision
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
@@ -107,6 +108,9 @@ def _opened_early(before: CampaignRecord | None, after: CampaignRecord | None, i
     load = after.exposed.load if after.exposed is not None else 0.0
     if load < intent.campaign.bake.load_min:
         return f"the canary worked for {load:.0%} of its time"
+    unproven = comparing.why_unproven(after, intent.campaign)
+    if unproven:
+        return f"the asked loss is not excluded: {unproven}"
     return baking.why_incomplete(after, intent.campaign)
 
 

@@ -245,6 +245,10 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CANARY_AT_WORK: says(
         "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
     ),
+    HoldCode.MEASURED_BEFORE: says(
+        "the canary and nodes like it are measured before anything is done, round {number} of {count}: {gates}",
+        "Nothing to do: who is in use is left out, and nobody is waited for beyond the limits of the gates.",
+    ),
     HoldCode.GATES_RUNNING: says(
         "gates have not answered yet: {gates}", "See the gate's Job if it takes longer than usual."
     ),
@@ -266,6 +270,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CANARY_IDLE: says(
         "the canary has baked for long enough and did not work enough: {load} of its time, and {asked} is asked for",
         "Let somebody's pods run on {nodes}, or ask for less (spec.bake.minimumLoad).",
+    ),
+    HoldCode.LOSS_NOT_EXCLUDED: says(
+        "a loss of {asked} is to be excluded before the fleet follows, and is not: {why}",
+        "It is measured again in every round, and `seatrial bake explain` says how long that takes. Where it cannot be "
+        "proven, add a gate with `probe: performance` before the rollout begins, ask for less, or take spec.bake.until "
+        "away.",
     ),
     HoldCode.BAKING: says(
         "the canary bakes: well for {hours} of {asked} hours, {left} to go{setback_text}",

@@ -7,8 +7,7 @@ are three figures, and none of them stands for another. Tests: tests/core/test_p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
 
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence
@@ -18,10 +17,8 @@ from seatrial.core.model.campaign import ENDED, HOUR, Campaign, CampaignRecord
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
-
-UNPROVEN: Final = (
-    "Nothing is proven about speed beyond the limits that gates have: no figure is compared with what it was before."
-)
+from seatrial.core.words import speeds as speed_words
+from seatrial.core.words.speeds import Speeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +54,39 @@ class Proven:
     lack: str = ""
     confidence: float = 0.0
     false_alarms: float = 0.0
+    speeds: Speeds | None = None
+    """What comparing figures says; none where nobody has worked it out."""
+    exclude: float = 0.0
+    """The loss that is asked to be excluded before the fleet follows; 0 where none is."""
+    unproven: str = ""
+    """Why it is not; empty where it is, or none is asked."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether all that is asked is there: time, and what has to be excluded."""
+        return self.hours >= self.asked_hours and not self.unproven
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether something speaks against the upgrade."""
+        return any(each.is_failed for each in self.events) or (self.speeds is not None and self.speeds.is_failed)
 
 
 def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
     """What the record of a campaign proves."""
     hours, asked_hours = record.baked_seconds / HOUR, campaign.bake.seconds / HOUR
     exposed = record.exposed
+    speeds, exclude = speed_words.speeds_of(record, campaign), campaign.bake.exclude
+    unproven = speed_words.lack(speeds, record) if exclude else ""
+    plain = Proven(
+        hours=hours, asked_hours=asked_hours, is_watched=False, speeds=speeds, exclude=exclude, unproven=unproven
+    )
     if exposed is None:
-        return Proven(hours=hours, asked_hours=asked_hours, is_watched=False)
+        return plain
     asked = Asked()
     found = judged(Evidence(exposed=exposed), asked).rare
-    return Proven(
-        hours=hours,
-        asked_hours=asked_hours,
+    return replace(
+        plain,
         is_watched=True,
         waiting_hours=exposed.waiting_seconds / HOUR,
         clock_hours=_clock_hours(record, exposed, now),
@@ -111,7 +128,8 @@ def sentences(found: Proven) -> tuple[str, ...]:
             "Nobody watches between the rounds: an error that comes and goes there is not seen. Start the controller "
             "with --prometheus."
         )
-        return (*told, UNPROVEN)
+        rate = _rate(found.speeds, "losses") if found.speeds is not None and found.speeds.speeds else ()
+        return (*told, *_of_speed(found), *rate)
     told.append(
         f"{found.watched_hours:.1f} of {found.clock_hours:.1f} hours have data of every canary; hours without count "
         "for nothing."
@@ -122,9 +140,20 @@ def sentences(found: Proven) -> tuple[str, ...]:
         told.append(f"There are no data at the moment: {found.lack}.")
     told.append(_work(found))
     told += [_of_event(each, found) for each in found.events]
-    rate = f"At most {found.false_alarms:.0%} of sound upgrades"
-    told.append(f"{rate} are taken back for such events, however often we look.")
-    return (*told, UNPROVEN)
+    return (*told, *_of_speed(found), *_rate(found, "events and losses together"))
+
+
+def _rate(found: Proven | Speeds, what: str) -> tuple[str]:
+    share = f"{found.false_alarms:.0%}"
+    return (f"At most {share} of sound upgrades are taken back for such {what}, however often we look.",)
+
+
+def _of_speed(found: Proven) -> tuple[str, ...]:
+    told = speed_words.sentences(found.speeds) if found.speeds is not None else ()
+    if not found.exclude:
+        return told
+    asked = f"A loss of {100 * found.exclude:g}% has to be excluded before the fleet follows"
+    return (*told, f"{asked}, and is not yet." if found.unproven else f"{asked}, and is.")
 
 
 def _work(found: Proven) -> str:

@@ -23,7 +23,7 @@ from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, 
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.requests import Request, marked
-from seatrial.core.words import commits, explain
+from seatrial.core.words import commits, explain, speeds
 
 _THEN: Final = {
     PublishStep.CANARY: "the canary is upgraded, and nobody else",
@@ -45,7 +45,7 @@ def message_of(act: StepAct, intent: Intent, record: CampaignRecord) -> Message:
     parts = (
         said.body,
         _section("The plan", _plan(act, intent, record)),
-        _section("The evidence", _evidence(record)),
+        _section("The evidence", _evidence(record, intent.campaign)),
         _section("What happens then", _then(act, intent)),
     )
     return Message(subject=title, body=marked("\n\n".join(part for part in parts if part)))
@@ -79,18 +79,22 @@ def _plan(act: StepAct, intent: Intent, record: CampaignRecord) -> Iterable[str]
 def _asked(campaign: Campaign) -> Iterable[str]:
     yield f"then gates: {', '.join(gate.name for gate in campaign.gates)}" if campaign.gates else ""
     yield f"then it has to be well for {explain.span(campaign.bake.seconds)}" if campaign.bake.seconds else ""
+    yield f"and to exclude a loss of {100 * campaign.bake.exclude:g}%" if campaign.bake.exclude else ""
     waves = campaign.waves
     yield f"then the others in waves ({waves.growth}, first {waves.first})"
     yield f"a person approves: {', '.join(campaign.manual)}" if campaign.manual else ""
 
 
-def _evidence(record: CampaignRecord) -> Iterable[str]:
+def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str]:
     for each in record.gates:
         # What is being measured is no evidence, and would have the text written anew with every round.
         if each.verdict is not GateVerdict.PENDING:
             yield f"{each.gate} on {each.node}: {each.verdict}" + (f" ({each.detail})" if each.detail else "")
     if record.baked_seconds >= 1:
         yield f"{', '.join(record.canaries)} well for {explain.span(record.baked_seconds)}"
+    if campaign is not None and record.compared is not None:
+        found = speeds.speeds_of(record, campaign)
+        yield speeds.line(found) if found.excluded is not None or found.is_failed else ""
     yield f"why it is taken back: {record.why}" if record.why else ""
     if not record.gates and record.baked_seconds < 1 and not record.why:
         yield "none yet: it is gathered on the canary"

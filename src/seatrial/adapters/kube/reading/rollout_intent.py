@@ -51,7 +51,7 @@ from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.selectors import Selector
 from seatrial.core.model.target import Target
 from seatrial.core.node import observed
-from seatrial.core.text import foreign
+from seatrial.core.text import foreign, shares
 
 T = TypeVar("T")
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -184,11 +184,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
     return Campaign(
         canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
         gates=tuple(_by_name(Gate, gate) for gate in spec.gates),
-        bake=Bake(
-            seconds=spec.bake.duration_seconds,
-            every_seconds=spec.bake.every_seconds,
-            load_min=spec.bake.minimum_load / 100,
-        ),
+        bake=_read_bake(spec.bake),
         waves=_read_waves(spec.waves),
         openings=_read_windows(spec.windows, now) if spec.windows is not None else None,
         manual=_read_points(spec.approvals.manual, "spec.approvals.manual"),
@@ -204,6 +200,15 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         after=_read_after(spec, name),
         places=places_of(spec),
     )
+
+
+def _read_bake(said: models.RolloutBake) -> Bake:
+    bake = Bake(seconds=said.duration_seconds, every_seconds=said.every_seconds, load_min=said.minimum_load / 100)
+    if said.until is None:
+        return bake
+    exclude = _at("spec.bake.until.exclude", shares.loss, said.until.exclude)
+    confidence = _at("spec.bake.until.confidence", shares.confidence, said.until.confidence)
+    return replace(bake, exclude=exclude, confidence=confidence)
 
 
 def _read_target(spec: models.RolloutSpec) -> Target:

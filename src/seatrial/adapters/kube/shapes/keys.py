@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from seatrial.core.model.gates.gate import PROBE_LABEL
+
 # ── ours ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PREFIX: Final = "seatrial.dev/"
@@ -37,7 +39,7 @@ PUBLISHED_ANNOTATION: Final = "seatrial.dev/published"
 """On a ClusterPolicy or NVIDIADriver: which step of which rollout wrote its driver version last."""
 ROLLOUT_LABEL: Final = "seatrial.dev/rollout"
 """On what a campaign makes: in whose name."""
-GATE_KEY: Final = "seatrial.dev/gate"
+GATE_KEY: Final = PROBE_LABEL
 NODE_KEY: Final = "seatrial.dev/node"
 ROUND_KEY: Final = "seatrial.dev/round"
 ATTEMPT_KEY: Final = "seatrial.dev/attempt"

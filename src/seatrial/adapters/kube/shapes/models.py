@@ -1,8 +1,8 @@
 """The fields of objects that we read, and no others: what is not named here is dropped while decoding.
 
 Here are what all objects share and our own resource, the GPURollout. Kubernetes' own kinds are in kinds.py, the GPU
-Operator's resources in operator_models.py, what only a campaign deals with in campaign_models.py.
-Structs for decoding only; what is kept in memory are the slim items of reading/.
+Operator's resources in operator_models.py, what only a campaign deals with in campaign_models.py, what its bake has
+shown in proof_models.py. Structs for decoding only; what is kept in memory are the slim items of reading/.
 Tests: tests/adapters/kube/test_models.py
 """
 
@@ -12,10 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-
-class Model(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
-    """Base of everything decoded: immutable, unknown fields dropped, camelCase outside and snake_case inside."""
-
+from seatrial.adapters.kube.shapes.model import Model as Model
+from seatrial.adapters.kube.shapes.proof_models import ComparedEntry, ExposedEntry
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -193,10 +191,16 @@ class RolloutGate(Model, frozen=True):
     figures: tuple[RolloutFigure, ...] = ()
 
 
+class RolloutUntil(Model, frozen=True):
+    exclude: str
+    confidence: str = "99%"
+
+
 class RolloutBake(Model, frozen=True):
     duration_seconds: int = 172800
     every_seconds: int = 3600
     minimum_load: int = 0
+    until: RolloutUntil | None = None
 
 
 class RolloutWaves(Model, frozen=True):
@@ -335,34 +339,6 @@ class GateEntry(Model, frozen=True, omit_defaults=True):
     asked: str = ""
 
 
-class ExposureEntry(Model, frozen=True):
-    node: str
-    watched_seconds: float
-    watched_gpu_hours: float
-    loaded_gpu_hours: float
-
-
-class RareEntry(Model, frozen=True):
-    name: str
-    events: int
-    watched_hours: float
-    loaded_hours: float
-    control_events: int
-    control_hours: float
-    log_ratios: tuple[float, ...]
-
-
-class ExposedEntry(Model, frozen=True):
-    since: str
-    watched_until: str
-    waiting_seconds: float = 0.0
-    lack: str = ""
-    controls: tuple[str, ...] = ()
-    followers: tuple[str, ...] = ()
-    canaries: tuple[ExposureEntry, ...] = ()
-    rare: tuple[RareEntry, ...] = ()
-
-
 class TurnEntry(Model, frozen=True, omit_defaults=True):
     phase: str
     at: str
@@ -392,6 +368,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     baked_seconds: float = 0.0
     baked_until: str = ""
     exposed: ExposedEntry | None = None
+    compared: ComparedEntry | None = None
     watched: tuple[WatchedEntry, ...] = ()
     well_since: str = ""
     unwell_since: str = ""

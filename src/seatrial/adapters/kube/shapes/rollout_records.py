@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from seatrial.adapters.kube.shapes import exposed_records, keys, models
+from seatrial.adapters.kube.shapes import compared_records, exposed_records, keys, models
 from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_offer, text_of
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
@@ -225,6 +225,7 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         baked_seconds=record.baked_seconds,
         baked_until=_text_or_nothing(record.baked_until),
         exposed=exposed_records.written(record.exposed) if record.exposed is not None else None,
+        compared=compared_records.written(record.compared) if record.compared is not None else None,
         watched=tuple(_written_watched(each) for each in record.watched),
         well_since=_text_or_nothing(record.well_since),
         unwell_since=_text_or_nothing(record.unwell_since),
@@ -303,6 +304,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         baked_seconds=read.baked_seconds,
         baked_until=_instant(read.baked_until, f"{place}.bakedUntil"),
         exposed=exposed_records.read(read.exposed, f"{place}.exposed") if read.exposed is not None else None,
+        compared=compared_records.read(read.compared, f"{place}.compared") if read.compared is not None else None,
         watched=tuple(_read_watched(entry, f"{place}.watched[{number}]") for number, entry in enumerate(read.watched)),
         well_since=_instant(read.well_since, f"{place}.wellSince"),
         unwell_since=_instant(read.unwell_since, f"{place}.unwellSince"),

@@ -16,6 +16,8 @@ from seatrial.core.model.instants import Instant
 
 PREPULL: Final = "prepull"
 """The Job that brings a driver's image to a node before it is moved: measured like a gate, and no gate of anybody's."""
+PROBE_LABEL: Final = "seatrial.dev/gate"
+"""The label by which a pod is known that measures a gate."""
 READINESS: Final = "readiness"
 """The gate that every canary has: it runs the new driver, and is proven as any other node."""
 

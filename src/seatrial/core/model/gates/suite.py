@@ -33,18 +33,20 @@ class BuiltIn:
     says: str
     gpus: Needs = Needs.ALL
     timeout_seconds: float = 600.0
+    measures: bool = False
+    """Whether it yields rates or times, which can be compared with what they were."""
 
 
 BUILT_IN: Final[Mapping[str, BuiltIn]] = MappingProxyType(
     {
-        "smoke-train": BuiltIn(says="a small transformer learns as it always does"),
-        "smoke-infer": BuiltIn(says="a known answer, to the last bit, and its latency"),
+        "smoke-train": BuiltIn(says="a small transformer learns as it always does", measures=True),
+        "smoke-infer": BuiltIn(says="a known answer, to the last bit, and its latency", measures=True),
         "rdma": BuiltIn(says="the links of InfiniBand and RoCE devices are up, at their rate", gpus=Needs.NONE),
         "gpu-errors": BuiltIn(says="no ECC errors, Xids, lost rows or pages; nothing holds the clocks back"),
-        "multi-gpu": BuiltIn(says="a sum over all GPUs of the node by NCCL"),
+        "multi-gpu": BuiltIn(says="a sum over all GPUs of the node by NCCL", measures=True),
         "deep-readiness": BuiltIn(says="CUDA starts on every GPU; peers, fabric, driver versions, MIG"),
         "performance": BuiltIn(
-            says="matrix rates, copies, launch latency, with clocks and power", timeout_seconds=1800.0
+            says="matrix rates, copies, launch latency, with clocks and power", timeout_seconds=1800.0, measures=True
         ),
         "dcgm-diag": BuiltIn(says="NVIDIA's own diagnostic, test by test", timeout_seconds=3600.0),
     }

@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from seatrial.core.campaign.proving import controls
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.judging import matching, rare
+from seatrial.core.judging import rare
 from seatrial.core.judging.asked import Asked
 from seatrial.core.judging.evidence import Evidence, exposed_of, watched
 from seatrial.core.judging.findings import RareFinding
-from seatrial.core.judging.matching import Peer
 from seatrial.core.judging.together import judged
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.exposed import Exposed, Stretch, Watch
@@ -39,7 +39,6 @@ FOLLOWERS_MAX: Final = 64
 and no more than fits into a status and into a question."""
 WATCHED: Final = frozenset({RolloutPhase.BAKING, RolloutPhase.WAVING})
 """The phases in which somebody is watched."""
-PRODUCT: Final = "nvidia.com/gpu.product"
 
 
 def begun(view: View) -> Exposed | None:
@@ -50,20 +49,10 @@ def begun(view: View) -> Exposed | None:
 
 
 def _controls(view: View) -> tuple[str, ...]:
-    """Who matches a canary and has not been upgraded yet."""
-    canaries = set(view.record.canaries)
-    peers = [
-        _peer(view, name)
-        for name in view.nodes
-        if name not in canaries and view.progress(name) is Progress.AWAY and view.nodes[name].facts.is_ready
-    ]
-    found = (matching.controls_for(_peer(view, name), peers) for name in view.record.canaries)
+    """Who is like a canary and has not been upgraded yet; those that it is compared with first."""
+    measured = view.record.compared.controls if view.record.compared is not None else ()
+    found = (controls.alike(view, name, first=measured) for name in view.record.canaries)
     return tuple(sorted({name for names in found for name in names}))
-
-
-def _peer(view: View, name: str) -> Peer:
-    facts = view.nodes[name].facts
-    return Peer(node=name, product=facts.labels.get(PRODUCT, ""), pool=facts.owner)
 
 
 def noticed(view: View) -> CampaignRecord:

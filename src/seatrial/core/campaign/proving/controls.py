@@ -1,0 +1,77 @@
+"""Controls: the nodes like a canary that stay as they are while it is judged.
+
+Law of this file: one choice. Who is measured beside the canary is also who its events are held against, as far as there
+are others to fill up with. A control is of the same product and pool (judging/matching.py), Ready, and not upgraded.
+
+Tests: tests/core/test_comparing.py, tests/core/test_exposing.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from seatrial.core.judging import matching
+from seatrial.core.judging.matching import CONTROLS_MAX, Peer
+from seatrial.core.model.gates.gate import PROBE_LABEL
+from seatrial.core.model.seen.nodes import NodeFacts
+from seatrial.core.model.seen.pods import Pod
+from seatrial.core.movers.view import View
+from seatrial.core.node.clearing import users
+from seatrial.core.node.progress import Progress
+
+PRODUCT: Final = "nvidia.com/gpu.product"
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+
+
+def alike(view: View, canary: str, *, first: Iterable[str] = ()) -> tuple[str, ...]:
+    """Who matches a canary and has not been upgraded yet, by name; those of `first` before anybody else."""
+    peers = _peers(view)
+    wanted = set(first)
+    known = matching.controls_for(_peer(view, canary), [each for each in peers if each.node in wanted])
+    others = [each for each in peers if each.node not in known]
+    rest = matching.controls_for(_peer(view, canary), others, CONTROLS_MAX - len(known))
+    return tuple(sorted((*known, *rest)))
+
+
+def free(view: View, canary: str, gpu_count: int) -> tuple[str, ...]:
+    """Who of them can be measured now: it has so many GPUs, and nobody uses them."""
+    peers = [each for each in _peers(view) if not why_unfit(view, each.node, gpu_count)]
+    return matching.controls_for(_peer(view, canary), peers)
+
+
+def why_unfit(view: View, name: str, gpu_count: int = 0) -> str:
+    """Why a node that is not upgraded cannot be measured now, on so many GPUs; empty where it can."""
+    node = view.nodes.get(name)
+    if node is None:
+        return "it is gone"
+    if view.progress(name) is not Progress.AWAY:
+        return "it is not what it was before"
+    if not node.facts.is_ready:
+        return "it is not Ready"
+    if node.facts.is_cordoned:
+        return "it is cordoned"
+    offered = dict(node.facts.offer.resources).get(GPU_RESOURCE)
+    if offered is not None and offered < gpu_count:
+        return f"it offers {offered} of {gpu_count} GPUs"
+    found = tenants(node.facts)
+    return f"its GPUs are in use by {found[0].full_name}" if found else ""
+
+
+def tenants(facts: NodeFacts) -> tuple[Pod, ...]:
+    """Who uses the GPUs of a node, besides probes of ours."""
+    return tuple(pod for pod in users(facts) if all(key != PROBE_LABEL for key, _ in pod.labels))
+
+
+def _peers(view: View) -> list[Peer]:
+    canaries = set(view.record.canaries)
+    return [
+        _peer(view, name)
+        for name in view.nodes
+        if name not in canaries and view.progress(name) is Progress.AWAY and view.nodes[name].facts.is_ready
+    ]
+
+
+def _peer(view: View, name: str) -> Peer:
+    facts = view.nodes[name].facts
+    return Peer(node=name, product=facts.labels.get(PRODUCT, ""), pool=facts.owner)
