@@ -111,6 +111,20 @@ def _case(field: str, value: Any, base: str = "plain") -> Case:
 
 _TRAIN: Final = _GATE | {"name": "train"}
 BASES["measured"] = BASES["direct"] | {"gates": [_GATE | {"figures": [{"name": "matrix-bf16", "atLeast": 600}]}]}
+_SIGNED: Final = {"name": "signed", "attest": {"asks": "the tenants are content"}}
+_WORD: Final = {
+    "gate": "signed",
+    "node": "n1",
+    "verdict": "pass",
+    "because": "the nightly ran",
+    "by": "ann",
+    "at": "1970-01-01T00:00:00Z",
+    "until": "2100-01-01T00:00:00Z",
+}
+BASES["attested"] = BASES["direct"] | {
+    "gates": [_SIGNED],
+    "approvals": {"manual": [], "approved": [], "attested": [_WORD]},
+}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
     _case("nodeSelector", {"pool": "other"}),
@@ -180,6 +194,7 @@ CASES: Final = (
     _case("gates[].figures[].name", "hbm-copy", "measured"),
     _case("gates[].figures[].atLeast", 4000, "measured"),
     _case("gates[].figures[].atMost", 5000, "measured"),
+    _case("gates[].attest.asks", "nobody complains", "attested"),
     _case("bake.durationSeconds", 0, "direct"),
     _case("bake.durationSeconds", 360_000, "direct"),
     _case("bake.everySeconds", 60, "direct"),
@@ -196,6 +211,14 @@ CASES: Final = (
     _case("windows.open[].minutes", 1),
     _case("approvals.manual", ["canary", "waves", "promotion", "rollback"]),
     _case("approvals.approved", ["canary", "waves", "promotion", "rollback"]),
+    _case("approvals.attested", [], "attested"),
+    _case("approvals.attested[].gate", "other", "attested"),
+    _case("approvals.attested[].node", "n2", "attested"),
+    _case("approvals.attested[].verdict", "fail", "attested"),
+    _case("approvals.attested[].because", "it looks well", "attested"),
+    _case("approvals.attested[].by", "bob", "attested"),
+    _case("approvals.attested[].at", "1970-01-01T00:00:01Z", "attested"),
+    _case("approvals.attested[].until", "1970-01-01T00:00:01Z", "attested"),
     _case("abort", "enough"),
     _case("prepull", True),
     _case("byHand.component", "cuda", "by hand"),

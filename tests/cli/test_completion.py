@@ -100,7 +100,8 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 FREE = {
     # what only the person knows, or what is new
-    *("NAME", "TEXT", "URL", "URL@COMMIT", "REV", "B", "P", "PATH", "COMMIT", "SHA", "DEPLOYMENT", "POOL", "PREFIX"),
+    *("NAME", "GATE", "TEXT", "URL", "URL@COMMIT", "REV", "B", "P", "PATH", "COMMIT", "SHA"),
+    *("DEPLOYMENT", "POOL", "PREFIX"),
     *(
         "PREFIX=DIR",
         "KIND:PREFIX=DIR",
@@ -120,7 +121,7 @@ FREE = {
     *("V", "VERSION", "DRIVER", "DATE", "YYYY-MM-DD"),
     # numbers and spans
     *("N", "N,N,…", "N|N%", "5%", "SHARE", "TIME", "SECONDS", "SEED", "NODES", "REAL_NODES", "RELOAD_SECONDS"),
-    *("48H", "1H", "30M", "3H"),
+    *("48H", "24H", "1H", "30M", "3H"),
 }
 """What nobody can list. A new word belongs here, or into the tables of values.py."""
 

@@ -47,6 +47,7 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
+from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit
 from seatrial.core.model.offers import GpuOffer
@@ -373,7 +374,7 @@ WITHOUT_DRAIN: Final = replace(EMPTYING, drain=Drain())
 SAID: Final[Mapping[str, object]] = {
     "the record of a node": RECORD,
     "the record of a rollout": LEDGER,
-    "a gate": GATE,
+    "a gate": replace(GATE, attest=Attest(asks="the tenants are content")),
     "a policy": EMPTYING,
 }
 """Values with many fields, all of which have to say something: one that is new and says nothing is seen by nobody."""

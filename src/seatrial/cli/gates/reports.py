@@ -193,7 +193,7 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
     """What is asked, and below it what was said."""
     asked = [("GATE", "ASKS", *(("IMAGE",) if is_wide else ()))]
     asked += [(READINESS, "it runs the new driver, and is proven as any node", *(("",) if is_wide else ()))]
-    asked += [(gate.name, wants(gate), *((gate.image,) if is_wide else ())) for gate in picture.campaign.gates]
+    asked += [(gate.name, wants(gate), *((gate.means,) if is_wide else ())) for gate in picture.campaign.gates]
     told = picture.record.gates
     if not told:
         return [columns(asked), "", f"{picture.name}: no gate was asked yet."]
@@ -204,6 +204,8 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
 
 def wants(gate: Gate) -> str:
     """What a gate asks for, in a few words."""
+    if gate.attest is not None:
+        return f"somebody says: {gate.attest.asks}"
     what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
     return "; ".join([what, *_limits(gate)])
 
@@ -225,6 +227,7 @@ def shown_data(picture: Picture) -> dict[str, Any]:
                 "gate": gate.name,
                 "image": gate.image,
                 "probe": gate.probe,
+                "attest": gate.attest.asks if gate.attest is not None else None,
                 "figures": [
                     {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.figures
                 ],

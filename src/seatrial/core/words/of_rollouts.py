@@ -258,6 +258,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "gate {gate} could not be measured on {node}{reason_text}; unknown is no pass",
         "It is asked again by itself, and the time until then is no evidence; see the gate's Job and its image.",
     ),
+    HoldCode.GATE_UNATTESTED: says(
+        "gate {gate} waits for somebody's word on {nodes} ({reason}): {asks}",
+        "Look, and say so with `seatrial gates attest {subject} {gate}{whom} --pass --because TEXT`, or --fail, and "
+        "the rollout is undone. Until then no time counts as evidence.",
+    ),
     HoldCode.TELEMETRY_MISSING: says(
         "the canary bakes, and nothing of it counts as evidence: nobody sees {why}",
         "See that its exporter runs and that Prometheus scrapes it (docs/how-to/watch-with-prometheus.md); or start "

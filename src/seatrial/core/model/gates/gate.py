@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.instants import Instant
 
@@ -49,18 +50,31 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """A check that the canary has to pass: a Job of any image on the node.
+    """A check that the canary has to pass: a Job of any image on the node, or somebody's word.
 
-    It passes when the Job completes and every figure that is asked for was measured and keeps its limits."""
+    A Job passes when it completes and every figure that is asked for was measured and keeps its limits."""
 
     name: str
-    image: str
+    image: str = ""
+    """What the Job runs; empty where the gate is no Job."""
     probe: str = ""
     """The payload of ours that is run in the image; empty where the image brings its own."""
     command: tuple[str, ...] = ()
     gpus: int = 1
     timeout_seconds: float = 600.0
     figures: tuple[Limit, ...] = ()
+    attest: Attest | None = None
+    """What somebody has to say; None where the gate is measured."""
+
+    @property
+    def is_job(self) -> bool:
+        """Whether a Job on the node answers it."""
+        return bool(self.image)
+
+    @property
+    def means(self) -> str:
+        """How it is answered, in a few words."""
+        return self.image if self.attest is None else "somebody's word"
 
     @property
     def mark(self) -> str:
@@ -68,6 +82,8 @@ class Gate:
         told = ascii((self.image, self.command, self.gpus))
         if self.probe or self.figures:
             told += ascii((self.probe, [(each.name, each.at_least, each.at_most) for each in self.figures]))
+        if self.attest is not None:
+            told += ascii(("attest", self.attest.asks))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
