@@ -125,6 +125,8 @@ BASES["attested"] = BASES["direct"] | {
     "gates": [_SIGNED],
     "approvals": {"manual": [], "approved": [], "attested": [_WORD]},
 }
+_RATE: Final = {"query": 'max(errors{node="$node"})', "unit": "1/s", "atMost": 1}
+BASES["asked"] = BASES["direct"] | {"gates": [{"name": "rate", "prometheus": _RATE}]}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
     _case("nodeSelector", {"pool": "other"}),
@@ -195,6 +197,10 @@ CASES: Final = (
     _case("gates[].figures[].atLeast", 4000, "measured"),
     _case("gates[].figures[].atMost", 5000, "measured"),
     _case("gates[].attest.asks", "nobody complains", "attested"),
+    _case("gates[].prometheus.query", "max(other)", "asked"),
+    _case("gates[].prometheus.unit", "1/h", "asked"),
+    _case("gates[].prometheus.atLeast", 0, "asked"),
+    _case("gates[].prometheus.atMost", 2, "asked"),
     _case("bake.durationSeconds", 0, "direct"),
     _case("bake.durationSeconds", 360_000, "direct"),
     _case("bake.everySeconds", 60, "direct"),

@@ -1,4 +1,4 @@
-"""What everybody promises who has gates measured: a cluster with its Jobs, and the simulated one."""
+"""What everybody promises who has gates measured: a cluster with its Jobs, a Prometheus, and the simulated one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.measure import JobMeasurer
+from seatrial.adapters.prometheus.measurer import NOBODY, PrometheusMeasurer
+from seatrial.controller.main import SystemClock
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, Metric
 from seatrial.ports import Measurer, Outcome, Result
 from seatrial.sim.world import World
 from seatrial_lab.testbed import controller_process
@@ -35,6 +37,9 @@ class Stage:
 
     measurer: Measurer
     measurements: Callable[[], Awaitable[list[Measurement]]]
+    probe: StartProbe
+    begun: Measurement
+    """What is seen of the probe once it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Rollouts:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid)) if name == "spring" else None
 
 
-@pytest.fixture(params=["world", pytest.param("jobs", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["world", "prometheus", pytest.param("jobs", marks=pytest.mark.cluster)])
 async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
     if request.param == "world":
         world = World([a_node("n1")], an_intent())
@@ -55,10 +60,25 @@ async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
         async def seen() -> list[Measurement]:
             return list(world.observe().seen.measurements)
 
-        yield Stage(measurer=world, measurements=seen)
+        yield Stage(measurer=world, measurements=seen, probe=PROBE, begun=PENDING)
+        return
+    if request.param == "prometheus":
+        yield _with_nobody()
         return
     async for made in _with_jobs(request.getfixturevalue("place")):
         yield made
+
+
+def _with_nobody() -> Stage:
+    """A controller that was told of no Prometheus keeps the promises, too: its answer is that nobody can be asked."""
+    asker = PrometheusMeasurer(place=None, clock=SystemClock(), uid_of=lambda name: "uid-1" if name == "spring" else "")
+    gate = Gate(name="smoke", prometheus=Metric(query="up", at_least=1.0))
+
+    async def seen() -> list[Measurement]:
+        return list(asker.measurements("uid-1"))
+
+    unknown = replace(PENDING, verdict=GateVerdict.UNKNOWN, detail=NOBODY)
+    return Stage(measurer=asker, measurements=seen, probe=replace(PROBE, gate=gate), begun=unknown)
 
 
 @pytest.fixture(scope="module")
@@ -90,23 +110,24 @@ async def _with_jobs(place: ControlPlane) -> AsyncIterator[Stage]:
             found = [probes.measurement_of(item, ()) for item in items if item is not None]
             return [each for each in found if each is not None]
 
-        yield Stage(measurer=JobMeasurer(client, Rollouts(uid), home=NAMESPACE), measurements=seen)
+        measurer = JobMeasurer(client, Rollouts(uid), home=NAMESPACE)
+        yield Stage(measurer=measurer, measurements=seen, probe=PROBE, begun=PENDING)
     place.kubectl("delete", "jobs", "--all", "-n", NAMESPACE)
 
 
 async def test_a_gate_is_measured_once_however_often_it_is_asked_for(stage: Stage) -> None:
     for _ in range(2):
-        assert await stage.measurer.measure(PROBE) == Outcome(action=PROBE, result=Result.DONE)
-    assert await stage.measurements() == [PENDING]
+        assert await stage.measurer.measure(stage.probe) == Outcome(action=stage.probe, result=Result.DONE)
+    assert await stage.measurements() == [stage.begun]
 
 
 async def test_another_try_is_another_measurement(stage: Stage) -> None:
-    again = replace(PROBE, attempt=2)
-    for act in (PROBE, again):
+    again = replace(stage.probe, attempt=2)
+    for act in (stage.probe, again):
         await stage.measurer.measure(act)
     assert sorted(each.attempt for each in await stage.measurements()) == [1, 2]
 
 
 async def test_nothing_is_measured_for_a_rollout_that_is_not_at_work(stage: Stage) -> None:
-    assert (await stage.measurer.measure(replace(PROBE, rollout="winter"))).result is Result.STALE
+    assert (await stage.measurer.measure(replace(stage.probe, rollout="winter"))).result is Result.STALE
     assert await stage.measurements() == []

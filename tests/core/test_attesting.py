@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -13,21 +12,13 @@ from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode
 from seatrial.core.judging.kinds import attesting
 from seatrial.core.judging.tries import TRIES_MAX
-from seatrial.core.model.campaign import Bake, Campaign, Growth, RolloutPhase, Turn, Waves
+from seatrial.core.model.campaign import RolloutPhase, Turn
 from seatrial.core.model.gates.attested import Attest, Word
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
-from seatrial.core.model.policy import Share
 from seatrial.core.words import explain
-from seatrial.run.loop import Report, run_forever
-from seatrial.run.memory import Memory
-from seatrial.sim import outside as outer
-from seatrial.sim.nodes import new_node
-from seatrial.sim.outside import Outside
-from seatrial.sim.world import World
 from tests.builders import (
     NEW,
     NOW,
-    OLD,
     SMOKE,
     a_campaign,
     a_campaign_record,
@@ -37,6 +28,7 @@ from tests.builders import (
     an_intent,
     an_operator,
 )
+from tests.core.played import Played
 
 SIGNED = Gate(name="signed", attest=Attest(asks="the tenants are content"), timeout_seconds=600.0)
 SINCE = 900.0
@@ -173,74 +165,32 @@ def test_a_pass_wakes_when_the_limit_of_the_gate_is_over() -> None:
 # ── in the world, by the real loop ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Played:
-    """A campaign over two nodes that asks for a word, and people who speak at their time."""
-
-    def __init__(self) -> None:
-        campaign = Campaign(
-            gates=(SIGNED,),
-            bake=Bake(seconds=4 * HOUR, every_seconds=HOUR),
-            waves=Waves(growth=Growth.FIXED, first=Share(amount=1)),
-        )
-        nodes = [new_node(f"n{number}", running=OLD, wanted=OLD) for number in (1, 2)]
-        outside = Outside(operator=outer.cluster_policy(OLD.version, is_auto_upgrading=False))
-        self.world = World(nodes, an_intent(campaign=campaign), outside=outside)
-        self.phases: list[tuple[RolloutPhase, float]] = []
-
-    def say(self, at: float, **changes: Any) -> None:
-        word = a_word(at=at, **{"until": at + 24 * HOUR} | changes)
-
-        def spoken(world: World) -> None:
-            campaign = world.intent.campaign
-            assert campaign is not None
-            said = replace(campaign, attested=(*campaign.attested, word))
-            world.intent = replace(world.intent, campaign=said)
-
-        self.world.at(at, spoken)
-
-    def play(self, until: float) -> RolloutPhase:
-        self.world.at(until, lambda _world: None)
-
-        def is_over(report: Report) -> bool:
-            assert not report.breaches, report.breaches
-            return self.world.time >= until
-
-        journal = _Silent()
-        asyncio.run(
-            run_forever(self.world.ports(journal), Memory(0.0), on_report=lambda _report: None, is_over=is_over)
-        )
-        record = self.world.rollout.campaign
-        assert record is not None
-        return record.phase
-
-
-class _Silent:
-    def append(self, _at: float, _kind: str, _fields: object) -> None:
-        """Nobody reads it."""
+def said(at: float, **changes: Any) -> Word:
+    return a_word(at=at, **{"until": at + 24 * HOUR} | changes)
 
 
 def test_a_campaign_waits_for_a_word_through_days_and_goes_on_with_it() -> None:
-    played = Played()
-    played.say(1.0, because="said before there was anything to see")
-    played.say(50 * HOUR)
+    played = Played(SIGNED)
+    played.say(a_word(at=1.0, until=25 * HOUR, because="said before there was anything to see"))
+    played.say(said(50 * HOUR))
     assert played.play(49 * HOUR) is RolloutPhase.GATING
     assert played.play(52 * HOUR) is RolloutPhase.BAKING
     assert played.play(60 * HOUR) is RolloutPhase.DONE
 
 
 def test_a_word_that_ends_in_the_bake_stops_evidence_until_it_is_said_anew() -> None:
-    played = Played()
-    played.say(5 * HOUR, until=7.5 * HOUR)
+    played = Played(SIGNED)
+    played.say(said(5 * HOUR, until=7.5 * HOUR))
     assert played.play(40 * HOUR) is RolloutPhase.BAKING
     record = played.world.rollout.campaign
     assert record is not None
     assert record.baked_seconds <= 2.5 * HOUR
-    played.say(41 * HOUR)
+    played.say(said(41 * HOUR))
     assert played.play(50 * HOUR) is RolloutPhase.DONE
 
 
 def test_a_no_in_the_bake_undoes_the_rollout() -> None:
-    played = Played()
-    played.say(5 * HOUR)
-    played.say(6.5 * HOUR, is_pass=False, because="wrong results")
+    played = Played(SIGNED)
+    played.say(said(5 * HOUR))
+    played.say(said(6.5 * HOUR, is_pass=False, because="wrong results"))
     assert played.play(12 * HOUR) is RolloutPhase.REVERTED

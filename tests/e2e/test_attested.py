@@ -88,3 +88,18 @@ def test_a_gate_is_of_one_kind(cluster: ControlPlane, gate: dict[str, Any], why:
     asked = a_rollout("unclear", {"canary": {}, "gates": [gate]})
     with pytest.raises(errors.KubectlFailed, match=why):
         cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(asked))
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"query": "up"}, "a query without atLeast or atMost could not fail"),
+        ({"query": "up", "atLeast": 2, "atMost": 1}, "atLeast is more than atMost"),
+    ],
+)
+def test_a_query_that_could_not_fail_or_not_pass_is_refused(
+    cluster: ControlPlane, said: dict[str, Any], why: str
+) -> None:
+    asked = a_rollout("unclear", {"canary": {}, "gates": [{"name": "rate", "prometheus": said}]})
+    with pytest.raises(errors.KubectlFailed, match=why):
+        cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(asked))

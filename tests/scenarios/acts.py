@@ -49,7 +49,7 @@ from seatrial.core.model.campaign import (
 )
 from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
-from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit
+from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit, Metric
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
@@ -374,7 +374,11 @@ WITHOUT_DRAIN: Final = replace(EMPTYING, drain=Drain())
 SAID: Final[Mapping[str, object]] = {
     "the record of a node": RECORD,
     "the record of a rollout": LEDGER,
-    "a gate": replace(GATE, attest=Attest(asks="the tenants are content")),
+    "a gate": replace(
+        GATE,
+        attest=Attest(asks="the tenants are content"),
+        prometheus=Metric(query="max(errors)", unit="1/s", at_least=0.0, at_most=1.0),
+    ),
     "a policy": EMPTYING,
 }
 """Values with many fields, all of which have to say something: one that is new and says nothing is seen by nobody."""

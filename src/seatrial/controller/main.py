@@ -28,14 +28,18 @@ from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
 from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.shapes import models
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
+from seatrial.adapters.prometheus.measurer import PrometheusMeasurer
+from seatrial.adapters.prometheus.places import Place
 from seatrial.controller import health, leading
 from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
+from seatrial.controller.measurers import Measurers
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
@@ -78,6 +82,9 @@ class Settings:
     watcher: Watcher | None = None
     """Who tells what a monitoring system has seen; None where we were told of none."""
     watch_seconds: float = LOOK_SECONDS
+    prometheus: Place | None = None
+    """Whom gates with a query ask; None where we were told of none."""
+    scrape_seconds: float | None = None
     patience_seconds: float | None = None
     """How long we stand by before we give up; None for ever."""
     pages: str
@@ -136,6 +143,7 @@ class Sights:
     observer: KubeObserver
     keeper: Keeper
     recorder: EventRecorder
+    asker: PrometheusMeasurer
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
@@ -191,6 +199,12 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     keeper = Keeper(client, settings.git, now=life.clock.now, is_leader=life.election.is_leader, tell=tell)
 
     watchman = _watchman(life)
+    asker = PrometheusMeasurer(
+        place=settings.prometheus,
+        clock=life.clock,
+        uid_of=lambda name: _uid(observer.stored_rollout(name)),
+        interval_seconds=settings.scrape_seconds,
+    )
 
     def went_back(stream: str, version: str) -> None:
         why = "a list is older than what was seen before it, as after a restore of etcd; everything is taken from it"
@@ -206,6 +220,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             home=settings.gates_home,
             source=keeper.facts,
             telemetry=watchman.facts if watchman is not None else lambda: None,
+            measured=asker.measurements,
             rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
@@ -224,7 +239,11 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     await stack.enter_async_context(keeper.watching(observer))
     if watchman is not None:
         await stack.enter_async_context(watchman.watching(observer))
-    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder)
+    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder, asker=asker)
+
+
+def _uid(rollout: models.Rollout | None) -> str:
+    return rollout.metadata.uid if rollout is not None else ""
 
 
 def _watchman(life: Life) -> Watchman | None:
@@ -244,10 +263,11 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         notify=notifier.send,
         is_uninstalling=life.settings.is_uninstalling,
     )
+    jobs = JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level)
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
-        measurer=JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level),
+        measurer=Measurers(jobs=jobs, prometheus=sights.asker),
         webhook=HttpCheckpoints(),
     )
     router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)

@@ -206,12 +206,14 @@ def wants(gate: Gate) -> str:
     """What a gate asks for, in a few words."""
     if gate.attest is not None:
         return f"somebody says: {gate.attest.asks}"
+    if gate.prometheus is not None:
+        return "; ".join([gate.prometheus.query, *_limits(gate)])
     what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
     return "; ".join([what, *_limits(gate)])
 
 
 def _limits(gate: Gate) -> Iterable[str]:
-    for limit in gate.figures:
+    for limit in gate.limits:
         bounds = [f"at least {limit.at_least:g}"] if limit.at_least is not None else []
         bounds += [f"at most {limit.at_most:g}"] if limit.at_most is not None else []
         yield f"{limit.name} {' and '.join(bounds) or 'measured'}"
@@ -228,8 +230,9 @@ def shown_data(picture: Picture) -> dict[str, Any]:
                 "image": gate.image,
                 "probe": gate.probe,
                 "attest": gate.attest.asks if gate.attest is not None else None,
+                "prometheus": gate.prometheus.query if gate.prometheus is not None else None,
                 "figures": [
-                    {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.figures
+                    {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.limits
                 ],
             }
             for gate in picture.campaign.gates

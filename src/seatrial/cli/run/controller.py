@@ -17,6 +17,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits
+    from seatrial.adapters.prometheus.places import Place
     from seatrial.controller.keeper import GitSettings
     from seatrial.ports import Watcher
 
@@ -234,18 +235,27 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
     )
 
 
-def watcher_of(args: argparse.Namespace) -> Watcher | None:
-    """Who watches, as the command line says; a SeatrialError says what is wrong with it."""
+def prometheus_of(args: argparse.Namespace) -> Place | None:
+    """Where it is, as the command line says."""
+    from seatrial.adapters.prometheus.places import Place
+
     if not args.prometheus:
         return None
+    return Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority)
+
+
+def watcher_of(args: argparse.Namespace) -> Watcher | None:
+    """Who watches, as the command line says; a SeatrialError says what is wrong with it."""
+    place = prometheus_of(args)
+    if place is None:
+        return None
     from seatrial.adapters.prometheus import dcgm
-    from seatrial.adapters.prometheus.places import Place
     from seatrial.adapters.prometheus.watcher import PrometheusWatcher
     from seatrial.controller.main import SystemClock
     from seatrial.core.judging.stretches import WATCHED
 
     return PrometheusWatcher(
-        place=Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority),
+        place=place,
         clock=SystemClock(),
         queries=tuple(each for each in dcgm.QUERIES if each.signal.name in WATCHED),
         interval_seconds=args.prometheus_scrape_seconds,
@@ -276,6 +286,8 @@ def run(args: argparse.Namespace) -> int:
         git=git,
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,
+        prometheus=prometheus_of(args),
+        scrape_seconds=args.prometheus_scrape_seconds,
         pages=args.metrics_bind_address,
     )
     try:

@@ -187,6 +187,13 @@ class RolloutAttest(Model, frozen=True):
     asks: str
 
 
+class RolloutMetric(Model, frozen=True):
+    query: str
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+
 class RolloutGate(Model, frozen=True):
     name: str
     image: str = ""
@@ -196,6 +203,7 @@ class RolloutGate(Model, frozen=True):
     timeout_seconds: int = 600
     figures: tuple[RolloutFigure, ...] = ()
     attest: RolloutAttest | None = None
+    prometheus: RolloutMetric | None = None
 
 
 class RolloutBake(Model, frozen=True):

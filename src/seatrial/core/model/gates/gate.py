@@ -49,8 +49,19 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A figure that a monitoring system works out, and what it has to be in every series."""
+
+    query: str
+    """In its own language; `$node` in a quoted text stands for the canary's name."""
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """A check that the canary has to pass: a Job of any image on the node, or somebody's word.
+    """A check that the canary has to pass: a Job of any image on the node, somebody's word, or a query.
 
     A Job passes when it completes and every figure that is asked for was measured and keeps its limits."""
 
@@ -65,6 +76,8 @@ class Gate:
     figures: tuple[Limit, ...] = ()
     attest: Attest | None = None
     """What somebody has to say; None where the gate is measured."""
+    prometheus: Metric | None = None
+    """What the controller's Prometheus is asked."""
 
     @property
     def is_job(self) -> bool:
@@ -74,7 +87,16 @@ class Gate:
     @property
     def means(self) -> str:
         """How it is answered, in a few words."""
-        return self.image if self.attest is None else "somebody's word"
+        if self.attest is not None:
+            return "somebody's word"
+        return "the controller's Prometheus" if self.prometheus is not None else self.image
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What its figures have to be; that of a query bears the gate's name."""
+        if self.prometheus is None:
+            return self.figures
+        return (Limit(name=self.name, at_least=self.prometheus.at_least, at_most=self.prometheus.at_most),)
 
     @property
     def mark(self) -> str:
@@ -84,6 +106,9 @@ class Gate:
             told += ascii((self.probe, [(each.name, each.at_least, each.at_most) for each in self.figures]))
         if self.attest is not None:
             told += ascii(("attest", self.attest.asks))
+        if self.prometheus is not None:
+            asked = self.prometheus
+            told += ascii(("prometheus", asked.query, asked.unit, asked.at_least, asked.at_most))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 

@@ -1,0 +1,37 @@
+"""Every gate goes to whoever measures its kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from seatrial.controller.measurers import Measurers
+from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.gate import Gate, Metric
+from seatrial.ports import Outcome, Result
+
+
+@dataclass(slots=True)
+class Asked:
+    """Remembers which gates it was asked for."""
+
+    names: list[str] = field(default_factory=list)
+
+    async def measure(self, act: StartProbe, /) -> Outcome:
+        self.names.append(act.gate.name)
+        return Outcome(action=act, result=Result.DONE)
+
+
+@pytest.mark.parametrize(
+    ("gate", "where"),
+    [
+        (Gate(name="smoke", image="s:1"), "jobs"),
+        (Gate(name="rate", prometheus=Metric(query="up", at_least=1.0)), "prometheus"),
+    ],
+)
+async def test_a_gate_is_measured_by_whoever_its_kind_says(gate: Gate, where: str) -> None:
+    measurers = {"jobs": Asked(), "prometheus": Asked()}
+    act = StartProbe(rollout="spring", gate=gate, node="n1", round=1, attempt=1)
+    await Measurers(**measurers).measure(act)
+    assert {name for name, each in measurers.items() if each.names} == {where}
