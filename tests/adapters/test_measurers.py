@@ -1,4 +1,4 @@
-"""What everybody promises who has gates measured: a cluster with its Jobs, a Prometheus, and the simulated one."""
+"""What everybody promises who has gates measured: Jobs in a cluster, a Prometheus, expressions, the simulated one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.expressions.measurer import ExpressionMeasurer
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
@@ -52,7 +53,7 @@ class Rollouts:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid)) if name == "spring" else None
 
 
-@pytest.fixture(params=["world", "prometheus", pytest.param("jobs", marks=pytest.mark.cluster)])
+@pytest.fixture(params=["world", "prometheus", "expressions", pytest.param("jobs", marks=pytest.mark.cluster)])
 async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
     if request.param == "world":
         world = World([a_node("n1")], an_intent())
@@ -62,8 +63,8 @@ async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
 
         yield Stage(measurer=world, measurements=seen, probe=PROBE, begun=PENDING)
         return
-    if request.param == "prometheus":
-        yield _with_nobody()
+    if request.param != "jobs":
+        yield _with_nobody() if request.param == "prometheus" else _with_an_expression()
         return
     async for made in _with_jobs(request.getfixturevalue("place")):
         yield made
@@ -79,6 +80,17 @@ def _with_nobody() -> Stage:
 
     unknown = replace(PENDING, verdict=GateVerdict.UNKNOWN, detail=NOBODY)
     return Stage(measurer=asker, measurements=seen, probe=replace(PROBE, gate=gate), begun=unknown)
+
+
+def _with_an_expression() -> Stage:
+    worker = ExpressionMeasurer(uid_of=lambda name: "uid-1" if name == "spring" else "")
+
+    async def seen() -> list[Measurement]:
+        return list(worker.measurements("uid-1"))
+
+    passed = replace(PENDING, verdict=GateVerdict.PASSED, detail="1 < 2 is true")
+    probe = replace(PROBE, gate=Gate(name="smoke", expression="1 < 2"))
+    return Stage(measurer=worker, measurements=seen, probe=probe, begun=passed)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.controller.measurers import Measurers
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.gate import Gate, Metric
+from seatrial.core.model.gates.gate import Gate, Measurement, Metric
 from seatrial.ports import Outcome, Result
 
 
@@ -22,16 +22,20 @@ class Asked:
         self.names.append(act.gate.name)
         return Outcome(action=act, result=Result.DONE)
 
+    def measurements(self, _uid: str) -> tuple[Measurement, ...]:
+        return ()
+
 
 @pytest.mark.parametrize(
     ("gate", "where"),
     [
         (Gate(name="smoke", image="s:1"), "jobs"),
+        (Gate(name="all", expression="true"), "expressions"),
         (Gate(name="rate", prometheus=Metric(query="up", at_least=1.0)), "prometheus"),
     ],
 )
 async def test_a_gate_is_measured_by_whoever_its_kind_says(gate: Gate, where: str) -> None:
-    measurers = {"jobs": Asked(), "prometheus": Asked()}
+    measurers = {name: Asked() for name in ("jobs", "prometheus", "expressions")}
     act = StartProbe(rollout="spring", gate=gate, node="n1", round=1, attempt=1)
     await Measurers(**measurers).measure(act)
     assert {name for name, each in measurers.items() if each.names} == {where}

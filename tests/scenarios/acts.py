@@ -378,6 +378,7 @@ SAID: Final[Mapping[str, object]] = {
         GATE,
         attest=Attest(asks="the tenants are content"),
         prometheus=Metric(query="max(errors)", unit="1/s", at_least=0.0, at_most=1.0),
+        expression="true",
     ),
     "a policy": EMPTYING,
 }
@@ -1077,6 +1078,7 @@ SILENT: Final[Mapping[tuple[str, str], str]] = {
     ("RestartPod", "node"): _PLACE,
     ("ReleaseMaintenance", "node"): "the maintenance is named by namespace, name and uid",
     ("ReleaseMaintenance", "requestor"): "who stays is named in `stay`; who leaves is told to people",
+    ("StartProbe", "given"): "an expression is worked out beside the cluster, which shows nothing of it",
     ("SetAutoUpgrade", "rollout"): _ID,
     ("RemovePool", "rollout"): _ID,
     (

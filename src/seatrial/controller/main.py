@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from seatrial import __version__
+from seatrial.adapters.expressions.measurer import ExpressionMeasurer
 from seatrial.adapters.http import webhook
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
@@ -28,7 +29,6 @@ from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
 from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.observe import KubeObserver
-from seatrial.adapters.kube.shapes import models
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
@@ -39,7 +39,7 @@ from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
-from seatrial.controller.measurers import Measurers
+from seatrial.controller.measurers import Measurers, Remembering
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
@@ -143,7 +143,8 @@ class Sights:
     observer: KubeObserver
     keeper: Keeper
     recorder: EventRecorder
-    asker: PrometheusMeasurer
+    askers: tuple[Remembering, Remembering]
+    """Who answers queries, and who works out expressions."""
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
@@ -199,11 +200,15 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     keeper = Keeper(client, settings.git, now=life.clock.now, is_leader=life.election.is_leader, tell=tell)
 
     watchman = _watchman(life)
-    asker = PrometheusMeasurer(
-        place=settings.prometheus,
-        clock=life.clock,
-        uid_of=lambda name: _uid(observer.stored_rollout(name)),
-        interval_seconds=settings.scrape_seconds,
+
+    def uid_of(name: str) -> str:
+        found = observer.stored_rollout(name)
+        return found.metadata.uid if found is not None else ""
+
+    scrape_seconds = settings.scrape_seconds
+    askers: tuple[Remembering, Remembering] = (
+        PrometheusMeasurer(place=settings.prometheus, clock=life.clock, uid_of=uid_of, interval_seconds=scrape_seconds),
+        ExpressionMeasurer(uid_of=uid_of),
     )
 
     def went_back(stream: str, version: str) -> None:
@@ -220,7 +225,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             home=settings.gates_home,
             source=keeper.facts,
             telemetry=watchman.facts if watchman is not None else lambda: None,
-            measured=asker.measurements,
+            measured=lambda uid: (found for each in askers for found in each.measurements(uid)),
             rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
@@ -239,11 +244,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     await stack.enter_async_context(keeper.watching(observer))
     if watchman is not None:
         await stack.enter_async_context(watchman.watching(observer))
-    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder, asker=asker)
-
-
-def _uid(rollout: models.Rollout | None) -> str:
-    return rollout.metadata.uid if rollout is not None else ""
+    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder, askers=askers)
 
 
 def _watchman(life: Life) -> Watchman | None:
@@ -263,11 +264,12 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         notify=notifier.send,
         is_uninstalling=life.settings.is_uninstalling,
     )
+    prometheus, expressions = sights.askers
     jobs = JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level)
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
-        measurer=Measurers(jobs=jobs, prometheus=sights.asker),
+        measurer=Measurers(jobs=jobs, prometheus=prometheus, expressions=expressions),
         webhook=HttpCheckpoints(),
     )
     router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)

@@ -2,8 +2,7 @@
 
     StartProbe ─▶ query, at this moment ─▶ Measurement ─▶ seen by the next pass
 
-What is kept is lost without harm: a gate without a measurement is asked again, and a verdict that was written down
-stays. Whatever goes wrong is unknown, with the reason. A value that was scraped too long ago is none: the server is
+Whatever goes wrong is unknown, with the reason. A value that was scraped too long ago is none: the server is
 told to look no further back than a scrape may be late.
 
 Tests: tests/adapters/prometheus/test_measurer.py, tests/adapters/test_measurers.py
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from seatrial.adapters.answered import Answered
 from seatrial.adapters.prometheus import answers, asking
 from seatrial.adapters.prometheus.calling import QUERY, TARGETS, TIMEOUT_SECONDS, Caller, calling
 from seatrial.adapters.prometheus.errors import PrometheusError, PrometheusRefused, PrometheusUnclear
@@ -22,7 +22,7 @@ from seatrial.adapters.prometheus.places import Place
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.gates.gate import GateVerdict, Measurement
-from seatrial.ports import Clock, Outcome, Result
+from seatrial.ports import Clock, Outcome
 
 LOOK_BACK_SECONDS_MAX: Final = 300.0
 """So far a Prometheus looks back by itself."""
@@ -39,38 +39,23 @@ class PrometheusMeasurer:
     """Where it is; None where the controller was told of none."""
     clock: Clock
     uid_of: Callable[[str], str]
-    """Which rollout bears a name; empty where none does. Another one of the same name begins anew."""
+    """Which rollout bears a name; empty where none does."""
     interval_seconds: float | None = None
     """How often exporters are scraped, where it cannot say itself."""
     timeout_seconds: float = TIMEOUT_SECONDS
-    _kept: dict[tuple[str, str, int, int], Measurement] = field(default_factory=dict)
-    _uid: str = ""
+    _answered: Answered = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._answered = Answered(uid_of=self.uid_of)
 
     async def measure(self, act: StartProbe, /) -> Outcome:
-        """Ask, and keep the answer; what was answered is not asked again."""
-        uid = self.uid_of(act.rollout)
-        if not uid:
-            return Outcome(action=act, result=Result.STALE, detail=f"there is no GPURollout {act.rollout} any more")
-        key = (act.gate.name, act.node, act.round, act.attempt)
-        if uid != self._uid or key not in self._kept:
-            found = await self._answered(act)
-            self._forget(uid, act)
-            self._kept[key] = found
-        return Outcome(action=act, result=Result.DONE)
+        return await self._answered.measure(act, self._answer)
 
     def measurements(self, uid: str) -> tuple[Measurement, ...]:
-        """What was answered for a rollout, in a fixed order."""
-        return tuple(self._kept[key] for key in sorted(self._kept)) if uid == self._uid else ()
+        """What was answered for a rollout."""
+        return self._answered.measurements(uid)
 
-    def _forget(self, uid: str, act: StartProbe) -> None:
-        """Only the last round of the rollout at work is kept."""
-        if uid != self._uid:
-            self._uid, self._kept = uid, {}
-        name, node = act.gate.name, act.node
-        for key in [each for each in self._kept if each[:2] == (name, node) and each[2] != act.round]:
-            del self._kept[key]
-
-    async def _answered(self, act: StartProbe) -> Measurement:
+    async def _answer(self, act: StartProbe) -> Measurement:
         verdict, detail = GateVerdict.PASSED, ""  # the limits are core's to hold it to
         told: tuple[Figure | Unmeasured, ...] = ()
         try:

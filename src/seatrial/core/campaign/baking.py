@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from seatrial.core.judging.kinds import expressing
 from seatrial.core.judging.tries import DETAIL_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement, worst
@@ -43,6 +44,7 @@ def look_at(
 ) -> Round:
     """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be."""
     tried = tuple(measured)
+    expressions = frozenset(gate.name for gate in campaign.gates if gate.expression)
     length_max = detail_max(len(record.canaries) * len(campaign.gates))
     results: list[GateResult] = []
     due: list[tuple[str, str, int]] = []
@@ -51,9 +53,10 @@ def look_at(
         verdict = GateVerdict.PASSED if is_well else GateVerdict.PENDING if now < patience_until else GateVerdict.FAILED
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
         results.append(_result(READINESS, "", node, record, readiness, now))
-        for gate in campaign.gates:
+        for gate in sorted(campaign.gates, key=lambda each: bool(each.expression)):
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
-            if judged.due is not None and is_well:
+            is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
+            if judged.due is not None and is_well and is_ready:
                 due.append((gate.name, node, judged.due))
             results.append(_result(gate.name, gate.mark, node, record, judged, now))
     return Round(results=tuple(results), due=tuple(due))

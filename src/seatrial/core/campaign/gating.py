@@ -17,10 +17,11 @@ from seatrial.core.campaign import baking, exposing
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.judging.kinds import attesting
+from seatrial.core.judging.kinds import attesting, expressing
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
@@ -267,8 +268,17 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     gates = {gate.name: gate for gate in view.campaign.gates}
-    for gate, node, attempt in looked.due:
-        yield StartProbe(rollout=view.name, gate=gates[gate], node=node, round=view.record.round, attempt=attempt)
+    number = view.record.round
+    for name, node, attempt in looked.due:
+        gate = gates[name]
+        given = _given(view, looked, node) if gate.expression else None
+        yield StartProbe(rollout=view.name, gate=gate, node=node, round=number, attempt=attempt, given=given)
+
+
+def _given(view: View, looked: baking.Round, node: str) -> Given:
+    expressions = frozenset(gate.name for gate in view.campaign.gates if gate.expression)
+    facts, number = view.nodes[node].facts, view.record.round
+    return expressing.given(facts, number, looked.results, view.seen.measurements, expressions)
 
 
 def _pending(view: View, looked: baking.Round) -> tuple[Hold, ...]:

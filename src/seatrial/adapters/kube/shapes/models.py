@@ -204,6 +204,7 @@ class RolloutGate(Model, frozen=True):
     figures: tuple[RolloutFigure, ...] = ()
     attest: RolloutAttest | None = None
     prometheus: RolloutMetric | None = None
+    expression: str = ""
 
 
 class RolloutBake(Model, frozen=True):

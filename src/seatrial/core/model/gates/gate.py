@@ -61,7 +61,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """A check that the canary has to pass: a Job of any image on the node, somebody's word, or a query.
+    """A check that the canary has to pass: a Job of any image, a query, somebody's word, or what follows from those.
 
     A Job passes when it completes and every figure that is asked for was measured and keeps its limits."""
 
@@ -78,6 +78,8 @@ class Gate:
     """What somebody has to say; None where the gate is measured."""
     prometheus: Metric | None = None
     """What the controller's Prometheus is asked."""
+    expression: str = ""
+    """What has to be true of what the other gates of the round have said, in CEL."""
 
     @property
     def is_job(self) -> bool:
@@ -89,6 +91,8 @@ class Gate:
         """How it is answered, in a few words."""
         if self.attest is not None:
             return "somebody's word"
+        if self.expression:
+            return "an expression"
         return "the controller's Prometheus" if self.prometheus is not None else self.image
 
     @property
@@ -109,6 +113,8 @@ class Gate:
         if self.prometheus is not None:
             asked = self.prometheus
             told += ascii(("prometheus", asked.query, asked.unit, asked.at_least, asked.at_most))
+        if self.expression:
+            told += ascii(("expression", self.expression))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
