@@ -314,7 +314,7 @@ def _running(view: View, looked: baking.Round) -> Hold:
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
     latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
-    until = latest if latest > view.now else None
+    until = looked.again_at or (latest if latest > view.now else None)
     refused = _refused(view, looked)
     if refused is not None:
         return view.hold(

@@ -50,7 +50,8 @@ def outlook(view: View) -> Outlook | None:
     bake = 0.0 if phase is RolloutPhase.WAVING else max(0.0, campaign.bake.seconds - baked)
     fleet = _fleet_seconds(view, phase)
     is_asked = any(point in campaign.manual and point not in campaign.approved for point in AHEAD[phase])
-    is_waiting = is_asked or campaign.openings is not None or not view.mover.is_automatic
+    is_attested = phase is not RolloutPhase.WAVING and any(gate.attest is not None for gate in campaign.gates)
+    is_waiting = is_asked or is_attested or campaign.openings is not None or not view.mover.is_automatic
     return Outlook(seconds=bake + (fleet or 0.0), is_floor=fleet is None or is_waiting)
 
 
