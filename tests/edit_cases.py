@@ -128,6 +128,7 @@ BASES["attested"] = BASES["direct"] | {
 _RATE: Final = {"query": 'max(errors{node="$node"})', "unit": "1/s", "atMost": 1}
 BASES["asked"] = BASES["direct"] | {"gates": [{"name": "rate", "prometheus": _RATE}]}
 BASES["judged"] = BASES["direct"] | {"gates": [{"name": "all", "expression": "true"}, _GATE]}
+BASES["told"] = BASES["direct"] | {"gates": [{"name": "ci", "webhook": "https://ci.example/ask"}]}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
     _case("nodeSelector", {"pool": "other"}),
@@ -198,6 +199,7 @@ CASES: Final = (
     _case("gates[].figures[].atLeast", 4000, "measured"),
     _case("gates[].figures[].atMost", 5000, "measured"),
     _case("gates[].attest.asks", "nobody complains", "attested"),
+    _case("gates[].webhook", "https://ci.example/other", "told"),
     _case("gates[].expression", "false", "judged"),
     _case("gates[].prometheus.query", "max(other)", "asked"),
     _case("gates[].prometheus.unit", "1/h", "asked"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer
+from seatrial.adapters.http.gates import WebhookMeasurer
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
@@ -53,7 +54,9 @@ class Rollouts:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid)) if name == "spring" else None
 
 
-@pytest.fixture(params=["world", "prometheus", "expressions", pytest.param("jobs", marks=pytest.mark.cluster)])
+@pytest.fixture(
+    params=["world", "prometheus", "expressions", "webhooks", pytest.param("jobs", marks=pytest.mark.cluster)]
+)
 async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
     if request.param == "world":
         world = World([a_node("n1")], an_intent())
@@ -63,8 +66,8 @@ async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
 
         yield Stage(measurer=world, measurements=seen, probe=PROBE, begun=PENDING)
         return
-    if request.param != "jobs":
-        yield _with_nobody() if request.param == "prometheus" else _with_an_expression()
+    if request.param in OTHERS:
+        yield OTHERS[request.param]()
         return
     async for made in _with_jobs(request.getfixturevalue("place")):
         yield made
@@ -91,6 +94,23 @@ def _with_an_expression() -> Stage:
     passed = replace(PENDING, verdict=GateVerdict.PASSED, detail="1 < 2 is true")
     probe = replace(PROBE, gate=Gate(name="smoke", expression="1 < 2"))
     return Stage(measurer=worker, measurements=seen, probe=probe, begun=passed)
+
+
+def _with_a_webhook() -> Stage:
+    """One that nobody has allowed."""
+    asker = WebhookMeasurer(uid_of=lambda name: "uid-1" if name == "spring" else "", origins=())
+
+    async def seen() -> list[Measurement]:
+        return list(asker.measurements("uid-1"))
+
+    where = "https://ci.example:443"
+    why = f"{where} is none of those that this controller may ask; an administrator allows it (--gate-webhook)"
+    unknown = replace(PENDING, verdict=GateVerdict.UNKNOWN, detail=why)
+    probe = replace(PROBE, gate=Gate(name="smoke", webhook="https://ci.example/ask"))
+    return Stage(measurer=asker, measurements=seen, probe=probe, begun=unknown)
+
+
+OTHERS = {"prometheus": _with_nobody, "expressions": _with_an_expression, "webhooks": _with_a_webhook}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from seatrial.controller.measurers import Measurers
+from seatrial.controller.measurers import Askers, Measurers
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates.gate import Gate, Measurement, Metric
 from seatrial.ports import Outcome, Result
@@ -31,11 +31,13 @@ class Asked:
     [
         (Gate(name="smoke", image="s:1"), "jobs"),
         (Gate(name="all", expression="true"), "expressions"),
+        (Gate(name="ci", webhook="https://ci.example/ask"), "webhooks"),
         (Gate(name="rate", prometheus=Metric(query="up", at_least=1.0)), "prometheus"),
     ],
 )
 async def test_a_gate_is_measured_by_whoever_its_kind_says(gate: Gate, where: str) -> None:
-    measurers = {name: Asked() for name in ("jobs", "prometheus", "expressions")}
+    measurers = {name: Asked() for name in ("jobs", "prometheus", "expressions", "webhooks")}
     act = StartProbe(rollout="spring", gate=gate, node="n1", round=1, attempt=1)
-    await Measurers(**measurers).measure(act)
+    jobs, *askers = measurers.values()
+    await Measurers(jobs=jobs, askers=Askers(**dict(zip(list(measurers)[1:], askers, strict=True)))).measure(act)
     assert {name for name, each in measurers.items() if each.names} == {where}

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.campaign.course import Course
 from seatrial.core.campaign.gating import step_gating
@@ -93,9 +95,12 @@ def test_what_an_expression_said_is_judged_as_any_measurement() -> None:
     assert gating(a_measurement(), unknown).record.phase is RolloutPhase.GATING
 
 
-def test_a_campaign_goes_the_way_that_its_expression_says() -> None:
-    assert Played(ALL, SMOKE).play(12 * HOUR) is RolloutPhase.DONE
-    failing = Played(ALL, SMOKE, fates={"all": GateFate(fails_on=NEW.version)})
+@pytest.mark.parametrize(
+    "gate", [ALL, Gate(name="ci", webhook="https://ci.example/ask")], ids=["expression", "webhook"]
+)
+def test_a_campaign_goes_the_way_that_its_expression_or_webhook_says(gate: Gate) -> None:
+    assert Played(gate, SMOKE).play(12 * HOUR) is RolloutPhase.DONE
+    failing = Played(gate, SMOKE, fates={gate.name: GateFate(fails_on=NEW.version)})
     assert failing.play(12 * HOUR) is RolloutPhase.REVERTED
-    mute = Played(ALL, SMOKE, fates={"all": GateFate(unknown_tries=TRIES_MAX)})
+    mute = Played(gate, SMOKE, fates={gate.name: GateFate(unknown_tries=TRIES_MAX)})
     assert mute.play(12 * HOUR) is RolloutPhase.GATING

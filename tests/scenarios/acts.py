@@ -379,6 +379,7 @@ SAID: Final[Mapping[str, object]] = {
         attest=Attest(asks="the tenants are content"),
         prometheus=Metric(query="max(errors)", unit="1/s", at_least=0.0, at_most=1.0),
         expression="true",
+        webhook="https://ci.example/ask",
     ),
     "a policy": EMPTYING,
 }

@@ -22,6 +22,7 @@ from seatrial import __version__
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer
 from seatrial.adapters.http import webhook
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
+from seatrial.adapters.http.gates import WebhookMeasurer
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
@@ -39,7 +40,7 @@ from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
-from seatrial.controller.measurers import Measurers, Remembering
+from seatrial.controller.measurers import Askers, Measurers
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
@@ -85,6 +86,8 @@ class Settings:
     prometheus: Place | None = None
     """Whom gates with a query ask; None where we were told of none."""
     scrape_seconds: float | None = None
+    webhooks: frozenset[tuple[str, str, int]] = frozenset()
+    """Origins that gates may ask."""
     patience_seconds: float | None = None
     """How long we stand by before we give up; None for ever."""
     pages: str
@@ -143,8 +146,7 @@ class Sights:
     observer: KubeObserver
     keeper: Keeper
     recorder: EventRecorder
-    askers: tuple[Remembering, Remembering]
-    """Who answers queries, and who works out expressions."""
+    askers: Askers
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
@@ -206,9 +208,12 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
         return found.metadata.uid if found is not None else ""
 
     scrape_seconds = settings.scrape_seconds
-    askers: tuple[Remembering, Remembering] = (
-        PrometheusMeasurer(place=settings.prometheus, clock=life.clock, uid_of=uid_of, interval_seconds=scrape_seconds),
-        ExpressionMeasurer(uid_of=uid_of),
+    askers = Askers(
+        prometheus=PrometheusMeasurer(
+            place=settings.prometheus, clock=life.clock, uid_of=uid_of, interval_seconds=scrape_seconds
+        ),
+        expressions=ExpressionMeasurer(uid_of=uid_of),
+        webhooks=WebhookMeasurer(uid_of=uid_of, origins=settings.webhooks),
     )
 
     def went_back(stream: str, version: str) -> None:
@@ -225,7 +230,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             home=settings.gates_home,
             source=keeper.facts,
             telemetry=watchman.facts if watchman is not None else lambda: None,
-            measured=lambda uid: (found for each in askers for found in each.measurements(uid)),
+            measured=askers.measurements,
             rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
@@ -264,12 +269,11 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         notify=notifier.send,
         is_uninstalling=life.settings.is_uninstalling,
     )
-    prometheus, expressions = sights.askers
     jobs = JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level)
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
-        measurer=Measurers(jobs=jobs, prometheus=prometheus, expressions=expressions),
+        measurer=Measurers(jobs=jobs, askers=sights.askers),
         webhook=HttpCheckpoints(),
     )
     router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.gate import Measurement
+from seatrial.core.model.gates.gate import Gate, Measurement
 from seatrial.ports import Measurer, Outcome
 
 
@@ -24,14 +24,31 @@ class Remembering(Measurer, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Askers:
+    """Who answers where no Job does."""
+
+    prometheus: Remembering
+    expressions: Remembering
+    webhooks: Remembering
+
+    def of(self, gate: Gate) -> Remembering | None:
+        """Who answers a gate; None where a Job does."""
+        if gate.prometheus is not None:
+            return self.prometheus
+        return self.expressions if gate.expression else self.webhooks if gate.webhook else None
+
+    def measurements(self, uid: str) -> tuple[Measurement, ...]:
+        """What was answered for a rollout by any of them."""
+        every = (self.prometheus, self.expressions, self.webhooks)
+        return tuple(found for each in every for found in each.measurements(uid))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurers:
     """A measurer for every kind of gate."""
 
     jobs: Measurer
-    prometheus: Remembering
-    expressions: Remembering
+    askers: Askers
 
     async def measure(self, act: StartProbe, /) -> Outcome:
-        gate = act.gate
-        chosen = self.prometheus if gate.prometheus is not None else self.expressions if gate.expression else self.jobs
-        return await chosen.measure(act)
+        return await (self.askers.of(act.gate) or self.jobs).measure(act)

@@ -225,6 +225,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
             },
             {"name": "signed", "attest": {"asks": "the tenants are content"}},
             {"name": "all", "expression": "verdicts.nccl == 'passed'"},
+            {"name": "ci", "webhook": "https://ci.example/ask"},
             {"name": "rate", "prometheus": {"query": "max(errors)", "unit": "1/s", "atMost": 0.5}},
         ],
         "bake": {"durationSeconds": 7200, "everySeconds": 600},
@@ -247,6 +248,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
             Gate(name="speed", image="p:1", probe="performance", figures=(Limit(name="hbm-copy", at_least=4000.0),)),
             Gate(name="signed", attest=Attest(asks="the tenants are content")),
             Gate(name="all", expression="verdicts.nccl == 'passed'"),
+            Gate(name="ci", webhook="https://ci.example/ask"),
             Gate(name="rate", prometheus=Metric(query="max(errors)", unit="1/s", at_most=0.5)),
         ),
         bake=Bake(seconds=7200, every_seconds=600),
@@ -305,11 +307,11 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
     [
         (
             {"gates": [{"name": "a"}]},
-            "spec.gates[0]: a gate has one of image, attest, prometheus, expression; a has none of them.",
+            "spec.gates[0]: a gate has one of image, attest, prometheus, expression, webhook; a has none of them.",
         ),
         (
             {"gates": [{"name": "a", "image": "i:1", "attest": {"asks": "b"}}]},
-            "spec.gates[0]: a gate has one of image, attest, prometheus, expression; a has image and attest.",
+            "spec.gates[0]: a gate has one of image, attest, prometheus, expression, webhook; a has image and attest.",
         ),
         (
             {"approvals": {"attested": [WORD | {"verdict": "perhaps"}]}},

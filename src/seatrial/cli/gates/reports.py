@@ -206,8 +206,8 @@ def wants(gate: Gate) -> str:
     """What a gate asks for, in a few words."""
     if gate.attest is not None:
         return f"somebody says: {gate.attest.asks}"
-    if gate.expression:
-        return gate.expression
+    if gate.expression or gate.webhook:
+        return gate.expression or f"{gate.webhook} says 200"
     if gate.prometheus is not None:
         return "; ".join([gate.prometheus.query, *_limits(gate)])
     what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
@@ -234,6 +234,7 @@ def shown_data(picture: Picture) -> dict[str, Any]:
                 "attest": gate.attest.asks if gate.attest is not None else None,
                 "prometheus": gate.prometheus.query if gate.prometheus is not None else None,
                 "expression": gate.expression or None,
+                "webhook": gate.webhook or None,
                 "figures": [
                     {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.limits
                 ],

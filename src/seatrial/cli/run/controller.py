@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nothing else in, where images that run as root are not started (baseline)",
     )
     add_git_arguments(parser)
+    add_webhook_arguments(parser)
     add_prometheus_arguments(parser)
     parser.add_argument(
         "--metrics-bind-address",
@@ -126,6 +127,17 @@ def add_git_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         metavar="N",
         help="how often a matrix repository is looked at (30)",
+    )
+
+
+def add_webhook_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whom gates may ask."""
+    parser.add_argument(
+        "--gate-webhook",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="an origin, https://HOST:PORT, that gates with a webhook may ask; may be repeated (none)",
     )
 
 
@@ -266,6 +278,7 @@ def watcher_of(args: argparse.Namespace) -> Watcher | None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from seatrial.adapters.http.gates import allowed
     from seatrial.adapters.kube.reading.gates.probes import Level
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
@@ -288,6 +301,7 @@ def run(args: argparse.Namespace) -> int:
         watch_seconds=args.prometheus_look_seconds,
         prometheus=prometheus_of(args),
         scrape_seconds=args.prometheus_scrape_seconds,
+        webhooks=allowed(args.gate_webhook),
         pages=args.metrics_bind_address,
     )
     try:

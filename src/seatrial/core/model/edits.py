@@ -154,6 +154,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "gates[].timeoutSeconds": _next("Tries that are begun from now on have as long."),
     "gates[].attest.asks": _GATE,
     "gates[].expression": _GATE,
+    "gates[].webhook": _GATE,
     "gates[].prometheus.query": _GATE,
     "gates[].prometheus.unit": _GATE,
     "gates[].prometheus.atLeast": _GATE,

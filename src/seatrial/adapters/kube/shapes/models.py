@@ -205,6 +205,7 @@ class RolloutGate(Model, frozen=True):
     attest: RolloutAttest | None = None
     prometheus: RolloutMetric | None = None
     expression: str = ""
+    webhook: str = ""
 
 
 class RolloutBake(Model, frozen=True):

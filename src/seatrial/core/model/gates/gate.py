@@ -80,6 +80,8 @@ class Gate:
     """What the controller's Prometheus is asked."""
     expression: str = ""
     """What has to be true of what the other gates of the round have said, in CEL."""
+    webhook: str = ""
+    """The address that is asked, where the controller may ask there."""
 
     @property
     def is_job(self) -> bool:
@@ -93,6 +95,8 @@ class Gate:
             return "somebody's word"
         if self.expression:
             return "an expression"
+        if self.webhook:
+            return "a webhook"
         return "the controller's Prometheus" if self.prometheus is not None else self.image
 
     @property
@@ -115,6 +119,8 @@ class Gate:
             told += ascii(("prometheus", asked.query, asked.unit, asked.at_least, asked.at_most))
         if self.expression:
             told += ascii(("expression", self.expression))
+        if self.webhook:
+            told += ascii(("webhook", self.webhook))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
