@@ -116,6 +116,24 @@ def _case(field: str, value: Any, base: str = "plain") -> Case:
 
 _TRAIN: Final = _GATE | {"name": "train"}
 BASES["measured"] = BASES["direct"] | {"gates": [_GATE | {"figures": [{"name": "matrix-bf16", "atLeast": 600}]}]}
+_SIGNED: Final = {"name": "signed", "attest": {"asks": "the tenants are content"}}
+_WORD: Final = {
+    "gate": "signed",
+    "node": "n1",
+    "verdict": "pass",
+    "because": "the nightly ran",
+    "by": "ann",
+    "at": "1970-01-01T00:00:00Z",
+    "until": "2100-01-01T00:00:00Z",
+}
+BASES["attested"] = BASES["direct"] | {
+    "gates": [_SIGNED],
+    "approvals": {"manual": [], "approved": [], "attested": [_WORD]},
+}
+_RATE: Final = {"query": 'max(errors{node="$node"})', "unit": "1/s", "atMost": 1}
+BASES["asked"] = BASES["direct"] | {"gates": [{"name": "rate", "prometheus": _RATE}]}
+BASES["judged"] = BASES["direct"] | {"gates": [{"name": "all", "expression": "true"}, _GATE]}
+BASES["told"] = BASES["direct"] | {"gates": [{"name": "ci", "webhook": "https://ci.example/ask"}]}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
     _case("nodeSelector", {"pool": "other"}),
@@ -185,6 +203,13 @@ CASES: Final = (
     _case("gates[].figures[].name", "hbm-copy", "measured"),
     _case("gates[].figures[].atLeast", 4000, "measured"),
     _case("gates[].figures[].atMost", 5000, "measured"),
+    _case("gates[].attest.asks", "nobody complains", "attested"),
+    _case("gates[].webhook", "https://ci.example/other", "told"),
+    _case("gates[].expression", "false", "judged"),
+    _case("gates[].prometheus.query", "max(other)", "asked"),
+    _case("gates[].prometheus.unit", "1/h", "asked"),
+    _case("gates[].prometheus.atLeast", 0, "asked"),
+    _case("gates[].prometheus.atMost", 2, "asked"),
     _case("bake.durationSeconds", 0, "direct"),
     _case("bake.durationSeconds", 360_000, "direct"),
     _case("bake.everySeconds", 60, "direct"),
@@ -203,6 +228,14 @@ CASES: Final = (
     _case("windows.open[].minutes", 1),
     _case("approvals.manual", ["canary", "waves", "promotion", "rollback"]),
     _case("approvals.approved", ["canary", "waves", "promotion", "rollback"]),
+    _case("approvals.attested", [], "attested"),
+    _case("approvals.attested[].gate", "other", "attested"),
+    _case("approvals.attested[].node", "n2", "attested"),
+    _case("approvals.attested[].verdict", "fail", "attested"),
+    _case("approvals.attested[].because", "it looks well", "attested"),
+    _case("approvals.attested[].by", "bob", "attested"),
+    _case("approvals.attested[].at", "1970-01-01T00:00:01Z", "attested"),
+    _case("approvals.attested[].until", "1970-01-01T00:00:01Z", "attested"),
     _case("abort", "enough"),
     _case("prepull", True),
     _case("byHand.component", "cuda", "by hand"),

@@ -1,4 +1,4 @@
-"""What everybody promises who has gates measured: a cluster with its Jobs, and the simulated one."""
+"""What everybody promises who has gates measured: Jobs in a cluster, a Prometheus, expressions, the simulated one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.expressions.measurer import ExpressionMeasurer
+from seatrial.adapters.http.gates import WebhookMeasurer
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.writing.measure import JobMeasurer
+from seatrial.adapters.prometheus.measurer import NOBODY, PrometheusMeasurer
+from seatrial.controller.main import SystemClock
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, Metric
 from seatrial.ports import Measurer, Outcome, Result
 from seatrial.sim.world import World
 from seatrial_lab.testbed import controller_process
@@ -35,6 +39,9 @@ class Stage:
 
     measurer: Measurer
     measurements: Callable[[], Awaitable[list[Measurement]]]
+    probe: StartProbe
+    begun: Measurement
+    """What is seen of the probe once it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,9 @@ class Rollouts:
         return models.Rollout(metadata=models.ObjectMeta(name=name, uid=self.uid)) if name == "spring" else None
 
 
-@pytest.fixture(params=["world", pytest.param("jobs", marks=pytest.mark.cluster)])
+@pytest.fixture(
+    params=["world", "prometheus", "expressions", "webhooks", pytest.param("jobs", marks=pytest.mark.cluster)]
+)
 async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
     if request.param == "world":
         world = World([a_node("n1")], an_intent())
@@ -55,10 +64,53 @@ async def stage(request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
         async def seen() -> list[Measurement]:
             return list(world.observe().seen.measurements)
 
-        yield Stage(measurer=world, measurements=seen)
+        yield Stage(measurer=world, measurements=seen, probe=PROBE, begun=PENDING)
+        return
+    if request.param in OTHERS:
+        yield OTHERS[request.param]()
         return
     async for made in _with_jobs(request.getfixturevalue("place")):
         yield made
+
+
+def _with_nobody() -> Stage:
+    """A controller that was told of no Prometheus keeps the promises, too: its answer is that nobody can be asked."""
+    asker = PrometheusMeasurer(place=None, clock=SystemClock(), uid_of=lambda name: "uid-1" if name == "spring" else "")
+    gate = Gate(name="smoke", prometheus=Metric(query="up", at_least=1.0))
+
+    async def seen() -> list[Measurement]:
+        return list(asker.measurements("uid-1"))
+
+    unknown = replace(PENDING, verdict=GateVerdict.UNKNOWN, detail=NOBODY)
+    return Stage(measurer=asker, measurements=seen, probe=replace(PROBE, gate=gate), begun=unknown)
+
+
+def _with_an_expression() -> Stage:
+    worker = ExpressionMeasurer(uid_of=lambda name: "uid-1" if name == "spring" else "")
+
+    async def seen() -> list[Measurement]:
+        return list(worker.measurements("uid-1"))
+
+    passed = replace(PENDING, verdict=GateVerdict.PASSED, detail="1 < 2 is true")
+    probe = replace(PROBE, gate=Gate(name="smoke", expression="1 < 2"))
+    return Stage(measurer=worker, measurements=seen, probe=probe, begun=passed)
+
+
+def _with_a_webhook() -> Stage:
+    """One that nobody has allowed."""
+    asker = WebhookMeasurer(uid_of=lambda name: "uid-1" if name == "spring" else "", origins=())
+
+    async def seen() -> list[Measurement]:
+        return list(asker.measurements("uid-1"))
+
+    where = "https://ci.example:443"
+    why = f"{where} is none of those that this controller may ask; an administrator allows it (--gate-webhook)"
+    unknown = replace(PENDING, verdict=GateVerdict.UNKNOWN, detail=why)
+    probe = replace(PROBE, gate=Gate(name="smoke", webhook="https://ci.example/ask"))
+    return Stage(measurer=asker, measurements=seen, probe=probe, begun=unknown)
+
+
+OTHERS = {"prometheus": _with_nobody, "expressions": _with_an_expression, "webhooks": _with_a_webhook}
 
 
 @pytest.fixture(scope="module")
@@ -90,23 +142,24 @@ async def _with_jobs(place: ControlPlane) -> AsyncIterator[Stage]:
             found = [probes.measurement_of(item, ()) for item in items if item is not None]
             return [each for each in found if each is not None]
 
-        yield Stage(measurer=JobMeasurer(client, Rollouts(uid), home=NAMESPACE), measurements=seen)
+        measurer = JobMeasurer(client, Rollouts(uid), home=NAMESPACE)
+        yield Stage(measurer=measurer, measurements=seen, probe=PROBE, begun=PENDING)
     place.kubectl("delete", "jobs", "--all", "-n", NAMESPACE)
 
 
 async def test_a_gate_is_measured_once_however_often_it_is_asked_for(stage: Stage) -> None:
     for _ in range(2):
-        assert await stage.measurer.measure(PROBE) == Outcome(action=PROBE, result=Result.DONE)
-    assert await stage.measurements() == [PENDING]
+        assert await stage.measurer.measure(stage.probe) == Outcome(action=stage.probe, result=Result.DONE)
+    assert await stage.measurements() == [stage.begun]
 
 
 async def test_another_try_is_another_measurement(stage: Stage) -> None:
-    again = replace(PROBE, attempt=2)
-    for act in (PROBE, again):
+    again = replace(stage.probe, attempt=2)
+    for act in (stage.probe, again):
         await stage.measurer.measure(act)
     assert sorted(each.attempt for each in await stage.measurements()) == [1, 2]
 
 
 async def test_nothing_is_measured_for_a_rollout_that_is_not_at_work(stage: Stage) -> None:
-    assert (await stage.measurer.measure(replace(PROBE, rollout="winter"))).result is Result.STALE
+    assert (await stage.measurer.measure(replace(stage.probe, rollout="winter"))).result is Result.STALE
     assert await stage.measurements() == []

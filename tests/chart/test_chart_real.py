@@ -68,9 +68,12 @@ def test_the_server_is_the_kubernetes_that_this_run_is_about_and_the_chart_passe
     helm("lint", "--strict", "--kube-version", served, CHART)
 
 
-def test_the_admission_policy_is_taken_and_its_expressions_fit_the_definition(installed: ControlPlane) -> None:
+@pytest.mark.parametrize("name", ["seatrial-approver", "seatrial-word"])
+def test_an_admission_policy_is_taken_and_its_expressions_fit_the_definition(
+    installed: ControlPlane, name: str
+) -> None:
     def typed() -> dict[str, Any] | None:
-        policy = installed.get("validatingadmissionpolicy", "seatrial-approver")
+        policy = installed.get("validatingadmissionpolicy", name)
         status: dict[str, Any] = policy.get("status", {})
         return status if status.get("observedGeneration") == policy["metadata"]["generation"] else None
 
@@ -140,6 +143,16 @@ def test_jobs_are_made_in_the_namespace_of_gates_and_nowhere_else(
         installed.kubectl(*ask)
 
 
+WORD = {
+    "gate": "signed",
+    "verdict": "pass",
+    "because": "the nightly ran",
+    "by": "system:serviceaccount:people:ann",
+    "at": "2026-03-27T15:30:00Z",
+    "until": "2026-03-28T15:30:00Z",
+}
+
+
 class Approver:
     """Somebody bound to seatrial-approver alone."""
 
@@ -172,8 +185,9 @@ def approver(installed: ControlPlane) -> Approver:
         {"spec": {"approvals": {"approved": ["waves"]}}},
         {"spec": {"paused": True}},
         {"spec": {"paused": False}},
+        {"spec": {"approvals": {"attested": [WORD]}}},
     ],
-    ids=["approve", "pause", "resume"],
+    ids=["approve", "pause", "resume", "attest"],
 )
 def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
     approver.patch(body)
@@ -186,10 +200,14 @@ def test_an_approver_may(approver: Approver, body: dict[str, Any]) -> None:
         ({"spec": {"limits": {"maxFailed": 9}}}, "this changes spec.limits"),
         ({"spec": {"after": None}}, "takes a field of spec away"),
         ({"spec": {"approvals": {"manual": []}}}, "which points are to be approved is for authors to say"),
+        (
+            {"spec": {"approvals": {"attested": [WORD, WORD | {"by": "bob"}]}}},
+            "by has to be system:serviceaccount:people:ann",
+        ),
         ({"metadata": {"annotations": {"seatrial.dev/x": "y"}}}, "labels and annotations are not theirs"),
         ({"metadata": {"finalizers": ["example.com/mine"]}}, "finalizers"),
     ],
-    ids=["mode", "limits", "after", "points", "annotations", "finalizers"],
+    ids=["mode", "limits", "after", "points", "in another's name", "annotations", "finalizers"],
 )
 def test_an_approver_may_not_change(approver: Approver, body: dict[str, Any], words: str) -> None:
     with pytest.raises(errors.KubectlFailed, match=words):

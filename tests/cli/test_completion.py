@@ -100,7 +100,8 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 FREE = {
     # what only the person knows, or what is new
-    *("NAME", "TEXT", "URL", "URL@COMMIT", "REV", "B", "P", "PATH", "COMMIT", "SHA", "DEPLOYMENT", "POOL", "PREFIX"),
+    *("NAME", "GATE", "TEXT", "URL", "URL@COMMIT", "REV", "B", "P", "PATH", "COMMIT", "SHA"),
+    *("DEPLOYMENT", "POOL", "PREFIX"),
     *(
         "PREFIX=DIR",
         "KIND:PREFIX=DIR",
@@ -132,7 +133,7 @@ FREE = {
         "REAL_NODES",
         "RELOAD_SECONDS",
     ),
-    *("48H", "1H", "30M", "3H", "3%", "99%"),
+    *("48H", "24H", "1H", "30M", "3H", "3%", "99%"),
 }
 """What nobody can list. A new word belongs here, or into the tables of values.py."""
 

@@ -16,6 +16,7 @@ from seatrial.app.texts import FileUnusable
 from seatrial.cli import main
 from seatrial.cli.gates import reports
 from seatrial.cli.gates.gates import CODES
+from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Limit, Measurement
 from seatrial.core.model.gates.suite import LeftOut
@@ -200,3 +201,30 @@ def test_a_gate_that_is_none_is_told_what_there_is(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit, match="2"):
         main.main(["gates", "run", "gpu-1", "--gate", "smoke-trian"])
     assert "did you mean smoke-train?" in capsys.readouterr().err
+
+
+# ── somebody's word ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("spring", "signed", "--because", "x"), "one of the arguments --pass --fail is required"),
+        (("spring", "signed", "--pass", "--fail", "--because", "x"), "not allowed with argument --pass"),
+        (("spring", "signed", "--pass"), "--because"),
+        (("spring", "signed", "--pass", "--because", "x", "--for", "24"), "no span of time"),
+    ],
+)
+def test_a_word_that_is_half_said_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], why: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["gates", "attest", *arguments])
+    assert ended.value.code == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_gate_that_nobody_measures_is_shown_with_what_it_asks() -> None:
+    assert reports.wants(Gate(name="signed", attest=Attest(asks="tenants are content"))) == (
+        "somebody says: tenants are content"
+    )

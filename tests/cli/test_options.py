@@ -69,6 +69,7 @@ TABLE: Final = {
     ),
     "gates list": Row(DOCUMENTS, why="what comes with seatrial: no cluster, nothing that changes by itself"),
     "gates show": Row(("table", "wide", "json", "yaml"), "wc", "one rollout; a gate is no object of the cluster"),
+    "gates attest": Row(NAMED, "c", ONE),
     "bake explain": Row(("table", "json", "yaml"), "wc", "one rollout; what is proven is no object of the cluster"),
     "node list": Row(ALL, "wlc"),
     "node show": Row(NAMED, "wc", "one node, which is named"),

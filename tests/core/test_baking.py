@@ -8,7 +8,7 @@ import pytest
 
 from seatrial.core.campaign import baking
 from seatrial.core.model.campaign import Bake, RolloutPhase
-from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Metric
 from tests.builders import NOW, SMOKE, a_campaign, a_campaign_record, a_measurement
 
 RECORD = a_campaign_record(RolloutPhase.BAKING, round=1, round_at=900.0, baked_seconds=100.0, baked_until=800.0)
@@ -25,6 +25,18 @@ def test_a_gate_is_due_on_a_canary_that_is_well() -> None:
     found = looked_at()
     assert (found.due, found.verdict) == ((("smoke", "n1", 1),), GateVerdict.PENDING)
     assert [each.gate for each in found.of(GateVerdict.PASSED)] == [READINESS]
+
+
+def test_who_answers_at_once_is_asked_again_after_a_part_of_the_gates_time() -> None:
+    rate = Gate(name="rate", prometheus=Metric(query="x", at_most=1.0), timeout_seconds=300.0)
+    silent = a_measurement(GateVerdict.UNKNOWN, gate="rate")
+
+    def at(now: float) -> baking.Round:
+        return baking.look_at(RECORD, a_campaign(gates=(rate,)), (silent,), WELL, LATER, now)
+
+    early, due = at(RECORD.round_at + 99), at(RECORD.round_at + 100)
+    assert (early.due, early.again_at, early.verdict) == ((), RECORD.round_at + 100, GateVerdict.PENDING)
+    assert (due.due, due.again_at) == ((("rate", "n1", 2),), None)
 
 
 def test_nothing_is_measured_on_a_canary_that_is_not_well() -> None:

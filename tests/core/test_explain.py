@@ -27,6 +27,7 @@ from seatrial.core.model.campaign import (
     Waves,
 )
 from seatrial.core.model.deployers import Follower, Mark, Stop
+from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.compared import Compared, Comparison
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
@@ -313,6 +314,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.GATE_UNKNOWN: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=ASKED_OFTEN),
         CAREFUL,
+    ),
+    HoldCode.GATE_UNATTESTED: (
+        at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}),
+        careful(gates=(Gate(name="signed", attest=Attest(asks="the tenants are content")),)),
     ),
     HoldCode.GATE_REFUSED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(REFUSED,)),

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from seatrial.core.judging import limits
 from seatrial.core.judging.tries import judge
+from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.figures import Figure, Unmeasured
-from seatrial.core.model.gates.gate import GateVerdict, Limit, Measurement
-from tests.builders import SMOKE, a_measurement
+from seatrial.core.model.gates.gate import Gate, GateVerdict, Limit, Measurement, Metric
+from seatrial.sim.outside import GateFate
+from tests.builders import NEW, SMOKE, a_measurement
+from tests.core.played import HOUR, Played
 
 
 def rates(*values: float, name: str = "matrix-bf16") -> tuple[Figure, ...]:
@@ -115,3 +118,28 @@ def test_nothing_passes_that_is_missing_or_beyond_a_limit(
         math.isfinite(each) and (low is None or each >= low) and (high is None or each <= high) for each in values
     )
     assert (found.verdict is GateVerdict.PASSED) == (bool(values) and is_kept)
+
+
+def test_a_query_is_held_to_the_limits_that_stand_beside_it() -> None:
+    asked = Gate(name="rate", prometheus=Metric(query="x", unit="1/s", at_most=1.0))
+    found = replace(
+        a_measurement(), gate="rate", figures=(Figure(name="rate", value=2.0, unit="1/s", node="n1", at=0),)
+    )
+    judged = limits.held_to(asked, found)
+    assert (judged.verdict, judged.detail) == (GateVerdict.FAILED, "rate is 2 1/s, and may be at most 1")
+    assert limits.held_to(asked, a_measurement()).verdict is GateVerdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("value", "phase"), [(0.5, RolloutPhase.DONE), (2.0, RolloutPhase.REVERTED)], ids=["kept", "missed"]
+)
+def test_a_campaign_goes_the_way_that_its_query_says(value: float, phase: RolloutPhase) -> None:
+    rate = Gate(name="rate", prometheus=Metric(query="x", at_most=1.0))
+    played = Played(rate, fates={"rate": GateFate(figures={NEW.version: {"rate": value}})})
+    assert played.play(12 * HOUR) is phase
+
+
+def test_a_campaign_with_a_query_that_nobody_answers_waits() -> None:
+    played = Played(Gate(name="rate", prometheus=Metric(query="x", at_most=1.0)))
+    assert played.play(12 * HOUR) is RolloutPhase.GATING
+    assert {each.verdict for each in played.record.gates} == {GateVerdict.PASSED, GateVerdict.UNKNOWN}

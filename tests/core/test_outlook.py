@@ -9,6 +9,8 @@ import pytest
 from seatrial.core.campaign.outlook import Outlook, outlook
 from seatrial.core.compat.matrix import Component
 from seatrial.core.model.campaign import Bake, ByHand, CampaignRecord, Growth, Mode, Point, RolloutPhase, Turn, Waves
+from seatrial.core.model.gates.attested import Attest
+from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.policy import Share
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.movers.view import View
@@ -60,6 +62,12 @@ def test_while_it_bakes_the_fleet_is_foreseen_as_the_canary_went() -> None:
     found = outlook(view(RolloutPhase.BAKING, record={"baked_seconds": 47 * HOUR}))
     # Four nodes in two rounds, a pause, two nodes in one round.
     assert found == Outlook(seconds=HOUR + 3 * CANARY_TOOK + 60)
+
+
+def test_nobody_knows_when_people_will_say_their_word() -> None:
+    asks = Gate(name="signed", attest=Attest(asks="the tenants are content"))
+    found = outlook(view(RolloutPhase.BAKING, record={"baked_seconds": 47 * HOUR}, gates=(asks,)))
+    assert found == Outlook(seconds=HOUR + 3 * CANARY_TOOK + 60, is_floor=True)
 
 
 def test_in_the_waves_the_fleet_goes_on_at_its_own_pace() -> None:

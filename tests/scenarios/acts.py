@@ -47,9 +47,10 @@ from seatrial.core.model.campaign import (
     Via,
     Watched,
 )
+from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
-from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit
+from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit, Metric
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
@@ -407,7 +408,13 @@ WITHOUT_DRAIN: Final = replace(EMPTYING, drain=Drain())
 SAID: Final[Mapping[str, object]] = {
     "the record of a node": RECORD,
     "the record of a rollout": LEDGER,
-    "a gate": GATE,
+    "a gate": replace(
+        GATE,
+        attest=Attest(asks="the tenants are content"),
+        prometheus=Metric(query="max(errors)", unit="1/s", at_least=0.0, at_most=1.0),
+        expression="true",
+        webhook="https://ci.example/ask",
+    ),
     "a policy": EMPTYING,
 }
 """Values with many fields, all of which have to say something: one that is new and says nothing is seen by nobody."""
@@ -1106,6 +1113,7 @@ SILENT: Final[Mapping[tuple[str, str], str]] = {
     ("RestartPod", "node"): _PLACE,
     ("ReleaseMaintenance", "node"): "the maintenance is named by namespace, name and uid",
     ("ReleaseMaintenance", "requestor"): "who stays is named in `stay`; who leaves is told to people",
+    ("StartProbe", "given"): "an expression is worked out beside the cluster, which shows nothing of it",
     ("SetAutoUpgrade", "rollout"): _ID,
     ("RemovePool", "rollout"): _ID,
     (

@@ -127,7 +127,7 @@ def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[Lef
 async def _ask(prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str], None]) -> GateRun:
     begun_at, began = time.time(), time.monotonic()
     on_state("")
-    why_not = offer.why_not(gate)
+    why_not = offer.why_not(gate) if gate.is_job else f"it is asked in a rollout only: {gate.means} answers it"
     if why_not:
         found = Measurement(
             gate=gate.name, node=offer.node, round=1, attempt=1, verdict=GateVerdict.UNKNOWN, detail=why_not
@@ -155,6 +155,6 @@ def gates_in(path: str) -> tuple[Gate, ...]:
         read = msgspec.convert(said, tuple[models.RolloutGate, ...])
     except msgspec.ValidationError as err:
         raise FileUnusable(
-            f"{path}: {err}; each gate has a name and an image, see docs/reference/gpurollout.md."
+            f"{path}: {err}; each gate has a name and, as a rule, an image; see docs/reference/gpurollout.md."
         ) from err
     return tuple(msgspec.convert(each, Gate, from_attributes=True) for each in read)

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from seatrial import __version__
+from seatrial.adapters.expressions.measurer import ExpressionMeasurer
 from seatrial.adapters.http import webhook
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
+from seatrial.adapters.http.gates import WebhookMeasurer
 from seatrial.adapters.journal.jsonl import JsonlJournal, NoJournal
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.api.config import Config
@@ -31,11 +33,14 @@ from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
+from seatrial.adapters.prometheus.measurer import PrometheusMeasurer
+from seatrial.adapters.prometheus.places import Place
 from seatrial.controller import health, leading
 from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
 from seatrial.controller.log import Log
+from seatrial.controller.measurers import Askers, Measurers
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
@@ -78,6 +83,11 @@ class Settings:
     watcher: Watcher | None = None
     """Who tells what a monitoring system has seen; None where we were told of none."""
     watch_seconds: float = LOOK_SECONDS
+    prometheus: Place | None = None
+    """Whom gates with a query ask; None where we were told of none."""
+    scrape_seconds: float | None = None
+    webhooks: frozenset[tuple[str, str, int]] = frozenset()
+    """Origins that gates may ask."""
     patience_seconds: float | None = None
     """How long we stand by before we give up; None for ever."""
     pages: str
@@ -136,6 +146,7 @@ class Sights:
     observer: KubeObserver
     keeper: Keeper
     recorder: EventRecorder
+    askers: Askers
 
 
 async def control(settings: Settings, log: Log) -> Report | None:
@@ -192,6 +203,19 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
 
     watchman = _watchman(life)
 
+    def uid_of(name: str) -> str:
+        found = observer.stored_rollout(name)
+        return found.metadata.uid if found is not None else ""
+
+    scrape_seconds = settings.scrape_seconds
+    askers = Askers(
+        prometheus=PrometheusMeasurer(
+            place=settings.prometheus, clock=life.clock, uid_of=uid_of, interval_seconds=scrape_seconds
+        ),
+        expressions=ExpressionMeasurer(uid_of=uid_of),
+        webhooks=WebhookMeasurer(uid_of=uid_of, origins=settings.webhooks),
+    )
+
     def went_back(stream: str, version: str) -> None:
         why = "a list is older than what was seen before it, as after a restore of etcd; everything is taken from it"
         log.say("the cluster went back in time", stream=stream, version=version, why=why)
@@ -206,6 +230,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             home=settings.gates_home,
             source=keeper.facts,
             telemetry=watchman.facts if watchman is not None else lambda: None,
+            measured=askers.measurements,
             rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
@@ -224,7 +249,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
     await stack.enter_async_context(keeper.watching(observer))
     if watchman is not None:
         await stack.enter_async_context(watchman.watching(observer))
-    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder)
+    return Sights(client=client, observer=observer, keeper=keeper, recorder=recorder, askers=askers)
 
 
 def _watchman(life: Life) -> Watchman | None:
@@ -244,10 +269,11 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
         notify=notifier.send,
         is_uninstalling=life.settings.is_uninstalling,
     )
+    jobs = JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level)
     routes = Routes(
         cluster=KubeCluster(sights.client, observer, is_leader=is_leader, farewell=teller.farewell),
         home=sights.keeper,
-        measurer=JobMeasurer(sights.client, observer, home=life.settings.gates_home, level=life.settings.gates_level),
+        measurer=Measurers(jobs=jobs, askers=sights.askers),
         webhook=HttpCheckpoints(),
     )
     router = Router(routes, is_leader=is_leader, on_outcome=teller.tell, on_end=observer.poke)

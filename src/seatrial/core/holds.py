@@ -75,6 +75,7 @@ class HoldCode(StrEnum):
     GATES_RUNNING = "gates-running"
     GATE_REFUSED = "gate-refused"
     GATE_UNKNOWN = "gate-unknown"
+    GATE_UNATTESTED = "gate-unattested"
     TELEMETRY_MISSING = "telemetry-missing"
     CANARY_IDLE = "canary-idle"
     LOSS_NOT_EXCLUDED = "loss-not-excluded"

@@ -26,7 +26,8 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
-from seatrial.core.model.gates.gate import Gate, Limit
+from seatrial.core.model.gates.attested import Attest, Word
+from seatrial.core.model.gates.gate import Gate, Limit, Metric
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
@@ -38,6 +39,15 @@ NO_OPERATOR = OperatorFacts()
 NOW = datetime(2026, 3, 27, 15, 30, tzinfo=UTC).timestamp()
 """The Friday before the clocks of Europe go forward."""
 HOUR = 3600.0
+WORD = {
+    "gate": "signed",
+    "node": "gpu-01",
+    "verdict": "fail",
+    "because": "slow",
+    "by": "ann",
+    "at": "2026-03-27T15:30:00Z",
+    "until": "2026-03-28T03:30:00Z",
+}
 
 
 def a_rollout(**fields: Any) -> models.Rollout:
@@ -213,6 +223,10 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
                 "probe": "performance",
                 "figures": [{"name": "hbm-copy", "atLeast": 4e3}],
             },
+            {"name": "signed", "attest": {"asks": "the tenants are content"}},
+            {"name": "all", "expression": "verdicts.nccl == 'passed'"},
+            {"name": "ci", "webhook": "https://ci.example/ask"},
+            {"name": "rate", "prometheus": {"query": "max(errors)", "unit": "1/s", "atMost": 0.5}},
         ],
         "bake": {
             "durationSeconds": 7200,
@@ -228,7 +242,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
             "percentages": [5, 100],
             "pauseSeconds": 30,
         },
-        "approvals": {"manual": ["canary", "rollback"], "approved": ["canary"]},
+        "approvals": {"manual": ["canary", "rollback"], "approved": ["canary"], "attested": [WORD]},
         "abort": "it smokes",
         "prepull": False,
     }
@@ -237,6 +251,10 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         gates=(
             Gate(name="nccl", image="nccl:2", command=("run", "-g"), gpus=8, timeout_seconds=60),
             Gate(name="speed", image="p:1", probe="performance", figures=(Limit(name="hbm-copy", at_least=4000.0),)),
+            Gate(name="signed", attest=Attest(asks="the tenants are content")),
+            Gate(name="all", expression="verdicts.nccl == 'passed'"),
+            Gate(name="ci", webhook="https://ci.example/ask"),
+            Gate(name="rate", prometheus=Metric(query="max(errors)", unit="1/s", at_most=0.5)),
         ),
         bake=Bake(seconds=7200, every_seconds=600, load_min=0.2, exclude=0.03, confidence=0.999),
         waves=Waves(
@@ -249,6 +267,9 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         ),
         manual=(Point.CANARY, Point.ROLLBACK),
         approved=(Point.CANARY,),
+        attested=(
+            Word(gate="signed", node="gpu-01", is_pass=False, because="slow", by="ann", at=NOW, until=NOW + 12 * HOUR),
+        ),
         publish=Via.GIT,
         mode=Mode.DELEGATED,
         has_source=True,
@@ -289,6 +310,22 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
+        (
+            {"gates": [{"name": "a"}]},
+            "spec.gates[0]: a gate has one of image, attest, prometheus, expression, webhook; a has none of them.",
+        ),
+        (
+            {"gates": [{"name": "a", "image": "i:1", "attest": {"asks": "b"}}]},
+            "spec.gates[0]: a gate has one of image, attest, prometheus, expression, webhook; a has image and attest.",
+        ),
+        (
+            {"approvals": {"attested": [WORD | {"verdict": "perhaps"}]}},
+            "spec.approvals.attested[0].verdict: 'perhaps' is none of pass, fail.",
+        ),
+        (
+            {"approvals": {"attested": [WORD | {"until": "2026-03-28T03:30:00"}]}},
+            "spec.approvals.attested[0].until: the time '2026-03-28T03:30:00' lacks its offset, such as Z",
+        ),
         ({"mode": "both"}, "spec.mode: 'both' is none of direct, delegated."),
         ({"mode": "by-hand"}, "spec.mode: 'by-hand' is none of direct, delegated."),
         ({"byHand": BY_HAND}, "spec.publish.via: nothing is published for a step by hand; set it to none."),

@@ -1,4 +1,4 @@
-"""Rules of the user's own, written in CEL beside the built-in ones. The only file that knows the CEL library.
+"""Rules of the user's own, written in CEL beside the built-in ones.
 
     rules:
     - id: no-feature-branch
@@ -29,14 +29,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from seatrial.adapters.cel_library import library
 from seatrial.adapters.files.facts.knowledge import FactsFileInvalid, load_user_data, spot_of
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Entry, Span, Value, component_of
@@ -137,7 +136,7 @@ def _rule(row: Any, taken: set[str], path: str, node: Any, index: int) -> UserRu
     for key in ("when", "expression"):
         try:
             if key in row:
-                compiled[key] = _cel().compile(row[key])
+                compiled[key] = library().compile(row[key])
         except Exception as err:  # noqa: BLE001  the library raises what it likes; a broken rule must never pass
             place = spot_of(path, node, ("rules", index, key))
             return _broken(f"Rule {row['id']}: {key} is not CEL: {_one_line(err)}.", place)
@@ -255,7 +254,7 @@ def _context(entry: Entry, on: date) -> Any:
         return version.line
 
     functions = {"at_least": at_least, "older": older, "same": same, "line": line}
-    return _cel().Context(variables=variables, functions=functions)
+    return library().Context(variables=variables, functions=functions)
 
 
 def _component(name: str) -> Component:
@@ -283,20 +282,3 @@ def _broken(message: str, span: Span) -> Finding:
     return Finding(
         rule=RULE, verdict=Verdict.FAIL, message=message, next_step="Correct the file of rules.", spans=(span,)
     )
-
-
-def _cel() -> Any:
-    """The library, without its own command line: importing that would cost most of a second.
-
-    A stand-in takes the place of `cel.cli` while the package is imported, and is gone afterwards.
-    """
-    if "cel" not in sys.modules:
-        stands_in = "cel.cli" not in sys.modules
-        if stands_in:
-            sys.modules["cel.cli"] = ModuleType("cel.cli")
-        try:
-            import cel  # noqa: F401
-        finally:
-            if stands_in:
-                del sys.modules["cel.cli"]
-    return sys.modules["cel"]

@@ -30,8 +30,8 @@ class Reply(NamedTuple):
     text: str
 
 
-async def post(url: str, body: bytes, *, timeout_seconds: float = TIMEOUT_SECONDS) -> Reply:
-    """Send JSON to a URL."""
+async def post(url: str, body: bytes, *, timeout_seconds: float = TIMEOUT_SECONDS, reads: bool = True) -> Reply:
+    """Send JSON to a URL; without `reads` nothing but the status of the answer is looked at."""
     fault = _fault(url) or (f"the question is longer than {SENT_BYTES_MAX} bytes" if len(body) > SENT_BYTES_MAX else "")
     if fault:
         return Reply(0, foreign.line(f"the webhook was not asked: {fault}"))
@@ -44,7 +44,7 @@ async def post(url: str, body: bytes, *, timeout_seconds: float = TIMEOUT_SECOND
                 url, data=body, headers={"Content-Type": "application/json"}, allow_redirects=False
             ) as response,
         ):
-            return Reply(response.status, _said(await _beginning(response)))
+            return Reply(response.status, _said(await _beginning(response)) if reads else "")
     except TimeoutError:
         return Reply(0, f"the webhook at {where} did not answer within {timeout_seconds:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as err:  # a host that cannot even be a name is a ValueError

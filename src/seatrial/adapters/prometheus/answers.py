@@ -41,6 +41,14 @@ class Strand:
     points: tuple[tuple[Instant, float], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One value of one set of labels, also where it is no number."""
+
+    labels: Labels
+    value: float
+
+
 class _Trouble(msgspec.Struct):
     error: str = ""
 
@@ -57,6 +65,19 @@ class _Ranges(msgspec.Struct):
 
 class _Scalar(msgspec.Struct):
     result: tuple[float, str]
+
+
+class _Sample(msgspec.Struct):
+    metric: dict[str, str]
+    value: tuple[float, str] | None = None
+
+
+class _Samples(msgspec.Struct):
+    result: list[_Sample]
+
+
+class _Kind(msgspec.Struct):
+    resultType: str  # noqa: N815  theirs
 
 
 class _Target(msgspec.Struct):
@@ -77,6 +98,28 @@ def strands(body: bytes) -> tuple[Strand, ...]:
     if data.resultType != "matrix":
         raise PrometheusUnclear(f"it answers with a {foreign.line(data.resultType, 40)} where samples were asked for")
     return tuple(Strand(labels=each.metric, points=tuple(_points(each.values))) for each in data.result)
+
+
+def samples(body: bytes) -> tuple[Sample, ...]:
+    """What a query gives at one moment: a value for each series, or one alone."""
+    kind = _data(body, _Kind).resultType
+    if kind == "scalar":
+        return (Sample(labels={}, value=_number(_data(body, _Scalar).result[1])),)
+    if kind != "vector":
+        raise PrometheusUnclear(
+            f"it answers with a {foreign.line(kind, 40)} where one value for a series was asked for"
+        )
+    return tuple(
+        Sample(labels=each.metric, value=_number(each.value[1]) if each.value is not None else math.nan)
+        for each in _data(body, _Samples).result
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise PrometheusUnclear(f"it answers with {foreign.line(text, 40)!r} where a number was asked for") from None
 
 
 def series(body: bytes) -> tuple[Labels, ...]:

@@ -69,12 +69,17 @@ def owner_of(labels: Labels, nodes: Collection[str], *, node_label: str = "") ->
         found = tuple(sorted({*named.values()}))
         why = f"label {label} says {node}, and {other} says {name}: say which label names the node"
         return Unclear(nodes=found, why=why)
-    gpu = next((labels[each] for each in _gpu_labels() if labels.get(each)), "")
+    gpu = gpu_of(labels)
     if not gpu and labels.get(INDEX):
         why = f"GPU {labels[INDEX]} is told of without a UUID, and an index changes with a reboot"
         return Unclear(nodes=(node,), why=why)
-    part = labels.get(SLICE, "")
-    return Owner(node=node, label=label, gpu=f"{gpu}/{part}" if gpu and part else gpu)
+    return Owner(node=node, label=label, gpu=gpu)
+
+
+def gpu_of(labels: Labels) -> str:
+    """The GPU, or the slice of one, that labels name; empty where they name none for good."""
+    gpu, part = next((labels[each] for each in _gpu_labels() if labels.get(each)), ""), labels.get(SLICE, "")
+    return f"{gpu}/{part}" if gpu and part else gpu
 
 
 def _gpu_labels() -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def read_gates(path: str) -> list[dict[str, Any]]:
     found = texts.read_yaml(path)
     found = found.get("gates") if isinstance(found, dict) else found
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found) or not found:
-        raise FileUnusable(f"{path} holds no list of gates; each has a name and an image.")
+        raise FileUnusable(f"{path} holds no list of gates; each has a name, and an image or whoever else answers it.")
     return found
 
 
@@ -222,7 +222,7 @@ def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     chosen = canary.choose(members, campaign.canary)
     how = "named" if campaign.canary.nodes else "chosen by their load" if len(chosen) > 1 else "chosen by its load"
     yield "Canary", f"{', '.join(chosen)} ({how})" if chosen else "none that will do; it will wait and say why"
-    yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.image})" for gate in campaign.gates)])
+    yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.means})" for gate in campaign.gates)])
     hours, every = campaign.bake.seconds / 3600, campaign.bake.every_seconds / 60
     load = f", at work for {campaign.bake.load_min:.0%} of it" if campaign.bake.load_min else ""
     bake = campaign.bake

@@ -3,6 +3,7 @@
 seatrial gates run NODE --image IMAGE   does it train, does it answer, are its links and GPUs well: one verdict each
 seatrial gates list                     the gates that come with seatrial
 seatrial gates show                     what the gates of a rollout ask for, and what each of them said
+seatrial gates attest ROLLOUT GATE      say your word where a gate asks for somebody's: --pass or --fail, and why
 """
 
 # Tests: tests/cli/test_gates.py, tests/e2e/test_gates_by_hand.py
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.gates import attest
 from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.gates.gate import GateVerdict
@@ -44,7 +46,7 @@ class NoGates(SeatrialError):  # noqa: N818  an answer, in the trade's words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", required=True, metavar="run|list|show")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="run|list|show|attest")
     _add_run(commands.add_parser("run", help="validate a node: ask gates of it, one after the other"))
     listing = commands.add_parser("list", help="the gates that come with seatrial")
     formats.add_output(listing)
@@ -52,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formats.add_output(shown, formats.WIDE)
     cluster_options.add_watch(shown)
     cluster_options.add_cluster_arguments(shown)
+    attest.add_arguments(commands.add_parser("attest", help="say your word where a gate asks for somebody's"))
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +91,10 @@ def run(args: argparse.Namespace) -> int:
             return _list(args.output)
         case "show":
             return _show(args)
+        case "attest":
+            from seatrial.cli.rollout.rollout import guarded
+
+            return guarded(attest.run, args)
         case _:
             from seatrial.cli.rollout.rollout import guarded
 

@@ -193,7 +193,7 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
     """What is asked, and below it what was said."""
     asked = [("GATE", "ASKS", *(("IMAGE",) if is_wide else ()))]
     asked += [(READINESS, "it runs the new driver, and is proven as any node", *(("",) if is_wide else ()))]
-    asked += [(gate.name, wants(gate), *((gate.image,) if is_wide else ())) for gate in picture.campaign.gates]
+    asked += [(gate.name, wants(gate), *((gate.means,) if is_wide else ())) for gate in picture.campaign.gates]
     told = picture.record.gates
     if not told:
         return [columns(asked), "", f"{picture.name}: no gate was asked yet."]
@@ -204,12 +204,18 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
 
 def wants(gate: Gate) -> str:
     """What a gate asks for, in a few words."""
+    if gate.attest is not None:
+        return f"somebody says: {gate.attest.asks}"
+    if gate.expression or gate.webhook:
+        return gate.expression or f"{gate.webhook} says 200"
+    if gate.prometheus is not None:
+        return "; ".join([gate.prometheus.query, *_limits(gate)])
     what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
     return "; ".join([what, *_limits(gate)])
 
 
 def _limits(gate: Gate) -> Iterable[str]:
-    for limit in gate.figures:
+    for limit in gate.limits:
         bounds = [f"at least {limit.at_least:g}"] if limit.at_least is not None else []
         bounds += [f"at most {limit.at_most:g}"] if limit.at_most is not None else []
         yield f"{limit.name} {' and '.join(bounds) or 'measured'}"
@@ -225,8 +231,12 @@ def shown_data(picture: Picture) -> dict[str, Any]:
                 "gate": gate.name,
                 "image": gate.image,
                 "probe": gate.probe,
+                "attest": gate.attest.asks if gate.attest is not None else None,
+                "prometheus": gate.prometheus.query if gate.prometheus is not None else None,
+                "expression": gate.expression or None,
+                "webhook": gate.webhook or None,
                 "figures": [
-                    {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.figures
+                    {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.limits
                 ],
             }
             for gate in picture.campaign.gates

@@ -55,10 +55,11 @@ def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], output
     from seatrial.app.rollout import picking
 
     changed, wished = asyncio.run(picking.change(cluster, name, wish))
-    return _tell(changed, wished.said, output)
+    return tell(changed, wished.said, output)
 
 
-def _tell(rollout: Rollout, said: str, output: str) -> int:
+def tell(rollout: Rollout, said: str, output: str) -> int:
+    """Print what was written, and what it means."""
     if formats.is_document(output):
         formats.print_document(rollout.raw, output)
     elif output == formats.NAME:
@@ -111,7 +112,7 @@ def promote(args: argparse.Namespace) -> int:
     picture = picture_of(asyncio.run(looking.look(cluster, rollout.name)))
     missing = promoting.why_not(picture) if picture is not None else "it has not begun"
     if picture is not None and picture.record.phase.value in ("Promoting", "Done"):
-        return _tell(rollout, f"{rollout.name} is promoted already ({picture.record.phase.value}).", args.output)
+        return tell(rollout, f"{rollout.name} is promoted already ({picture.record.phase.value}).", args.output)
     if missing:
         print(f"seatrial: {rollout.name} is not promoted: {missing}.", file=sys.stderr)
         return ExitCode.HELD

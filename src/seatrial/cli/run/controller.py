@@ -17,6 +17,7 @@ from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits
+    from seatrial.adapters.prometheus.places import Place
     from seatrial.controller.keeper import GitSettings
     from seatrial.ports import Watcher
 
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nothing else in, where images that run as root are not started (baseline)",
     )
     add_git_arguments(parser)
+    add_webhook_arguments(parser)
     add_prometheus_arguments(parser)
     parser.add_argument(
         "--metrics-bind-address",
@@ -125,6 +127,17 @@ def add_git_arguments(parser: argparse.ArgumentParser) -> None:
         default=30,
         metavar="N",
         help="how often a matrix repository is looked at (30)",
+    )
+
+
+def add_webhook_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whom gates may ask."""
+    parser.add_argument(
+        "--gate-webhook",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="an origin, https://HOST:PORT, that gates with a webhook may ask; may be repeated (none)",
     )
 
 
@@ -234,18 +247,27 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
     )
 
 
-def watcher_of(args: argparse.Namespace) -> Watcher | None:
-    """Who watches, as the command line says; a SeatrialError says what is wrong with it."""
+def prometheus_of(args: argparse.Namespace) -> Place | None:
+    """Where it is, as the command line says."""
+    from seatrial.adapters.prometheus.places import Place
+
     if not args.prometheus:
         return None
+    return Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority)
+
+
+def watcher_of(args: argparse.Namespace) -> Watcher | None:
+    """Who watches, as the command line says; a SeatrialError says what is wrong with it."""
+    place = prometheus_of(args)
+    if place is None:
+        return None
     from seatrial.adapters.prometheus import dcgm
-    from seatrial.adapters.prometheus.places import Place
     from seatrial.adapters.prometheus.watcher import PrometheusWatcher
     from seatrial.controller.main import SystemClock
     from seatrial.core.judging.stretches import WATCHED
 
     return PrometheusWatcher(
-        place=Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority),
+        place=place,
         clock=SystemClock(),
         queries=tuple(each for each in dcgm.QUERIES if each.signal.name in WATCHED),
         interval_seconds=args.prometheus_scrape_seconds,
@@ -256,6 +278,7 @@ def watcher_of(args: argparse.Namespace) -> Watcher | None:
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
+    from seatrial.adapters.http.gates import allowed
     from seatrial.adapters.kube.reading.gates.probes import Level
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
@@ -276,6 +299,9 @@ def run(args: argparse.Namespace) -> int:
         git=git,
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,
+        prometheus=prometheus_of(args),
+        scrape_seconds=args.prometheus_scrape_seconds,
+        webhooks=allowed(args.gate_webhook),
         pages=args.metrics_bind_address,
     )
     try:

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from seatrial.core.actions.at_home import HomeAct
 from seatrial.core.actions.on_rollouts import rollout_subject
 from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.given import Given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,8 @@ class StartProbe:
     node: str
     round: int
     attempt: int
+    given: Given | None = None
+    """What an expression is about; None for every other gate."""
 
     @property
     def id(self) -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from seatrial.core.judging.tries import DETAIL_MAX, Judged, detail_max, judge
+from seatrial.core.judging.kinds import expressing
+from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
-from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement, worst
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement, worst
 from seatrial.core.model.instants import Instant
 
 
@@ -24,6 +25,8 @@ class Round:
     results: tuple[GateResult, ...]
     due: tuple[tuple[str, str, int], ...]
     """Gate, node and try of every measurement to be made."""
+    again_at: Instant | None = None
+    """When the next try is due that is not yet; None where there is none."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -43,20 +46,32 @@ def look_at(
 ) -> Round:
     """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be."""
     tried = tuple(measured)
+    expressions = frozenset(gate.name for gate in campaign.gates if gate.expression)
     length_max = detail_max(len(record.canaries) * len(campaign.gates))
     results: list[GateResult] = []
     due: list[tuple[str, str, int]] = []
+    later: list[Instant] = []
     for node in record.canaries:
         is_well = node not in unwell
         verdict = GateVerdict.PASSED if is_well else GateVerdict.PENDING if now < patience_until else GateVerdict.FAILED
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
         results.append(_result(READINESS, "", node, record, readiness, now))
-        for gate in campaign.gates:
+        for gate in sorted(campaign.gates, key=lambda each: bool(each.expression)):
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
-            if judged.due is not None and is_well:
-                due.append((gate.name, node, judged.due))
+            is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
+            if judged.due is not None and is_well and is_ready:
+                at = due_at(gate, judged.due, record.round_at)
+                if now < at:
+                    later.append(at)
+                else:
+                    due.append((gate.name, node, judged.due))
             results.append(_result(gate.name, gate.mark, node, record, judged, now))
-    return Round(results=tuple(results), due=tuple(due))
+    return Round(results=tuple(results), due=tuple(due), again_at=min(later, default=None))
+
+
+def due_at(gate: Gate, attempt: int, round_at: Instant) -> Instant:
+    """When a try may be made. A Job takes its time by itself; who answers at once has the gate's time between tries."""
+    return round_at if gate.is_job else round_at + (attempt - 1) * gate.timeout_seconds / TRIES_MAX
 
 
 def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:

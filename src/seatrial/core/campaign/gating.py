@@ -7,7 +7,7 @@ baking.py, judging in gates.py. Tests: tests/core/test_evidence.py, tests/core/t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final, assert_never
@@ -18,9 +18,11 @@ from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.campaign.proving import comparing, exposing
 from seatrial.core.holds import Hold, HoldCode
+from seatrial.core.judging.kinds import attesting, expressing
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
-from seatrial.core.model.gates.gate import READINESS, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
@@ -31,6 +33,7 @@ EVIDENCE_MAX: Final = 2_000
 """How many characters of evidence are told, beyond what the first failure says."""
 FRESH_SECONDS: Final = 600.0
 """How long ago the round may have ended on which the waves open."""
+_UNSAID: Final = (GateVerdict.PENDING, GateVerdict.UNKNOWN)
 
 
 def why_failed(record: CampaignRecord) -> str:
@@ -77,7 +80,7 @@ def step_gating(view: View) -> Course:
         case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
-            return Course(record=record, acts=_with_controls(view, looked), holds=(_running(view, looked),))
+            return Course(record=record, acts=_with_controls(view, looked), holds=_pending(view, looked))
         case _:
             assert_never(looked.verdict)
 
@@ -126,7 +129,7 @@ def _bake(view: View) -> Course:
             return Course(record=baking.uncounted(record, now))
         case GateVerdict.PENDING:
             told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
-            return Course(record=record, acts=_with_controls(view, looked), holds=(*told, _running(view, looked)))
+            return Course(record=record, acts=_with_controls(view, looked), holds=(*told, *_pending(view, looked)))
         case _:
             assert_never(looked.verdict)
 
@@ -152,7 +155,7 @@ def _between_rounds(view: View) -> Course:
         return Course(record=record, holds=(waiting,), wake_at=due_at)
     unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN]
     if unknown:
-        return Course(record=record, holds=(_unmeasured(view, unknown[0].gate, unknown[0].node, due_at),))
+        return Course(record=record, holds=(_unmeasured(view, unknown[0], record.gates, due_at),))
     unseen = exposing.unseen(view, due_at)
     if unseen is not None:
         return Course(record=record, holds=(unseen,))
@@ -199,7 +202,7 @@ def step_round_in_waves(view: View) -> Course | None:
         case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
-            return Course(record=record, acts=_probes(view, looked), holds=(_running(view, looked),))
+            return Course(record=record, acts=_probes(view, looked), holds=_pending(view, looked))
         case _:
             assert_never(looked.verdict)
 
@@ -245,7 +248,19 @@ def _lost_canaries(view: View) -> str:
 def _look(view: View) -> baking.Round:
     """How the round stands."""
     unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
-    return baking.look_at(view.record, view.campaign, view.seen.measurements, unwell, _patience_until(view), view.now)
+    measured = (*view.seen.measurements, *_attested(view))
+    return baking.look_at(view.record, view.campaign, measured, unwell, _patience_until(view), view.now)
+
+
+def _attested(view: View) -> Iterator[Measurement]:
+    """What was said where a gate asks for somebody's word."""
+    record, since = view.record, attesting.stands_since(view.record)
+    for gate in (each for each in view.campaign.gates if each.attest is not None):
+        limit_at = _attentive_since(view) + gate.timeout_seconds
+        for node in record.canaries:
+            yield attesting.measured(
+                gate, node, record.round, view.campaign.attested, since=since, limit_at=limit_at, now=view.now
+            )
 
 
 def _patience_until(view: View) -> Instant:
@@ -272,8 +287,43 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     gates = {gate.name: gate for gate in view.campaign.gates}
-    for gate, node, attempt in looked.due:
-        yield StartProbe(rollout=view.name, gate=gates[gate], node=node, round=view.record.round, attempt=attempt)
+    number = view.record.round
+    for name, node, attempt in looked.due:
+        gate = gates[name]
+        given = _given(view, looked, node) if gate.expression else None
+        yield StartProbe(rollout=view.name, gate=gate, node=node, round=number, attempt=attempt, given=given)
+
+
+def _given(view: View, looked: baking.Round, node: str) -> Given:
+    expressions = frozenset(gate.name for gate in view.campaign.gates if gate.expression)
+    facts, number = view.nodes[node].facts, view.record.round
+    return expressing.given(facts, number, looked.results, view.seen.measurements, expressions)
+
+
+def _pending(view: View, looked: baking.Round) -> tuple[Hold, ...]:
+    """What a round waits for: the words of people, and what is measured."""
+    asked = {gate.name for gate in view.campaign.gates if gate.attest is not None}
+    waiting = looked.of(GateVerdict.PENDING)
+    unsaid = dict.fromkeys(each.gate for each in waiting if each.gate in asked)
+    holds = tuple(_unattested(view, looked.results, name) for name in unsaid)
+    return holds if holds and all(each.gate in asked for each in waiting) else (*holds, _running(view, looked))
+
+
+def _unattested(view: View, results: Iterable[GateResult], name: str, until: Instant | None = None) -> Hold:
+    """That a gate has nobody's word, and how it is given."""
+    gate = next(each for each in view.campaign.gates if each.name == name)
+    silent = [each for each in results if each.gate == name and each.verdict in _UNSAID]
+    limit_at = _attentive_since(view) + gate.timeout_seconds
+    return view.hold(
+        HoldCode.GATE_UNATTESTED,
+        gate=name,
+        nodes=a_few([each.node for each in silent]),
+        asks=gate.attest.asks if gate.attest is not None else "",
+        reason=silent[0].detail,
+        # Where others have been spoken of, the word is about one of those who have not.
+        whom="" if len(silent) == len(view.record.canaries) else f" --node {silent[0].node}",
+        until=until if until is not None else limit_at if limit_at > view.now else None,
+    )
 
 
 def _running(view: View, looked: baking.Round) -> Hold:
@@ -283,7 +333,7 @@ def _running(view: View, looked: baking.Round) -> Hold:
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
     seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
     latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
-    until = latest if latest > view.now else None
+    until = looked.again_at or (latest if latest > view.now else None)
     refused = _refused(view, looked)
     if refused is not None:
         return view.hold(
@@ -294,7 +344,9 @@ def _running(view: View, looked: baking.Round) -> Hold:
             namespace=refused.kept_out_of,
             until=until,
         )
-    names = sorted({f"{each.gate} on {each.node}" for each in looked.of(GateVerdict.PENDING)})
+    asked = {gate.name for gate in view.campaign.gates if gate.attest is not None}
+    waiting = (each for each in looked.of(GateVerdict.PENDING) if each.gate not in asked)
+    names = sorted({f"{each.gate} on {each.node}" for each in waiting})
     return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until)
 
 
@@ -311,9 +363,10 @@ def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Cour
     if view.now >= due_at:
         return Course(record=baking.next_round(record, view.now))
     unknown = looked.of(GateVerdict.UNKNOWN)[0]
-    return Course(record=record, holds=(_unmeasured(view, unknown.gate, unknown.node, due_at),))
+    return Course(record=record, holds=(_unmeasured(view, unknown, looked.results, due_at),))
 
 
-def _unmeasured(view: View, gate: str, node: str, until: Instant) -> Hold:
-    found = [each.detail for each in view.record.gates if (each.gate, each.node) == (gate, node)]
-    return view.hold(HoldCode.GATE_UNKNOWN, gate=gate, node=node, why=(found or [""])[0], until=until)
+def _unmeasured(view: View, found: GateResult, results: Iterable[GateResult], until: Instant) -> Hold:
+    if any(each.name == found.gate and each.attest is not None for each in view.campaign.gates):
+        return _unattested(view, results, found.gate, until)
+    return view.hold(HoldCode.GATE_UNKNOWN, gate=found.gate, node=found.node, why=found.detail, until=until)

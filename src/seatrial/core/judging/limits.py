@@ -22,9 +22,9 @@ SHOWN_MAX: Final = 5
 
 def held_to(gate: Gate, measured: Measurement) -> Measurement:
     """The measurement with the verdict that its figures earn; as it is where none are asked for, or it is no pass."""
-    if measured.verdict is not GateVerdict.PASSED or not gate.figures:
+    if measured.verdict is not GateVerdict.PASSED or not gate.limits:
         return measured
-    held = [_held(limit, measured.figures, measured.unmeasured) for limit in gate.figures]
+    held = [_held(limit, measured.figures, measured.unmeasured) for limit in gate.limits]
     verdict = worst(each for each, _ in held)
     told = "; ".join(text for each, text in held if each is verdict)
     return replace(measured, verdict=verdict, detail=told)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.gates.attested import Word
 from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import Gate, GateResult
@@ -195,6 +196,8 @@ class Campaign:
     """Where a person has to say yes."""
     approved: tuple[Point, ...] = ()
     """Where a person has said yes."""
+    attested: tuple[Word, ...] = ()
+    """What was said for gates that ask for somebody's word."""
     publish: Via = Via.DIRECT
     mode: Mode | None = None
     """Who is to move the nodes; None takes what the cluster has."""

@@ -74,6 +74,10 @@ _GATE: Final = _next(
     "Asked as it is now from the next round on; waves do not open before it has passed. A round under way in which it "
     "is another gate than before begins again. What has failed stays failed."
 )
+_WORD: Final = _at_once(
+    "Counts in the round under way and in those that come, while it lasts. A verdict that was written down stays for "
+    "its round, also when the word is taken back."
+)
 _WAVES: Final = _at_once(
     "How far the current wave reaches is worked out anew. Who has started goes on, also when it would reach less far."
 )
@@ -148,6 +152,13 @@ EDITS: Final[Mapping[str, Edit]] = {
     "gates[].command": _GATE,
     "gates[].gpus": _GATE,
     "gates[].timeoutSeconds": _next("Tries that are begun from now on have as long."),
+    "gates[].attest.asks": _GATE,
+    "gates[].expression": _GATE,
+    "gates[].webhook": _GATE,
+    "gates[].prometheus.query": _GATE,
+    "gates[].prometheus.unit": _GATE,
+    "gates[].prometheus.atLeast": _GATE,
+    "gates[].prometheus.atMost": _GATE,
     "gates[].figures": _GATE,
     "gates[].figures[].name": _GATE,
     "gates[].figures[].atLeast": _GATE,
@@ -173,6 +184,14 @@ EDITS: Final[Mapping[str, Edit]] = {
     "windows.open[].minutes": _WINDOW,
     "approvals.manual": _next("A point that is not passed yet waits for a person, or does not any more."),
     "approvals.approved": _next("A yes counts at its point; taken back after that, it changes nothing."),
+    "approvals.attested": _WORD,
+    "approvals.attested[].gate": _WORD,
+    "approvals.attested[].node": _WORD,
+    "approvals.attested[].verdict": _WORD,
+    "approvals.attested[].because": _WORD,
+    "approvals.attested[].by": _WORD,
+    "approvals.attested[].at": _WORD,
+    "approvals.attested[].until": _WORD,
     "abort": _at_once("The rollout is undone. It cannot be withdrawn; another text changes nothing."),
     "prepull": _at_once("For nodes that have not started."),
     "byHand.component": _refused("People are half-way with it."),

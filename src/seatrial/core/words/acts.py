@@ -190,6 +190,8 @@ def _outside(action: OuterAct) -> Written:
     match action:
         case StartProbe(gate=gate, node=node) if gate.name == PREPULL:
             return Written(where="job to bring the image", what=f"on node/{node}, image {gate.image}")
+        case StartProbe(gate=gate, node=node) if not gate.is_job:
+            return Written(where=f"question for gate {gate.name}", what=f"about node/{node}, to {gate.means}")
         case StartProbe(gate=gate, node=node):
             command = f", command {' '.join(gate.command)}" if gate.command else ""
             what = f"on node/{node}, image {gate.image}, {gate.gpus} GPUs{command}"

@@ -62,6 +62,7 @@ NEEDS_SOMEBODY: Final = frozenset(
         HoldCode.REQUEST_DECLINED,
         HoldCode.IMAGE_NOT_PULLED,
         HoldCode.GATE_REFUSED,
+        HoldCode.GATE_UNATTESTED,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,
         HoldCode.NO_WAY_BACK_BY_HAND,
@@ -75,6 +76,7 @@ ASKED_FOR: Final = frozenset(
     {
         HoldCode.PAUSED,
         HoldCode.APPROVAL_PENDING,
+        HoldCode.GATE_UNATTESTED,
         HoldCode.MERGE_PENDING,
         HoldCode.BY_HAND_PENDING,
         HoldCode.BY_HAND_BACK,

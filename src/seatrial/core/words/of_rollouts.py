@@ -260,7 +260,13 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.GATE_UNKNOWN: says(
         "gate {gate} could not be measured on {node}{reason_text}; unknown is no pass",
-        "It is asked again by itself, and the time until then is no evidence; see the gate's Job and its image.",
+        "It is asked again by itself, and the time until then is no evidence; see what answers it: the gate's Job "
+        "and its image, or its query.",
+    ),
+    HoldCode.GATE_UNATTESTED: says(
+        "gate {gate} waits for somebody's word on {nodes} ({reason}): {asks}",
+        "Look, and say so with `seatrial gates attest {subject} {gate}{whom} --pass --because TEXT`, or --fail, and "
+        "the rollout is undone. Until then no time counts as evidence.",
     ),
     HoldCode.TELEMETRY_MISSING: says(
         "the canary bakes, and nothing of it counts as evidence: nobody sees {why}",

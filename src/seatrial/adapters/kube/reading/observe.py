@@ -48,11 +48,14 @@ class KubeObserver(FleetObserver):
         home: str = keys.HOME,
         source: Callable[[], SourceFacts | None] = lambda: None,
         telemetry: Callable[[], TelemetryFacts | None] = lambda: None,
+        measured: Callable[[str], Iterable[Measurement]] = lambda _uid: (),
         rights: access.Access | None = None,
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
         is_uninstalling: bool = False,
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd.
+
+        `measured` has what was measured for a rollout by anybody but a Job.
 
         With `is_uninstalling` every rollout is left: seatrial itself goes.
 
@@ -62,6 +65,7 @@ class KubeObserver(FleetObserver):
         self._on_fault = on_fault
         self._source = source
         self._telemetry = telemetry
+        self._measured = measured
         self._rights = rights
         self._is_uninstalling = is_uninstalling
         self._has_campaign = False
@@ -133,7 +137,7 @@ class KubeObserver(FleetObserver):
             seen,
             source=self._source(),
             followers=self._followers(),
-            measurements=tuple(self._measure(uid)),
+            measurements=(*self._measure(uid), *self._measured(uid)),
             telemetry=self._telemetry(),
             others=self._rollouts.others(name),
             denied=self._denied(),

@@ -23,6 +23,7 @@ import msgspec
 
 from seatrial.adapters.kube.reading.operator_items import wish_of
 from seatrial.adapters.kube.shapes import models
+from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.shapes.rollout_records import URL_MAX
 from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import DriverVersion, VersionInvalid
@@ -43,6 +44,7 @@ from seatrial.core.model.campaign import (
     Via,
     Waves,
 )
+from seatrial.core.model.gates.attested import Said, Word
 from seatrial.core.model.gates.gate import Gate
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
@@ -58,6 +60,8 @@ ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
 DAY_SECONDS: Final = 86_400
 DAYS_AHEAD: Final = 15
+GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "webhook")
+"""What a gate is, one of them: the fields of spec.gates that say it."""
 
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
@@ -183,12 +187,13 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
     spec, name = rollout.spec, rollout.metadata.name
     return Campaign(
         canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
-        gates=tuple(_by_name(Gate, gate) for gate in spec.gates),
+        gates=tuple(_read_gate(gate, number) for number, gate in enumerate(spec.gates)),
         bake=_read_bake(spec.bake),
         waves=_read_waves(spec.waves),
         openings=_read_windows(spec.windows, now) if spec.windows is not None else None,
         manual=_read_points(spec.approvals.manual, "spec.approvals.manual"),
         approved=_read_points(spec.approvals.approved, "spec.approvals.approved"),
+        attested=tuple(_read_word(word, number) for number, word in enumerate(spec.approvals.attested)),
         publish=_read_via(spec),
         mode=_read_mode(spec.mode),
         has_source=_has_source(spec.matrix),
@@ -209,6 +214,28 @@ def _read_bake(said: models.RolloutBake) -> Bake:
     exclude = _at("spec.bake.until.exclude", shares.loss, said.until.exclude)
     confidence = _at("spec.bake.until.confidence", shares.confidence, said.until.confidence)
     return replace(bake, exclude=exclude, confidence=confidence)
+
+
+def _read_gate(said: models.RolloutGate, number: int) -> Gate:
+    kinds = [name for name in GATE_KINDS if getattr(said, name)]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none of them"
+        raise ValueError(f"spec.gates[{number}]: a gate has one of {', '.join(GATE_KINDS)}; {said.name} has {found}.")
+    return _by_name(Gate, said)
+
+
+def _read_word(said: models.RolloutWord, number: int) -> Word:
+    place = f"spec.approvals.attested[{number}]"
+    verdict = _one_of(Said, said.verdict, f"{place}.verdict")
+    return Word(
+        gate=said.gate,
+        node=said.node,
+        is_pass=verdict is Said.GOOD,
+        because=foreign.line(said.because),
+        by=foreign.line(said.by),
+        at=_at(f"{place}.at", instant_of, said.at),
+        until=_at(f"{place}.until", instant_of, said.until),
+    )
 
 
 def _read_target(spec: models.RolloutSpec) -> Target:

@@ -181,14 +181,29 @@ class RolloutFigure(Model, frozen=True):
     at_most: float | None = None
 
 
+class RolloutAttest(Model, frozen=True):
+    asks: str
+
+
+class RolloutMetric(Model, frozen=True):
+    query: str
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+
 class RolloutGate(Model, frozen=True):
     name: str
-    image: str
+    image: str = ""
     probe: str = ""
     command: tuple[str, ...] = ()
     gpus: int = 1
     timeout_seconds: int = 600
     figures: tuple[RolloutFigure, ...] = ()
+    attest: RolloutAttest | None = None
+    prometheus: RolloutMetric | None = None
+    expression: str = ""
+    webhook: str = ""
 
 
 class RolloutUntil(Model, frozen=True):
@@ -223,9 +238,22 @@ class RolloutWindows(Model, frozen=True):
     open: tuple[RolloutWindow, ...] = ()
 
 
+class RolloutWord(Model, frozen=True):
+    """What somebody said for a gate that asks for it."""
+
+    gate: str
+    verdict: str
+    because: str
+    at: str
+    until: str
+    node: str = ""
+    by: str = ""
+
+
 class RolloutApprovals(Model, frozen=True):
     manual: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
+    attested: tuple[RolloutWord, ...] = ()
 
 
 class RolloutNotifications(Model, frozen=True):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.instants import Instant
 
@@ -50,19 +51,62 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
-    """A check that the canary has to pass: a Job of any image on the node.
+class Metric:
+    """A figure that a monitoring system works out, and what it has to be in every series."""
 
-    It passes when the Job completes and every figure that is asked for was measured and keeps its limits."""
+    query: str
+    """In its own language; `$node` in a quoted text stands for the canary's name."""
+    unit: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A check that the canary has to pass: a Job of any image, a query, somebody's word, or what follows from those.
+
+    A Job passes when it completes and every figure that is asked for was measured and keeps its limits."""
 
     name: str
-    image: str
+    image: str = ""
+    """What the Job runs; empty where the gate is no Job."""
     probe: str = ""
     """The payload of ours that is run in the image; empty where the image brings its own."""
     command: tuple[str, ...] = ()
     gpus: int = 1
     timeout_seconds: float = 600.0
     figures: tuple[Limit, ...] = ()
+    attest: Attest | None = None
+    """What somebody has to say; None where the gate is measured."""
+    prometheus: Metric | None = None
+    """What the controller's Prometheus is asked."""
+    expression: str = ""
+    """What has to be true of what the other gates of the round have said, in CEL."""
+    webhook: str = ""
+    """The address that is asked, where the controller may ask there."""
+
+    @property
+    def is_job(self) -> bool:
+        """Whether a Job on the node answers it."""
+        return bool(self.image)
+
+    @property
+    def means(self) -> str:
+        """How it is answered, in a few words."""
+        if self.attest is not None:
+            return "somebody's word"
+        if self.expression:
+            return "an expression"
+        if self.webhook:
+            return "a webhook"
+        return "the controller's Prometheus" if self.prometheus is not None else self.image
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What its figures have to be; that of a query bears the gate's name."""
+        if self.prometheus is None:
+            return self.figures
+        return (Limit(name=self.name, at_least=self.prometheus.at_least, at_most=self.prometheus.at_most),)
 
     @property
     def mark(self) -> str:
@@ -70,6 +114,15 @@ class Gate:
         told = ascii((self.image, self.command, self.gpus))
         if self.probe or self.figures:
             told += ascii((self.probe, [(each.name, each.at_least, each.at_most) for each in self.figures]))
+        if self.attest is not None:
+            told += ascii(("attest", self.attest.asks))
+        if self.prometheus is not None:
+            asked = self.prometheus
+            told += ascii(("prometheus", asked.query, asked.unit, asked.at_least, asked.at_most))
+        if self.expression:
+            told += ascii(("expression", self.expression))
+        if self.webhook:
+            told += ascii(("webhook", self.webhook))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
