@@ -180,6 +180,7 @@ def _dra_plugin(pod: kinds.Pod) -> DraPlugin:
         is_ready=_is_ready(pod),
         started_at=_started_at(statuses.get(name) for name in serving),
         is_terminating=meta.deletion_timestamp is not None,
+        is_operators=meta.labels.get(keys.DRA_OPERATORS[0]) == keys.DRA_OPERATORS[1],
     )
 
 

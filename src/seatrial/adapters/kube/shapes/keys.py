@@ -90,10 +90,9 @@ REVISION_LABEL: Final = "controller-revision-hash"
 DIGEST_VARIABLE: Final = "DRIVER_CONFIG_DIGEST"
 """What of the driver's configuration is loaded with it, hashed by the GPU Operator."""
 
-DRA_SELECTORS: Final = (
-    ("nvidia-dra-driver-gpu-component", "kubelet-plugin"),
-    ("app", "nvidia-dra-driver-kubelet-plugin"),
-)
+DRA_OPERATORS: Final = ("app", "nvidia-dra-driver-kubelet-plugin")
+"""The DRA plugin that the GPU Operator runs itself, for a GPUCluster."""
+DRA_SELECTORS: Final = (("nvidia-dra-driver-gpu-component", "kubelet-plugin"), DRA_OPERATORS)
 """Any of these makes a pod a DRA plugin, in any namespace: both charts (new and old), and the operator's own."""
 DRA_NAMES: Final = frozenset({"nvidia-dra-driver-gpu", "dra-driver-nvidia-gpu"})
 NAME_LABEL: Final = "app.kubernetes.io/name"
