@@ -19,7 +19,7 @@ tests/core/test_dra_rerolling.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeFacts
@@ -55,12 +55,14 @@ def decide_reroll(
     *,
     target: Target = NO_TARGET,
     only: frozenset[str] = frozenset(),
+    still_seconds: float = STILL_SECONDS,
 ) -> Rerolling:
     """How every node stands by now, and whose plugin is deleted. `only` names the nodes that are meant; none: all."""
     looked = [_awaited(each, seen, memory) for each in standings(seen, memory.had_plugin)]
     memory = _remembered(looked, seen, memory, now)
-    guard = None if _is_target_seen(seen, target, memory, now) else (target.driver or target.chart)
-    judged = [_held(each, seen.nodes[each.node], memory, now, guard) for each in looked]
+    guard = "" if _is_target_seen(seen, target, memory, now) else (target.driver or target.chart)
+    waiting = _Waiting(memory=memory, now=now, target=guard, still_seconds=still_seconds)
+    judged = [_held(each, seen.nodes[each.node], waiting) for each in looked]
     chosen = {each.node for each in _chosen(judged, seen, only)}
     told = tuple(_told(each, is_chosen=each.node in chosen) for each in judged if not only or each.node in only)
     acts = tuple(_act(seen.nodes[name]) for name in sorted(chosen))
@@ -156,21 +158,31 @@ def _is_version(found: str, wanted: str) -> bool:
     return bool(found) and fresh.is_same_version(found, wanted)
 
 
-def _held(standing: Standing, sighted: Sighted, memory: DraMemory, now: Instant, guard: str | None) -> Standing:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """What decides how long a stale plugin is kept."""
+
+    memory: DraMemory
+    now: Instant
+    target: str
+    """The target that is not to be seen yet; empty where none is waited for."""
+    still_seconds: float
+
+
+def _held(standing: Standing, sighted: Sighted, waiting: _Waiting) -> Standing:
     """The standing with what keeps a stale plugin for the moment."""
-    facts = sighted.node.facts
-    if guard is not None and standing.stand in (Stand.STALE, Stand.FRESH) and facts.driver is not None:
-        until = (memory.begun_at or now) + TARGET_SECONDS
-        return replace(
-            standing, stand=Stand.PENDING, why=Why.TARGET_ABSENT, about=guard, until=until if until > now else None
-        )
+    facts, memory = sighted.node.facts, waiting.memory
+    if waiting.target and standing.stand in (Stand.STALE, Stand.FRESH) and facts.driver is not None:
+        until = (memory.begun_at or waiting.now) + TARGET_SECONDS
+        next_look = until if until > waiting.now else None
+        return replace(standing, stand=Stand.PENDING, why=Why.TARGET_ABSENT, about=waiting.target, until=next_look)
     if standing.stand is not Stand.STALE:
         return standing
     if memory.rerolled.get(standing.node) == _driver_key(facts):
-        return _held_again(standing, memory, now)
+        return _held_again(standing, memory, waiting.now)
     if fresh.is_unpreparing(facts):
         return replace(standing, stand=Stand.WAITING, why=Why.CLAIM_LEAVING)
-    return _held_for_time(standing, facts, memory, now)
+    return _held_for_time(standing, facts, waiting)
 
 
 def _held_again(standing: Standing, memory: DraMemory, now: Instant) -> Standing:
@@ -181,15 +193,15 @@ def _held_again(standing: Standing, memory: DraMemory, now: Instant) -> Standing
     return replace(standing, stand=Stand.FAILED, why=Why.STALE_AGAIN)
 
 
-def _held_for_time(standing: Standing, facts: NodeFacts, memory: DraMemory, now: Instant) -> Standing:
-    stale_at = memory.stale[standing.node][1]
-    waits = [(memory.settled[standing.node][1] + STILL_SECONDS, Why.STILL)]
+def _held_for_time(standing: Standing, facts: NodeFacts, waiting: _Waiting) -> Standing:
+    stale_at = waiting.memory.stale[standing.node][1]
+    waits = [(waiting.memory.settled[standing.node][1] + waiting.still_seconds, Why.STILL)]
     if standing.why is Why.VERSION_DIFFERS:
         waits.append((stale_at + SLICES_SECONDS, Why.VERSION_DIFFERS))
     if facts.dra is not None and facts.dra.is_operators:
         waits.append((stale_at + OPERATORS_SECONDS, Why.OPERATORS_OWN))
     until, why = max(waits, key=lambda wait: wait[0])
-    return replace(standing, stand=Stand.WAITING, why=why, until=until) if now < until else standing
+    return replace(standing, stand=Stand.WAITING, why=why, until=until) if waiting.now < until else standing
 
 
 # ── who goes ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -209,3 +209,8 @@ class Rerolling:
     def is_over(self) -> bool:
         """Whether nothing is left to wait for."""
         return all(each.is_over for each in self.standings)
+
+    @property
+    def is_all_pending(self) -> bool:
+        """Whether what is left has not settled, so that nothing can be done about it now."""
+        return all(each.is_over or each.stand is Stand.PENDING for each in self.standings)

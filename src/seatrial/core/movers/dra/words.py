@@ -11,7 +11,6 @@ from typing import Final
 
 from seatrial.core.movers.dra.values import (
     OPERATORS_SECONDS,
-    STILL_SECONDS,
     DraSeen,
     Reroll,
     Stand,
@@ -32,7 +31,7 @@ SENTENCES: Final[Mapping[Why, tuple[str, str]]] = {
     Why.UNCOMPARED: ("the host brings its driver, and nothing tells that the plugin has another one", NOTHING),
     Why.OLDER: ("plugin {about} started before the driver that runs", _REROLL),
     Why.VERSION_DIFFERS: ("its ResourceSlices tell driver {about}", _REROLL),
-    Why.STILL: ("its driver has settled less than {still:.0f} s ago", "its plugin is restarted if it stays so"),
+    Why.STILL: ("its driver has only just settled", "its plugin is restarted if it stays so"),
     Why.CLAIM_LEAVING: (
         "a pod with a claim is on its way out and needs the plugin for that",
         "its plugin is restarted when that pod is gone",
@@ -84,9 +83,12 @@ def what_next(standing: Standing) -> str:
 
 
 def _filled(text: str, standing: Standing) -> str:
-    return text.format(
-        node=standing.node, about=standing.about or UNNAMED, still=STILL_SECONDS, operators=OPERATORS_SECONDS / 60
-    )
+    return text.format(node=standing.node, about=standing.about or UNNAMED, operators=OPERATORS_SECONDS / 60)
+
+
+def is_well(standing: Standing) -> bool:
+    """Whether nothing has to be said of a node."""
+    return standing.stand is Stand.FRESH
 
 
 def announced(act: Reroll) -> str:
