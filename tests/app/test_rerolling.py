@@ -269,7 +269,7 @@ async def test_beside_a_controller_nothing_is_deleted_and_the_target_is_publishe
     cluster.leases = [LEASE]
     target = Target(driver=objects.NEW)
     ended = await reroll(cluster, tmp_path, told, target=target)
-    assert (ended.end, ended.is_left_to_controller, ended.deleted) == (End.LEFT, True, ())
+    assert (ended.end, ended.is_left_to_controller, ended.deleted) == (End.REQUESTED, True, ())
     assert [verb for verb, _ in cluster.writes] == ["POST"]
     assert cluster.maps[TARGET]["data"]["driver"] == objects.NEW
     assert told[0].startswith("a controller of seatrial is at work")

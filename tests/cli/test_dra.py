@@ -151,6 +151,7 @@ def test_status_exits_by_the_worst_that_it_found(stands: tuple[Stand, ...], code
         (End.FRESH, ExitCode.OK),
         (End.NO_DRIVER, ExitCode.OK),
         (End.TRIAL, ExitCode.OK),
+        (End.REQUESTED, ExitCode.OK),
         (End.LEFT, ExitCode.INCONCLUSIVE),
         (End.FAILED, ExitCode.FINDINGS),
         (End.LATE, ExitCode.TIMEOUT),

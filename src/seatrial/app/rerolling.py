@@ -48,8 +48,10 @@ class End(StrEnum):
     FRESH = "fresh"
     """Every node that is not left out has a plugin that knows its driver."""
     NO_DRIVER = "no-dra-driver"
+    REQUESTED = "requested"
+    """The plugins are left to a controller that is at work, and nobody waits for it."""
     LEFT = "left"
-    """Some nodes have not settled, or are left to a controller, and nobody waits for them."""
+    """Some nodes have not settled, and nobody waits for them."""
     FAILED = "failed"
     LATE = "late"
     TRIAL = "trial"
@@ -202,7 +204,9 @@ def _end(last: adapter.Look) -> End:
         return End.LATE
     if Stand.FAILED in stands:
         return End.FAILED
-    return End.FRESH if stands <= {Stand.FRESH, Stand.SKIPPED} else End.LEFT
+    if stands <= {Stand.FRESH, Stand.SKIPPED}:
+        return End.FRESH
+    return End.REQUESTED if last.is_left_to_controller else End.LEFT
 
 
 def _none(observer: PluginObserver, seen: DraSeen, asked: Asked) -> Ended:

@@ -133,7 +133,7 @@ def reroll_code(ended: Ended) -> ExitCode:
             return ExitCode.FINDINGS
         case End.LEFT:
             return ExitCode.INCONCLUSIVE
-        case End.FRESH | End.NO_DRIVER | End.TRIAL:
+        case End.FRESH | End.NO_DRIVER | End.TRIAL | End.REQUESTED:
             return ExitCode.OK
 
 

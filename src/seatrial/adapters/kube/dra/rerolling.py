@@ -10,8 +10,6 @@ tests/adapters/kube/test_dra_real.py
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,16 +125,9 @@ async def run(observer: PluginObserver, controller: Controller, wish: Wish, *, o
 # ── the target ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def target_data(target: Target) -> dict[str, str]:
-    """What the ConfigMap says; its digest changes with whatever of it does."""
-    said = {"driver": target.driver, "chart": target.chart}
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-    return {**said, "digest": f"sha256:{digest}"}
-
-
 async def publish(client: Client, namespace: str, target: Target) -> bool:
-    """Say what an upgrade is to bring; whether anything had to be written."""
-    data = target_data(target)
+    """Say what an upgrade is to bring; whether anything had to be written. What else is said there is left alone."""
+    data = {"driver": target.driver, "chart": target.chart}
     try:
         found = await config_maps.read(client, namespace, TARGET_NAME)
     except errors.NotFound:
