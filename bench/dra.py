@@ -3,6 +3,7 @@
 python -m bench.dra                     all of them; exit 1 where ours left a stale node or restarted a plugin early
 python -m bench.dra --seed 7            one of them: what it draws, and how both ended
 python -m bench.dra --first 500 --count 100
+python -m bench.dra --first 600 --count 100 --add FILE    the next ones, added to a result that is there: in pieces
 
 What is played is in seatrial_lab/schedules/dra_plugins.py; the result is kept in bench/results.
 """
@@ -17,6 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from bench.machine import keep, machine
@@ -46,8 +48,30 @@ def tallied(endings: Iterable[Ending]) -> dict[str, Any]:
         sums["upgrades_that_did_not_end"] += each.is_late
         sums["deletions_of_a_second_run"] += each.again_count
         sums["cliques_with_two_away"] += len(each.together)
-    share = sums["stale"] / sums["nodes"] if sums["nodes"] else 0.0
-    return {**sums, "stale_share": round(share, 4)}
+    return shared(sums)
+
+
+def shared(sums: Counter[str]) -> dict[str, Any]:
+    """The sums, and the share of nodes that ended stale."""
+    return {**sums, "stale_share": round(sums["stale"] / sums["nodes"], 4) if sums["nodes"] else 0.0}
+
+
+def added(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Two results as one; the second has to go on where the first ended."""
+    if after["first_seed"] != before["first_seed"] + before["seeds"]:
+        raise SystemExit(f"the result ends before seed {before['first_seed'] + before['seeds']}: go on there")
+    sums = {
+        name: shared(Counter({each: count + after[name][each] for each, count in _counts(before[name]).items()}))
+        for name in before
+        if isinstance(before[name], dict) and "stale_share" in before[name]
+    }
+    seconds = round(before["seconds"] + after["seconds"], 1)
+    broken = [*before["broken_seeds"], *after["broken_seeds"]]
+    return {**before, **sums, "seeds": before["seeds"] + after["seeds"], "seconds": seconds, "broken_seeds": broken}
+
+
+def _counts(tally: dict[str, Any]) -> dict[str, int]:
+    return {name: count for name, count in tally.items() if name != "stale_share"}
 
 
 def main() -> int:
@@ -58,7 +82,12 @@ def main() -> int:
         print(drawn(asked.seed), f"ours: {ours}", f"proposed: {proposed}", sep="\n")
         return is_broken(ours)
     result = _play_all(range(asked.first, asked.first + asked.count))
-    path = keep("dra", result)
+    if asked.add is None:
+        path = keep("dra", result)
+    else:
+        path = asked.add
+        result = added(json.loads(path.read_text(encoding="utf-8")), result)
+        path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps({"ours": result["ours"], "proposed": result["proposed"]}, indent=2), path, sep="\n")
     return bool(result["broken_seeds"])
 
@@ -94,6 +123,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="play this one only, and tell how both ended")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--add", type=Path, metavar="FILE", help="add to this result instead of keeping a new one")
     return parser.parse_args()
 
 

@@ -6,9 +6,10 @@ A few seeds; `make dra-seeds` plays ten thousand and keeps the result.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from bench.dra import is_broken, tallied
+from bench.dra import added, is_broken, tallied
 
 from seatrial_lab.schedules import dra_plugins
 from seatrial_lab.schedules.dra_plugins import Ending, Play, drawn, play_ours, play_proposed
@@ -55,3 +56,14 @@ def test_every_kind_of_upgrade_is_drawn() -> None:
     assert {each.wanted.version == dra_plugins.OLD.version for each in schedules} == {True, False}
     for many in ("fails", "left_out", "restarts", "cliques"):
         assert any(getattr(each, many) for each in schedules)
+
+
+def test_a_result_in_pieces_is_the_result_as_a_whole() -> None:
+    def result(first: int, count: int) -> dict[str, Any]:
+        endings = [Ending(seed=seed, node_count=4, stale=("n1",) * (seed % 2)) for seed in range(first, first + count)]
+        found = {"ours": tallied(endings), "first_seed": first, "seeds": count, "seconds": 1.0, "broken_seeds": []}
+        return found | {"machine": {"cores": 2}}
+
+    assert added(result(0, 3), result(3, 4)) == result(0, 7) | {"seconds": 2.0}
+    with pytest.raises(SystemExit, match="go on there"):
+        added(result(0, 3), result(4, 3))
