@@ -270,6 +270,33 @@ def test_three_nodes_one_after_the_other_are_each_restarted_once_and_never_befor
     assert run.deleted == ["n1", "n2", "n3"]
 
 
+def test_sixteen_nodes_five_at_a_time_may_take_longer_than_any_hook_would_wait() -> None:
+    """Each round takes ten minutes; who has its driver has its plugin in that round, and nobody is restarted twice."""
+    nodes = {name: settled(name, driver=a_driver(name)) for name in (f"n{number:02}" for number in range(16))}
+    run, names = Run(), sorted(nodes)
+    for first in range(0, 16, 5):
+        moved = names[first : first + 5]
+        nodes |= {name: settled(name, driver=a_new_driver(name)) for name in moved}
+        run.look(look(*nodes.values()), 600)
+        run.look(look(*nodes.values()), STILL_SECONDS)
+        assert run.deleted[first:] == moved
+        nodes |= {name: again(nodes[name]) for name in moved}
+    assert run.look(look(*nodes.values()), 5).is_over
+    assert run.deleted == names
+
+
+def test_a_chart_that_restarts_every_plugin_at_once_is_no_reason_to_stop_looking() -> None:
+    """An annotation of its template: nodes without their driver become stale again, and only those are restarted."""
+    moved = again(settled("n1"), started_at=250.0)
+    waits = again(settled("n2", driver=a_driver("n2")), started_at=250.0)
+    run = Run()
+    run.look(look(moved, waits))
+    late = again(settled("n2", driver=a_new_driver("n2", ready_since=400.0)), started_at=250.0)
+    run.look(look(moved, late), 600)
+    run.look(look(moved, late), STILL_SECONDS)
+    assert run.deleted == ["n2"]
+
+
 # ── the target ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 BEFORE = DriverSet(name="nvidia-driver-daemonset", version=OLD.version, chart="gpu-operator-v25.10.1")
