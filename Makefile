@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories
+.PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,9 @@ kubernetes-oldest: $(READY) ## chart, manifests and a short rollout on the oldes
 
 faults: $(READY) ## play 10,000 fault schedules on 30-node worlds; the result is kept in bench/results
 	@$(RUN)/python -m bench.faults
+
+dra-seeds: $(READY) ## restart DRA plugins in 10,000 simulated upgrades, by our criterion and by the one proposed for a Helm hook; kept in bench/results
+	@$(RUN)/python -m bench.dra
 
 judging: $(READY) ## simulate 9,000 upgrades, sound and faulty: false aborts, losses found; the result is kept in bench/results
 	@$(RUN)/python -m bench.judging

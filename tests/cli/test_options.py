@@ -71,6 +71,8 @@ TABLE: Final = {
     "gates show": Row(("table", "wide", "json", "yaml"), "wc", "one rollout; a gate is no object of the cluster"),
     "gates attest": Row(NAMED, "c", ONE),
     "bake explain": Row(("table", "json", "yaml"), "wc", "one rollout; what is proven is no object of the cluster"),
+    "dra status": Row(("table", "wide", "json", "yaml"), "c", "one look at all of them; `dra reroll --wait` goes on"),
+    "dra reroll": Row(DOCUMENTS, "c", "a write to nodes that are named, or all; --wait ends when it is done"),
     "node list": Row(ALL, "wlc"),
     "node show": Row(NAMED, "wc", "one node, which is named"),
     "node retry": Row(NAMED, "lc", "a write: `node list -w` shows what becomes of it"),

@@ -10,7 +10,8 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import Loaded, NodePhase
 from seatrial.core.node import readiness
-from seatrial.core.node.readiness import Lack, is_running_wanted, why_unproven
+from seatrial.core.node.lack import Lack
+from seatrial.core.node.readiness import is_running_wanted, why_unproven
 from tests.builders import (
     NEW,
     OLD,

@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry it, leave it out"),
     "controller": Command("seatrial.cli.run.controller", "move the nodes of a rollout"),
     "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller as soon as it has something to see"),
+    "dra": Command("seatrial.cli.run.dra", "say whose DRA plugin outlived a driver, and restart those plugins"),
     "replay": Command("seatrial.cli.run.replay", "decide recorded journals anew, and show the first difference"),
     "snapshot": Command("seatrial.cli.show.snapshot", "print everything that is seen of the cluster, for a file"),
     "manifests": Command("seatrial.cli.run.manifests", "print what seatrial needs in a cluster"),

@@ -552,7 +552,12 @@ SERVING: Final = {"compute-domains": RUNNING_LATER, "gpus": RUNNING}
 )
 def test_a_dra_plugin_is_known_by_any_of_its_labels(labels: dict[str, str]) -> None:
     assert joined(a_dra_plugin(states=SERVING, labels=labels)).dra == DraPlugin(
-        namespace="nvidia-dra-driver-gpu", name="plugin-n1", uid="uid-plugin-n1", is_ready=True, started_at=AT
+        namespace="nvidia-dra-driver-gpu",
+        name="plugin-n1",
+        uid="uid-plugin-n1",
+        is_ready=True,
+        started_at=AT,
+        is_operators=labels.get("app") == "nvidia-dra-driver-kubelet-plugin",
     )
 
 

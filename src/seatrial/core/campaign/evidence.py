@@ -19,8 +19,9 @@ from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import CampaignRecord, Watched
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
+from seatrial.core.node.lack import Lack
 from seatrial.core.node.progress import Progress
-from seatrial.core.node.readiness import Lack, offered
+from seatrial.core.node.readiness import offered
 from seatrial.core.words import explain
 
 

@@ -8,7 +8,7 @@
     prepulling      the image before the node                  machine_pools    pools of OpenShift that stand still
     publishing      what is published where                    driver_manager   what belongs to it
     returning       who is back where it was                   marks            labels that a campaign leaves on nodes
-    pace/           waking NVIDIA's controller
+    pace/           waking NVIDIA's controller                 dra/             plugins that outlived a driver
 
 Law of this room: it says what a campaign may do to get a version onto nodes; in which phase that is, it does not know.
 """

@@ -38,8 +38,9 @@ from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.seen.requests import Request, RequestState, mark_in
 from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.node.lack import Lack
 from seatrial.core.node.progress import Progress, resource_of
-from seatrial.core.node.readiness import Lack, why_unproven
+from seatrial.core.node.readiness import why_unproven
 from seatrial.core.node.writing import Orders, Step, retry_at
 from seatrial.core.words import commits, explain, requests
 

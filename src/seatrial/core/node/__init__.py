@@ -4,6 +4,7 @@
     clearing    who has to leave, and how          closing     who opened it, and that it is closed again
     readiness   what counts as proof               progress    how far a node is on its way to a version
     writing     a step as a value, and how a phase is opened
+    fresh       whether the DRA plugin knows the driver that runs; lack: what is missing from a proof
     impact      what each step of a plan does to the workloads of a node
     observed    versions that people moved
 

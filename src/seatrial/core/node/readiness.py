@@ -3,7 +3,7 @@
 A driver pod that is Ready is the beginning of the evidence. The loaded version, the validator, the GPUs the node offers
 and the DRA plugin each have their own way of being wrong while it is. What cannot be observed at all on this cluster
 (no feature discovery, a kubelet that tells of no runtime handlers) is not asked for; what could be observed before and
-is missing now, is.
+is missing now, is. What the DRA plugin has to show is in fresh.py.
 
 Tests: tests/core/test_readiness.py
 """
@@ -12,21 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts, NodeRecord
 from seatrial.core.model.seen.pods import DriverRevision
+from seatrial.core.node import fresh
+from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import RESUMING
-
-
-class Lack(NamedTuple):
-    """What is missing from the proof, and with which details."""
-
-    code: HoldCode
-    params: dict[str, object]
 
 
 def offered(facts: NodeFacts) -> GpuOffer:
@@ -103,13 +97,13 @@ def _lacks(facts: NodeFacts, before: GpuOffer | None, paused: list[str]) -> Iter
         yield Lack(HoldCode.OPERANDS_PAUSED, {"labels": ", ".join(paused)})
     yield from _validator_lacks(facts, loaded_at)
     yield from _offer_lacks(facts, before)
-    yield from _dra_lacks(facts, before, facts.driver.version, loaded_at)
+    yield from fresh.why_not_fresh(facts, before, facts.driver.version, loaded_at)
 
 
 def _version_lacks(facts: NodeFacts, wanted: str, loaded_at: ApiInstant) -> Iterator[Lack]:
     """The version that is loaded, where feature discovery tells: its labels outlive the driver they tell of."""
     loaded = facts.loaded
-    if loaded is None or not wanted or _plain(loaded.version) == _plain(wanted):
+    if loaded is None or not wanted or fresh.is_same_version(loaded.version, wanted):
         return
     is_recent = loaded.seen_at is not None and loaded.seen_at >= loaded_at
     code = HoldCode.LOADED_VERSION_WRONG if is_recent else HoldCode.LOADED_VERSION_UNKNOWN
@@ -143,37 +137,3 @@ def _offer_lacks(facts: NodeFacts, before: GpuOffer | None) -> Iterator[Lack]:
     gone = [name for name in before.runtime_handlers if name not in facts.offer.runtime_handlers]
     if gone:
         yield Lack(HoldCode.RUNTIME_HANDLER_MISSING, {"handlers": ", ".join(gone)})
-
-
-def _dra_lacks(facts: NodeFacts, before: GpuOffer | None, wanted: str, loaded_at: ApiInstant) -> Iterator[Lack]:
-    """A DRA plugin keeps the library and the mounts of the driver it started with, and looks healthy all the while.
-
-    Driver and plugin times are written by the same kubelet, in whole seconds: equal counts as stale.
-    """
-    plugin = facts.dra
-    if plugin is None:
-        # An accepted loss does not cover it: between an old plugin and its successor there is a moment without any.
-        if before is not None and before.has_dra_plugin:
-            yield Lack(HoldCode.DRA_PLUGIN_MISSING, {})
-        return
-    if plugin.is_terminating or plugin.started_at is None:
-        yield Lack(HoldCode.DRA_PLUGIN_NOT_READY, {"pod": plugin.name})
-        return
-    if plugin.started_at <= loaded_at:
-        yield Lack(HoldCode.DRA_PLUGIN_STALE, {"pod": plugin.name})
-    if not plugin.is_ready:
-        yield Lack(HoldCode.DRA_PLUGIN_NOT_READY, {"pod": plugin.name})
-    if before is not None and before.has_slices and not facts.published:
-        yield Lack(HoldCode.DRA_SLICES_MISSING, {"pod": plugin.name})
-    others = sorted({version for version in facts.published if wanted and _plain(version) != _plain(wanted)})
-    if others:
-        yield Lack(HoldCode.DRA_VERSION_WRONG, {"published": ", ".join(others), "wanted": wanted})
-
-
-def _plain(version: str) -> tuple[int, ...] | str:
-    """Versions as numbers, since ResourceSlices drop leading zeros and fill up to three parts."""
-    parts = version.split(".")
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        return version
-    numbers = [int(part) for part in parts]
-    return (*numbers, *(0 for _ in range(3 - len(numbers))))

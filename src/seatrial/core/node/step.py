@@ -22,8 +22,8 @@ from typing import Final, assert_never
 from seatrial.core.actions.on_nodes import Cordon, Operand, ReleaseMaintenance, Request, RequestMaintenance, RestartPod
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.instants import Instant
-from seatrial.core.model.seen.nodes import Maintenance, NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
-from seatrial.core.node import clearing, closing
+from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord, NodeSeen, RecordFault
+from seatrial.core.node import clearing, closing, fresh
 from seatrial.core.node.clearing import Exit
 from seatrial.core.node.phases import UNDER_WAY, FailureCode
 from seatrial.core.node.readiness import is_running_wanted, offered, why_unproven
@@ -355,7 +355,7 @@ def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | Non
         if now < record.entered_at + VALIDATOR_SECONDS:
             return None
         operand, pod = Operand.VALIDATOR, (facts.validator.namespace, facts.validator.name, facts.validator.uid)
-    elif code is HoldCode.DRA_PLUGIN_STALE and facts.dra is not None and not _is_unpreparing(facts):
+    elif code is HoldCode.DRA_PLUGIN_STALE and facts.dra is not None and not fresh.is_unpreparing(facts):
         operand, pod = Operand.DRA_PLUGIN, (facts.dra.namespace, facts.dra.name, facts.dra.uid)
     else:
         return None
@@ -365,11 +365,6 @@ def _step_freshening(node: NodeSeen, code: HoldCode, now: Instant) -> Step | Non
             node=node.name, attempt=record.attempt, operand=operand, namespace=namespace, pod=name, uid=uid
         )
     )
-
-
-def _is_unpreparing(facts: NodeFacts) -> bool:
-    """Whether a pod is on its way out that may need the DRA plugin for that: without it, it would never be gone."""
-    return any(pod.is_terminating and pod.holds_claim for pod in facts.pods)
 
 
 def _step_failed(node: NodeSeen, orders: Orders, now: Instant) -> Step:

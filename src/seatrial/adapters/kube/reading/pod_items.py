@@ -159,9 +159,11 @@ def _validator_pod(pod: kinds.Pod) -> ValidatorPod:
 
 def _is_dra_plugin(pod: kinds.Pod) -> bool:
     """Whether the pod is NVIDIA's DRA plugin. A DaemonSet's only: else any job could so escape its eviction."""
-    labels = pod.metadata.labels
-    if _keeper(pod) is not PodOwner.DAEMON_SET:
-        return False
+    return _keeper(pod) is PodOwner.DAEMON_SET and is_labelled_dra(pod.metadata.labels)
+
+
+def is_labelled_dra(labels: Mapping[str, str]) -> bool:
+    """Whether a pod with these labels calls itself NVIDIA's DRA plugin, by any of its charts."""
     if any(labels.get(key) == value for key, value in keys.DRA_SELECTORS):
         return True
     return labels.get(keys.NAME_LABEL) in keys.DRA_NAMES and any(
@@ -180,6 +182,7 @@ def _dra_plugin(pod: kinds.Pod) -> DraPlugin:
         is_ready=_is_ready(pod),
         started_at=_started_at(statuses.get(name) for name in serving),
         is_terminating=meta.deletion_timestamp is not None,
+        is_operators=meta.labels.get(keys.DRA_OPERATORS[0]) == keys.DRA_OPERATORS[1],
     )
 
 

@@ -92,11 +92,12 @@ REVISION_LABEL: Final = "controller-revision-hash"
 DIGEST_VARIABLE: Final = "DRIVER_CONFIG_DIGEST"
 """What of the driver's configuration is loaded with it, hashed by the GPU Operator."""
 
-DRA_SELECTORS: Final = (
-    ("nvidia-dra-driver-gpu-component", "kubelet-plugin"),
-    ("app", "nvidia-dra-driver-kubelet-plugin"),
-)
+DRA_OPERATORS: Final = ("app", "nvidia-dra-driver-kubelet-plugin")
+"""The DRA plugin that the GPU Operator runs itself, for a GPUCluster."""
+DRA_SELECTORS: Final = (("nvidia-dra-driver-gpu-component", "kubelet-plugin"), DRA_OPERATORS)
 """Any of these makes a pod a DRA plugin, in any namespace: both charts (new and old), and the operator's own."""
+DRA_NAMESPACES: Final = ("nvidia-dra-driver-gpu", "nvidia-dra-driver", "dra-driver-nvidia-gpu")
+"""Where its charts, and people, put the DRA driver; the operator's own is in the operator's namespace."""
 DRA_NAMES: Final = frozenset({"nvidia-dra-driver-gpu", "dra-driver-nvidia-gpu"})
 NAME_LABEL: Final = "app.kubernetes.io/name"
 COMPONENT_SUFFIX: Final = "-component"

@@ -119,3 +119,5 @@ class DraPlugin:
     started_at: ApiInstant | None = None
     """When the first of its containers started; None while none runs."""
     is_terminating: bool = False
+    is_operators: bool = False
+    """The GPU Operator's own (GPUCluster), which it restarts itself."""

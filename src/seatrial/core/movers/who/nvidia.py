@@ -29,9 +29,10 @@ from seatrial.core.movers.pace.ways import STATE_LABEL
 from seatrial.core.movers.view import Need, Outcome, Start, View
 from seatrial.core.node import progress
 from seatrial.core.node.aiming import misled
+from seatrial.core.node.lack import Lack
 from seatrial.core.node.phases import UNDER_WAY
 from seatrial.core.node.progress import Progress, is_out_of_reach, wants
-from seatrial.core.node.readiness import Lack, why_doubted
+from seatrial.core.node.readiness import why_doubted
 from seatrial.core.node.writing import NOTHING, WISH, Orders, Step, told
 
 LATE_SECONDS: Final = 120.0
