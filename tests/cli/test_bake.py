@@ -11,8 +11,13 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.gates import bake
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import RolloutPhase
+from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposure
+from seatrial.core.model.gates.gate import GateVerdict
+from seatrial.core.words.proofs import Proven
+from seatrial.core.words.speeds import Speed, Speeds
 from tests.cli.test_rollout_tree import a_look
+from tests.core.upgrades import an_upgrade
 
 HOUR = 3600.0
 
@@ -44,6 +49,33 @@ def test_hours_are_drawn_to_one_scale_and_told_as_sentences() -> None:
     assert widths["asked"] == bake.WIDTH
     assert 0 < widths["counts"] <= widths["with"] <= widths["on"] < bake.WIDTH
     assert "- 6.0 of 48.0 hours count as evidence: every gate passed before and after." in lines
+
+
+def test_losses_are_drawn_beside_the_one_that_is_asked() -> None:
+    measured = Compared(comparisons=an_upgrade(rounds=20).comparisons, is_measured=True)
+    lines = bake.page_of(a_look(RolloutPhase.BAKING, record={"compared": measured})).lines
+    (asked,) = (line for line in lines if line.split()[:2] == ["to", "exclude"])
+    (drawn,) = (line for line in lines if line.strip().startswith("matrix-fp32 of c "))
+    assert asked.count("█") == bake.WIDTH // bake.LOSSES_SHOWN
+    assert 0 < drawn.count("█") < asked.count("█")
+    assert asked.endswith("3.0%")
+
+
+def test_a_figure_that_excludes_nothing_yet_is_drawn_as_such() -> None:
+    nothing = Speed(
+        name="hbm-copy",
+        node="n1",
+        loss=0.0,
+        excluded=None,
+        rounds=1,
+        control_count=0,
+        needed_hours=None,
+        is_asked=True,
+        verdict=GateVerdict.PENDING,
+    )
+    speeds = Speeds(asked_loss=0.03, confidence=0.99, false_alarms=0.01, speeds=(nothing,))
+    _, drawn = bake.loss_bars(Proven(hours=0.0, asked_hours=0.0, is_watched=False, speeds=speeds))
+    assert drawn == f"hbm-copy of n1  {'░' * bake.WIDTH}  nothing yet"
 
 
 def test_a_document_has_the_figures_and_the_sentences() -> None:

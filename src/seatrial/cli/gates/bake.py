@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EXITS = (ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE)
 WIDTH: Final = 40
+LOSSES_SHOWN: Final = 2
+"""How many times the asked loss a whole bar is."""
 
 
 class NoBake(SeatrialError):  # noqa: N818  an answer, in the trade's words
@@ -64,7 +66,8 @@ def page_of(found: Look) -> Page:
     head = f"{picture.name}: {picture.record.phase}, canary {', '.join(picture.record.canaries) or 'not chosen yet'}"
     data = {"rollout": picture.name, "phase": picture.record.phase, "proven": asdict(proven), "told": list(told)}
     code = ExitCode.GATE_FAILED if proven.is_failed else ExitCode.OK if proven.is_enough else ExitCode.INCONCLUSIVE
-    lines = [head, "", *bars(proven), "", *(f"- {each}" for each in told)]
+    drawn = loss_bars(proven)
+    lines = [head, "", *bars(proven), "", *drawn, *([""] if drawn else []), *(f"- {each}" for each in told)]
     return Page(lines=lines, data=data, key=data, code=code)
 
 
@@ -75,3 +78,25 @@ def bars(proven: Proven) -> tuple[str, ...]:
         rows += [("with data", proven.watched_hours), ("on the clock", proven.clock_hours)]
     most = max(max(hours for _, hours in rows), 1e-9)
     return tuple(f"{name:>12}  {'█' * round(WIDTH * hours / most):<{WIDTH}}  {hours:.1f} h" for name, hours in rows)
+
+
+def loss_bars(proven: Proven) -> tuple[str, ...]:
+    """The loss that each figure excludes so far beside the one that is asked, to one scale: the shorter the better."""
+    found = [each for each in proven.speeds.speeds if each.is_asked] if proven.speeds is not None else []
+    if proven.speeds is None or not any(each.rounds for each in found):
+        return ()
+    rows = [
+        ("to exclude", proven.speeds.asked_loss),
+        *((f"{each.name} of {each.node}", each.excluded) for each in found),
+    ]
+    width = max(len(name) for name, _ in rows)
+    most = LOSSES_SHOWN * proven.speeds.asked_loss
+    return tuple(f"{name:>{width}}  {_bar(loss, most):<{WIDTH}}  {_told(loss)}".rstrip() for name, loss in rows)
+
+
+def _bar(loss: float | None, most: float) -> str:
+    return "█" * round(WIDTH * min(1.0, loss / most)) if loss is not None else "░" * WIDTH
+
+
+def _told(loss: float | None) -> str:
+    return f"{loss:.1%}" if loss is not None else "nothing yet"

@@ -123,7 +123,7 @@ def _why(found: Finding) -> str:
         case Why.FEW_BASELINE:
             return f"it was measured in fewer than {BASELINE_MIN} rounds before the upgrade"
         case Why.NO_ROUNDS:
-            return "no round has been measured since the upgrade"
+            return "no round since the upgrade counts yet"
         case Why.HELD_BACK:
             return "a limit, such as that of power, held it back before the upgrade, so a small loss would not show"
         case Why.CONTROLS_WANDER:
