@@ -82,6 +82,15 @@ def test_plugins_of_dra_drivers_may_be_deleted_only_where_asked_for() -> None:
     assert deleting == ["gpu-operator", "dra-a", "dra-b"]
 
 
+def test_who_restarts_plugins_that_others_made_stale_sees_daemonsets_there_and_nowhere_else() -> None:
+    def seeing(**options: Any) -> list[str]:
+        rules = ((item["metadata"], rule) for item in objects(**options) for rule in item.get("rules", ()))
+        return [meta["namespace"] for meta, rule in rules if "daemonsets" in rule["resources"]]
+
+    assert seeing(dra_namespaces=["dra"]) == []
+    assert seeing(dra_namespaces=["dra", "dra"], has_rerolls=True) == ["dra", "gpu-operator"]
+
+
 def test_only_the_checkpoint_role_may_change_pods() -> None:
     patching = [
         item["metadata"]["name"]
@@ -129,6 +138,9 @@ def test_the_command_prints_what_was_asked_for(capsys: pytest.CaptureFixture[str
     asked = ("--operator-namespace", "nvidia", "--dra-namespace", "dra-a", "--dra-namespace", "dra-b")
     assert cli.main(["manifests", "rbac", *asked]) == 0
     assert capsys.readouterr().out == manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"])
+    assert cli.main(["manifests", "rbac", *asked, "--dra-reroll"]) == 0
+    found = manifests.rbac(operator_namespace="nvidia", dra_namespaces=["dra-a", "dra-b"], has_rerolls=True)
+    assert capsys.readouterr().out == found
     assert cli.main(["manifests", "rbac", "--canary"]) == 0
     assert capsys.readouterr().out == manifests.rbac(has_campaigns=True)
     assert cli.main(["manifests", "rbac", "--canary", "--gates-namespace", "trials"]) == 0

@@ -261,7 +261,10 @@ async def test_until_the_target_is_to_be_seen_nobody_is_called_done(tmp_path: Pa
 
 # ── beside a controller of ours ──────────────────────────────────────────────────────────────────────────────────────
 
-LEASE = {"spec": {"holderIdentity": "seatrial-0", "renewTime": "2026-01-02T03:04:05.000000Z"}}
+LEASE: dict[str, Any] = {
+    "metadata": {"annotations": {"seatrial.dev/rerolls-dra": HOME}},
+    "spec": {"holderIdentity": "seatrial-0", "renewTime": "2026-01-02T03:04:05.000000Z"},
+}
 
 
 async def test_beside_a_controller_nothing_is_deleted_and_the_target_is_published_once(tmp_path: Path) -> None:
@@ -272,7 +275,7 @@ async def test_beside_a_controller_nothing_is_deleted_and_the_target_is_publishe
     assert (ended.end, ended.is_left_to_controller, ended.deleted) == (End.REQUESTED, True, ())
     assert [verb for verb, _ in cluster.writes] == ["POST"]
     assert cluster.maps[TARGET]["data"]["driver"] == objects.NEW
-    assert told[0].startswith("a controller of seatrial is at work")
+    assert told[0].startswith("a controller of seatrial restarts the plugins")
     cluster.writes.clear()
     await reroll(cluster, tmp_path, target=target)
     assert cluster.writes == []
@@ -292,9 +295,19 @@ async def test_beside_a_controller_who_waits_ends_when_the_controller_has_done_i
     assert (ended.end, cluster.writes) == (End.FRESH, [])
 
 
-async def test_a_lease_that_was_given_up_keeps_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "lease",
+    [
+        {**LEASE, "spec": {**LEASE["spec"], "holderIdentity": ""}},
+        {**LEASE, "metadata": {}},
+    ],
+    ids=["given up", "does not restart plugins"],
+)
+async def test_a_controller_that_restarts_no_plugins_keeps_nobody_from_it(
+    tmp_path: Path, lease: dict[str, Any]
+) -> None:
     cluster = DraCluster("n1")
-    cluster.leases = [{"spec": {"holderIdentity": "", "renewTime": "2026-01-02T03:04:05.000000Z"}}]
+    cluster.leases = [lease]
     assert (await reroll(cluster, tmp_path)).end is End.FRESH
     assert cluster.writes == DELETED
 

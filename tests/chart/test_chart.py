@@ -34,7 +34,7 @@ def test_the_chart_is_of_the_version_that_it_installs() -> None:
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
 
 
-@pytest.mark.parametrize("name", ["crd", "rbac", "rbac-campaign", "rbac-checkpoint", "rbac-dra"])
+@pytest.mark.parametrize("name", ["crd", "rbac", "rbac-campaign", "rbac-checkpoint", "rbac-dra", "rbac-dra-sets"])
 def test_what_the_chart_carries_is_what_the_command_prints(name: str) -> None:
     shipped, carried = MANIFESTS / f"{name}.yaml", CHART / "files" / f"{name}.yaml"
     assert carried.read_text(encoding="utf-8") == shipped.read_text(encoding="utf-8"), f"cp {shipped} {carried}"
@@ -60,6 +60,7 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
     text = manifests.rbac(
         operator_namespace="nvidia",
         dra_namespaces=["dra-a", "dra-b"],
+        has_rerolls=True,
         has_campaigns=True,
         gates_namespace="seatrial-gates",
     )
@@ -67,6 +68,7 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
     asked = rendered(
         "operatorNamespace=nvidia",
         "draNamespaces={dra-a,dra-b}",
+        "draReroll=true",
         "features.checkpoints=true",
         "features.campaigns=true",
     )

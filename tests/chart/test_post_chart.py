@@ -18,7 +18,7 @@ from seatrial import __version__
 from seatrial.cli import main
 from seatrial.cli.exit_codes import ExitCode
 from tests.adapters.kube import objects, standin
-from tests.adapters.kube.dra_cluster import TARGET, DraCluster, served
+from tests.adapters.kube.dra_cluster import HOME, TARGET, DraCluster, served
 from tests.chart.charts import helm, one
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-operator-post"
@@ -183,7 +183,10 @@ class Guarded(DraCluster):
         return await super().answer(request)
 
 
-LEASE = {"spec": {"holderIdentity": "seatrial-0", "renewTime": "2026-01-02T03:04:05.000000Z"}}
+LEASE = {
+    "metadata": {"annotations": {"seatrial.dev/rerolls-dra": HOME}},
+    "spec": {"holderIdentity": "seatrial-0", "renewTime": "2026-01-02T03:04:05.000000Z"},
+}
 CLAIMS = {Right("list", "", "pods"), Right("list", "resource.k8s.io", "resourceclaims")}
 
 

@@ -9,6 +9,7 @@ deadline. What is stale is decided in core. Tests: tests/app/test_rerolling.py, 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
 
 SYNC_SECONDS: Final = 60.0
+RETRY_SECONDS: Final = 1.0
 PART: Final = "dra"
 
 
@@ -139,7 +141,7 @@ async def reroll(cluster: Cluster, asked: Asked, tell: Tell) -> Ended:
         controller = adapter.Controller(client)
         has_published = False
         if await controller.is_at_work(time.time()):
-            tell("a controller of seatrial is at work: nothing is deleted from here, it restarts the plugins")
+            tell("a controller of seatrial restarts the plugins: nothing is deleted from here")
             if asked.target:
                 has_published = await adapter.publish(client, cluster.namespace, asked.target)
         return await _run(observer, controller, asked, until, tell, has_published=has_published)
@@ -154,7 +156,7 @@ async def _synced(observer: PluginObserver, until: float, tell: Tell) -> None:
             if time.time() >= until:
                 raise
             tell(f"the API server does not answer well, which is tried again: {err}")
-            await observer.wait(time.time() + 1.0)
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _run(

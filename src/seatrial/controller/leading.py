@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from seatrial import supervision
 from seatrial.adapters.kube.api import errors
@@ -29,7 +30,14 @@ class LeaseLost(SeatrialError):  # noqa: N818
 
 
 def candidate(
-    config: Config, *, namespace: str, seconds: int, identity: str, user_agent: str, tell: supervision.Tell
+    config: Config,
+    *,
+    namespace: str,
+    seconds: int,
+    identity: str,
+    user_agent: str,
+    tell: supervision.Tell,
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> Election:
     """An election we do not stand for yet; `seconds` is how long a dead leader blocks the next one."""
     return Election(
@@ -40,6 +48,7 @@ def candidate(
         user_agent=user_agent,
         timing=timing_of(seconds),
         tell=tell,
+        notes=notes,
     )
 
 

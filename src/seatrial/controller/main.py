@@ -30,6 +30,7 @@ from seatrial.adapters.kube.api.lease import Election
 from seatrial.adapters.kube.reading.access import Access
 from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.observe import KubeObserver
+from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.writing.events import EventRecorder
 from seatrial.adapters.kube.writing.execute import KubeCluster
 from seatrial.adapters.kube.writing.measure import JobMeasurer
@@ -44,6 +45,7 @@ from seatrial.controller.measurers import Askers, Measurers
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
 from seatrial.controller.pacer import Pacer
+from seatrial.controller.reroller import Reroller
 from seatrial.controller.teller import Teller
 from seatrial.controller.watchman import LOOK_SECONDS, Watchman
 from seatrial.core.campaign.leaving import has_left
@@ -79,6 +81,8 @@ class Settings:
     once: bool
     is_uninstalling: bool = False
     """Seatrial itself goes: the rollout is left, and then we end."""
+    dra_namespaces: tuple[str, ...] = ()
+    """Where DRA plugins are restarted that outlived a driver, whoever brought it; nowhere unless told."""
     git: GitSettings
     watcher: Watcher | None = None
     """Who tells what a monitoring system has seen; None where we were told of none."""
@@ -179,6 +183,7 @@ def _begun(settings: Settings, log: Log) -> Life:
         identity=identity,
         user_agent=settings.user_agent,
         tell=endings.tell,
+        notes={keys.REROLLS_ANNOTATION: ",".join(settings.dra_namespaces)},
     )
     metrics = Metrics(version=__version__, now=clock.now, is_leader=election.is_leader)
     endings.listen(metrics.ended)
@@ -281,6 +286,8 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     stack.push_async_callback(router.drain, DRAIN_SECONDS)
     pacer = Pacer(sights.client, observer, log, is_leader=is_leader, tell=life.endings.tell)
     await stack.enter_async_context(pacer)
+    if life.settings.dra_namespaces and not life.settings.once:
+        await stack.enter_async_context(_reroller(life, sights))
     ports = Ports(observer=observer, executor=router, journal=written or NoJournal(), clock=life.clock)
 
     def note(report: Report) -> None:
@@ -298,6 +305,18 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     if not life.settings.once and not life.stopping.is_set() and not _has_left(life, report):
         raise LeaseLost("The lease was lost, so this controller stops; start it again to stand by.")
     return report
+
+
+def _reroller(life: Life, sights: Sights) -> Reroller:
+    settings = life.settings
+    return Reroller(
+        sights.client,
+        life.log,
+        namespace=settings.namespace,
+        namespaces=settings.dra_namespaces,
+        is_leader=life.election.is_leader,
+        tell=life.endings.tell,
+    )
 
 
 async def _passes(life: Life, ports: Ports, recorder: Recorder | None, note: Callable[[Report], None]) -> Report:

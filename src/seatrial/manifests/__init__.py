@@ -29,19 +29,24 @@ def rbac(
     *,
     operator_namespace: str = OPERATOR_NAMESPACE,
     dra_namespaces: Iterable[str] = (),
+    has_rerolls: bool = False,
     has_campaigns: bool = False,
     gates_namespace: str = HOME,
 ) -> str:
     """The controller's ServiceAccount and exactly the rights it needs. The chart carries the same files.
 
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
-    name that cannot be a namespace's is a ValueError. Rollouts with a canary (`has_campaigns`) need some more, of which
-    the right to make Jobs is granted where gates run.
+    name that cannot be a namespace's is a ValueError. To restart plugins that others made stale (`has_rerolls`) it
+    has to see the DaemonSets of both. Rollouts with a canary (`has_campaigns`) need some more, of which the right to
+    make Jobs is granted where gates run.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     parts += [_read("rbac-checkpoint.yaml")]
+    dra_namespaces = sorted(set(dra_namespaces))
     dra = _read("rbac-dra.yaml")
-    parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in sorted(set(dra_namespaces))]
+    parts += [_in_namespace(dra, DRA_NAMESPACE, namespace) for namespace in dra_namespaces]
+    sets, seen_in = _read("rbac-dra-sets.yaml"), sorted({*dra_namespaces, operator_namespace}) if has_rerolls else []
+    parts += [_in_namespace(sets, DRA_NAMESPACE, namespace) for namespace in seen_in]
     campaign = _in_namespace(_read("rbac-campaign.yaml"), GATES_NAMESPACE, gates_namespace)
     parts += [campaign] if has_campaigns else []
     return "---\n".join(parts)

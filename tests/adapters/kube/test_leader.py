@@ -35,6 +35,15 @@ async def test_a_controller_is_heard_of_by_its_lease(
     assert await leader_of(to_server) == Leader(heard_at=heard_at)
 
 
+async def test_a_controller_says_in_its_lease_that_it_restarts_dra_plugins(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    spec = {"holderIdentity": "one", "renewTime": AT_TEXT}
+    noted = {"metadata": {"name": "seatrial", "annotations": {"seatrial.dev/rerolls-dra": "dra"}}, "spec": spec}
+    server.will(standin.gives({"metadata": {"resourceVersion": "7"}, "items": [noted]}))
+    assert await leader_of(to_server) == Leader(heard_at=AT, rerolls_dra=True)
+
+
 async def test_who_may_not_read_leases_does_not_know(server: standin.StandIn, to_server: Client) -> None:
     server.will(standin.refuses(403, "Forbidden"))
     assert await leader_of(to_server) is None

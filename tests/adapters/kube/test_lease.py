@@ -107,6 +107,24 @@ async def test_taking_over_is_a_compare_and_set_that_keeps_what_others_wrote(ser
     assert (put["spec"]["holderIdentity"], put["spec"]["leaseTransitions"]) == ("me", 5)
 
 
+async def test_what_a_holder_says_of_itself_stands_on_its_lease_and_goes_with_the_next_one(
+    server: standin.StandIn,
+) -> None:
+    def written(**notes: str) -> dict[str, Any]:
+        theirs = a_lease("other", "7", seconds=1)
+        theirs["metadata"]["annotations"] = {"theirs": "kept", "says": "before"}
+        election = lease.Election(
+            server.config(), namespace="n", name="l", identity="me", user_agent="lease", notes=notes
+        )
+        body = election._body(lease._Lease(metadata=theirs["metadata"], spec=theirs["spec"]))
+        found: dict[str, Any] = body["metadata"]["annotations"]
+        return found
+
+    assert written(says="dra") == {"theirs": "kept", "says": "dra"}
+    assert written(says="") == {"theirs": "kept"}
+    assert written() == {"theirs": "kept", "says": "before"}
+
+
 async def test_anothers_lease_is_left_alone_until_it_has_not_changed_for_its_whole_length(
     server: standin.StandIn,
 ) -> None:

@@ -55,6 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how much the pods of gates ask for, in the words of PodSecurity: restricted for a namespace that lets "
         "nothing else in, where images that run as root are not started (baseline)",
     )
+    parser.add_argument(
+        "--dra-reroll",
+        action="append",
+        default=[],
+        metavar="NAMESPACE",
+        help="restart the DRA plugins of this namespace that outlived a driver, whoever brought it, node by node as "
+        "each settles; may be repeated (only on nodes that a rollout upgrades)",
+    )
     add_git_arguments(parser)
     add_webhook_arguments(parser)
     add_prometheus_arguments(parser)
@@ -296,6 +304,7 @@ def run(args: argparse.Namespace) -> int:
         lease_seconds=args.lease_seconds,
         journal=args.journal,
         once=args.once,
+        dra_namespaces=tuple(sorted(set(args.dra_reroll))),
         git=git,
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,

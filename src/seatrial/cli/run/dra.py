@@ -3,8 +3,8 @@
 seatrial dra status    how every node stands: fresh, stale, or why that cannot be said yet
 seatrial dra reroll    restart the plugins that are older than their node's driver, each as soon as its node has settled
 
-Works beside whatever upgrades the drivers. A second run finds nothing to do. Where a controller of seatrial is at work,
-reroll deletes nothing itself: with --wait it waits until the controller has done it.
+Works beside whatever upgrades the drivers. A second run finds nothing to do. Where a controller of seatrial does the
+same (--dra-reroll), reroll deletes nothing itself: with --wait it waits until the controller has done it.
 """
 
 # Tests: tests/cli/test_dra.py, tests/adapters/kube/test_dra_real.py

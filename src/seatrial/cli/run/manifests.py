@@ -35,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where a DRA driver's plugins run, and may be deleted (nowhere); can be given several times",
     )
     parser.add_argument(
+        "--dra-reroll",
+        action="store_true",
+        help="with the rights that `seatrial controller --dra-reroll` needs in these namespaces besides (none of them)",
+    )
+    parser.add_argument(
         "--canary", action="store_true", help="with the rights that rollouts with a canary need besides (none of them)"
     )
     parser.add_argument(
@@ -58,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     rbac = manifests.rbac(
         operator_namespace=args.operator_namespace,
         dra_namespaces=args.dra_namespace,
+        has_rerolls=args.dra_reroll,
         has_campaigns=args.canary,
         gates_namespace=args.gates_namespace,
     )

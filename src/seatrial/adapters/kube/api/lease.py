@@ -23,9 +23,10 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 import msgspec
@@ -103,8 +104,9 @@ class Election:
         monotonic: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
         tell: supervision.Tell = lambda _: None,
+        notes: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`tell` is called by the thread."""
+        """`tell` is called by the thread. `notes` are annotations of the Lease while it is ours; an empty one goes."""
         self._config = config
         self._namespace = namespace
         self._name = name
@@ -114,6 +116,7 @@ class Election:
         self._monotonic = monotonic
         self._wall_clock = wall_clock
         self._tell = tell
+        self._notes = notes
         self._thread = threading.Thread(target=self._work, name=f"lease-{name}", daemon=True)
         self._renewed = threading.Condition()
         self._stop = threading.Event()
@@ -294,5 +297,10 @@ class Election:
             "leaseDurationSeconds": self._timing.lease_seconds,
             "renewTime": now,
         }
-        metadata = {"name": self._name, "namespace": self._namespace} if current is None else current.metadata
+        new: dict[str, Any] = {"name": self._name, "namespace": self._namespace}
+        metadata = new if current is None else dict(current.metadata)
+        if self._notes:
+            noted = {**(metadata.get("annotations") or {}), **self._notes}
+            kept = {key: text for key, text in noted.items() if text or key not in self._notes}
+            metadata |= {"annotations": kept} if kept or "annotations" in metadata else {}
         return {"apiVersion": _GROUP_VERSION, "kind": "Lease", "metadata": metadata, "spec": spec}

@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, api_path
@@ -42,6 +42,8 @@ class Wish:
     is_waiting: bool = False
     """Whether nodes that have not settled are waited for."""
     still_seconds: float = STILL_SECONDS
+    is_endless: bool = False
+    """Whether it goes on when everything is done, for what comes."""
     until: Instant
 
     def decide(self, seen: DraSeen, memory: DraMemory, now: Instant) -> Rerolling:
@@ -68,8 +70,15 @@ OnAct = Callable[[Reroll], None]
 """Is told before something is deleted."""
 
 
+class Others(Protocol):
+    """Who may restart the plugins in our place."""
+
+    async def is_at_work(self, now: Instant) -> bool:
+        """Whether the plugins are left to somebody else now."""
+
+
 class Controller:
-    """Whether a controller of ours is at work, looked at now and then."""
+    """Whether a controller of ours restarts the plugins, by its Lease, looked at now and then."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -77,27 +86,30 @@ class Controller:
         self._looked_at: Instant | None = None
 
     async def is_at_work(self, now: Instant) -> bool:
-        """Whether the plugins are left to it. Where its Lease may not be read, nobody is known to be there."""
+        """Whether the plugins are left to one. Where its Lease may not be read, nobody is known to be there."""
         if self._looked_at is None or not 0 <= now - self._looked_at < HEAR_SECONDS:
             self._looked_at = now
             leader = await leader_of(self._client)
             if leader is not None:
-                self._heard = beside.heard(self._heard, leader.heard_at, now)
+                heard_at = leader.heard_at if leader.rerolls_dra else None
+                self._heard = beside.heard(self._heard, heard_at, now)
         return self._heard is not None and self._heard.is_at_work(now)
 
 
-async def run(observer: PluginObserver, controller: Controller, wish: Wish, *, on_act: OnAct, on_look: OnLook) -> Look:
+async def run(observer: PluginObserver, others: Others, wish: Wish, *, on_act: OnAct, on_look: OnLook) -> Look:
     """Restart plugins until nothing is left to do, or the time is up."""
     memory = DraMemory()
     while True:
         now = time.time()
-        is_left = await controller.is_at_work(now)
+        is_left = await others.is_at_work(now)
         seen = observer.look()
         found = wish.decide(seen, memory, now)
         memory = found.memory
         deleted: list[Reroll] = []
         refused: list[tuple[Reroll, str]] = []
-        for act in found.acts if observer.is_sure and not is_left else ():
+        for act in found.acts if observer.is_sure else ():
+            if await others.is_at_work(time.time()):
+                break
             on_act(act)
             why_not = await observer.delete(act)
             if why_not:
@@ -105,7 +117,8 @@ async def run(observer: PluginObserver, controller: Controller, wish: Wish, *, o
             else:
                 deleted.append(act)
                 memory = rerolling.noted(memory, act, seen)
-        is_ended = found.is_over or (not wish.is_waiting and (is_left or found.is_all_pending))
+        is_done = found.is_over or (not wish.is_waiting and (is_left or found.is_all_pending))
+        is_ended = is_done and not wish.is_endless
         look = Look(
             seen=seen,
             found=found,

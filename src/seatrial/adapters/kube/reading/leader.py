@@ -13,6 +13,8 @@ import msgspec
 
 from seatrial.adapters.kube.api.client import Client, api_path
 from seatrial.adapters.kube.api.errors import ClusterError
+from seatrial.adapters.kube.shapes import keys
+from seatrial.adapters.kube.shapes.models import ObjectMeta
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model.instants import Instant
 
@@ -26,9 +28,12 @@ class Leader:
 
     heard_at: Instant | None
     """When it last renewed it; None where there is no Lease."""
+    rerolls_dra: bool = False
+    """Whether it says that it restarts DRA plugins, whoever made them stale."""
 
 
 class _Lease(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
     spec: dict[str, Any] | None = None
 
 
@@ -40,8 +45,11 @@ async def leader_of(client: Client) -> Leader | None:
         )
     except ClusterError:
         return None  # who may not list leases may look at rollouts all the same
-    renewed = [_renewed(lease) for lease in listing.items]
-    return Leader(heard_at=max((at for at in renewed if at is not None), default=None))
+    renewed = [(at, lease) for lease in listing.items if (at := _renewed(lease)) is not None]
+    if not renewed:
+        return Leader(heard_at=None)
+    heard_at, last = max(renewed, key=lambda each: each[0])
+    return Leader(heard_at=heard_at, rerolls_dra=bool(last.metadata.annotations.get(keys.REROLLS_ANNOTATION)))
 
 
 def _renewed(lease: _Lease) -> Instant | None:

@@ -37,6 +37,8 @@ PAUSED_BY_ANNOTATION: Final = "seatrial.dev/paused-by"
 """On a MachineConfigPool: the rollout that paused it."""
 PUBLISHED_ANNOTATION: Final = "seatrial.dev/published"
 """On a ClusterPolicy or NVIDIADriver: which step of which rollout wrote its driver version last."""
+REROLLS_ANNOTATION: Final = "seatrial.dev/rerolls-dra"
+"""On the Lease of a controller that restarts DRA plugins whoever made them stale: in which namespaces."""
 ROLLOUT_LABEL: Final = "seatrial.dev/rollout"
 """On what a campaign makes: in whose name."""
 GATE_KEY: Final = PROBE_LABEL

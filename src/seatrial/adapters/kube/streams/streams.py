@@ -189,8 +189,10 @@ class Streams:
         await self._until_changed(LOOK_SECONDS if until is None else min(max(0.0, until - time.time()), LOOK_SECONDS))
 
     async def _until_changed(self, seconds: float) -> None:
+        await asyncio.sleep(0)  # what has changed already must not keep everybody else from running
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            async with asyncio.timeout(seconds):  # not wait_for: Python 3.11's may lose a cancellation
+                await self._changed.wait()
         self._check()
 
     def _check(self) -> None:
