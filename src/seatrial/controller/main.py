@@ -89,7 +89,6 @@ class Settings:
     watch_seconds: float = LOOK_SECONDS
     prometheus: Place | None = None
     """Whom gates with a query ask; None where we were told of none."""
-    scrape_seconds: float | None = None
     webhooks: frozenset[tuple[str, str, int]] = frozenset()
     """Origins that gates may ask."""
     patience_seconds: float | None = None
@@ -212,11 +211,8 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
         found = observer.stored_rollout(name)
         return found.metadata.uid if found is not None else ""
 
-    scrape_seconds = settings.scrape_seconds
     askers = Askers(
-        prometheus=PrometheusMeasurer(
-            place=settings.prometheus, clock=life.clock, uid_of=uid_of, interval_seconds=scrape_seconds
-        ),
+        prometheus=PrometheusMeasurer(place=settings.prometheus, clock=life.clock, uid_of=uid_of),
         expressions=ExpressionMeasurer(uid_of=uid_of),
         webhooks=WebhookMeasurer(uid_of=uid_of, origins=settings.webhooks),
     )

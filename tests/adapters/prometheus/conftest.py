@@ -14,7 +14,7 @@ from seatrial_lab.testbed.monitoring.prometheus import Job, Prometheus
 from seatrial_lab.testbed.waiting import wait_for
 from tests.adapters.prometheus.stage import PATIENCE_SECONDS, Scene, an_exporter
 
-NODE_COUNT: Final = 12
+NODE_COUNT: Final = 24
 POD: Final = "nvidia-dcgm-exporter-x7k2p"
 
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, TypeVar
 
 import msgspec
@@ -80,6 +81,10 @@ class _Kind(msgspec.Struct):
     resultType: str  # noqa: N815  theirs
 
 
+class _Runtime(msgspec.Struct):
+    startTime: datetime  # noqa: N815  theirs
+
+
 class _Target(msgspec.Struct):
     labels: dict[str, str] = {}
     scrapeInterval: str = ""  # noqa: N815
@@ -130,6 +135,11 @@ def series(body: bytes) -> tuple[Labels, ...]:
 def clock(body: bytes) -> Instant:
     """What time it is there."""
     return _data(body, _Scalar).result[0]
+
+
+def started(body: bytes) -> Instant:
+    """Since when it runs, by its own clock."""
+    return _data(body, _Runtime).startTime.timestamp()
 
 
 def intervals(body: bytes) -> dict[str, float]:

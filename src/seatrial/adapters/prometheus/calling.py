@@ -32,6 +32,7 @@ THEIR_TIMEOUT_SHARE: Final = 0.8
 """It is told to give up earlier than we do, so that it says so itself and stops working."""
 READ_BYTES_MAX: Final = 32 * 1024 * 1024
 QUERY, SERIES, TARGETS = "/api/v1/query", "/api/v1/series", "/api/v1/targets"
+RUNTIME: Final = "/api/v1/status/runtimeinfo"
 _NEXT: Final = {
     401: "Its login counts no more, or is another's: put a new one into the secret.",
     403: "Give the login the right to read metrics of every namespace.",

@@ -2,8 +2,8 @@
 
     StartProbe ─▶ query, at this moment ─▶ Measurement ─▶ seen by the next pass
 
-Whatever goes wrong is unknown, with the reason. A value that was scraped too long ago is none: the server is
-told to look no further back than a scrape may be late.
+Whatever goes wrong is unknown, with the reason. So is what a Prometheus tells that has just
+started: it carries on what it had before, also of an exporter that died meanwhile.
 
 Tests: tests/adapters/prometheus/test_measurer.py, tests/adapters/test_measurers.py
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 from seatrial.adapters.answered import Answered
 from seatrial.adapters.prometheus import answers, asking
-from seatrial.adapters.prometheus.calling import QUERY, TARGETS, TIMEOUT_SECONDS, Caller, calling
+from seatrial.adapters.prometheus.calling import QUERY, RUNTIME, TIMEOUT_SECONDS, Caller, calling
 from seatrial.adapters.prometheus.errors import PrometheusError, PrometheusRefused, PrometheusUnclear
 from seatrial.adapters.prometheus.places import Place
 from seatrial.core.actions.of_campaigns import StartProbe
@@ -24,10 +24,9 @@ from seatrial.core.model.gates.figures import Figure, Unmeasured
 from seatrial.core.model.gates.gate import GateVerdict, Measurement
 from seatrial.ports import Clock, Outcome
 
-LOOK_BACK_SECONDS_MAX: Final = 300.0
-"""So far a Prometheus looks back by itself."""
-LATE_INTERVALS: Final = 1.5
-"""A sample that is older than so many intervals has a scrape missing behind it."""
+SETTLED_SECONDS: Final = 300.0
+"""So long a Prometheus carries a value on by itself. What an exporter tells no more it forgets at once, but not across
+a start of its own."""
 NOBODY: Final = "this controller was started without --prometheus, so nobody can be asked"
 
 
@@ -40,8 +39,8 @@ class PrometheusMeasurer:
     clock: Clock
     uid_of: Callable[[str], str]
     """Which rollout bears a name; empty where none does."""
-    interval_seconds: float | None = None
-    """How often exporters are scraped, where it cannot say itself."""
+    settled_seconds: float = SETTLED_SECONDS
+    """How long it has to have run before it is believed."""
     timeout_seconds: float = TIMEOUT_SECONDS
     _answered: Answered = field(init=False)
 
@@ -79,22 +78,19 @@ class PrometheusMeasurer:
             raise PrometheusRefused(NOBODY)
         query = asking.put_in(asked.query, act.node)
         async with calling(self.place, timeout_seconds=self.timeout_seconds) as caller:
-            fields = [("query", query), ("lookback_delta", f"{await self._look_back(caller):.3f}")]
-            samples = answers.samples(await caller.ask(QUERY, fields))
+            await self._refuse_young(caller)
+            samples = answers.samples(await caller.ask(QUERY, [("query", query)]))
         return asking.figures_of(act.gate, act.node, samples, self.clock.now())
 
-    async def _look_back(self, caller: Caller) -> float:
-        """How old a sample may be. Where nobody knows how often it is scraped, nobody knows what is old."""
-        longest = self.interval_seconds or 0.0
-        if not longest:
-            known, why = dict[str, float](), "it has no targets"
-            try:
-                known = answers.intervals(await caller.ask(TARGETS, [("state", "active")], method="GET"))
-            except (PrometheusRefused, PrometheusUnclear) as err:  # what stands before several has no targets
-                why = str(err)
-            longest = max(known.values(), default=0.0)
-            if not longest:
-                raise PrometheusUnclear(
-                    f"how often it is scraped is not known: {why}. Say so with --prometheus-scrape-seconds."
-                )
-        return min(longest * LATE_INTERVALS, LOOK_BACK_SECONDS_MAX)
+    async def _refuse_young(self, caller: Caller) -> None:
+        """Nobody knows of a Prometheus that has just started whether what it tells is of now."""
+        try:
+            started_at = answers.started(await caller.ask(RUNTIME, [], method="GET"))
+        except (PrometheusRefused, PrometheusUnclear):  # what stands before several does not start with them
+            return
+        age_seconds = answers.clock(await caller.ask(QUERY, [("query", "time()")])) - started_at
+        if age_seconds < self.settled_seconds:
+            raise PrometheusUnclear(
+                f"it was started {max(age_seconds, 0.0):.0f} s ago, and tells for {self.settled_seconds:g} s "
+                "what it had before of whoever is silent now"
+            )

@@ -309,7 +309,6 @@ def run(args: argparse.Namespace) -> int:
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,
         prometheus=prometheus_of(args),
-        scrape_seconds=args.prometheus_scrape_seconds,
         webhooks=allowed(args.gate_webhook),
         pages=args.metrics_bind_address,
     )
