@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import re
+from dataclasses import asdict, replace
 
 import pytest
 
 from seatrial.app.looking import Look
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.cli.gates import bake
+from seatrial.cli.gates import bake, bake_html
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.compared import Compared
@@ -83,6 +85,41 @@ def test_a_document_has_the_figures_and_the_sentences() -> None:
     assert data["proven"]["watched_hours"] == 8.0
     assert data["proven"]["events"][0]["name"] == "ecc-uncorrected-volatile"
     assert data["told"]
+
+
+def test_a_page_has_the_same_figures_and_a_bar_for_each_of_them() -> None:
+    found = bake.page_of(a_baking_look(events=2))
+    written = bake_html.page(found.data)
+    kept = written.split('id="data">')[1].split("</script>")[0]
+    assert json.loads(kept)["proven"] == json.loads(json.dumps(found.data["proven"]))
+    assert written.count("<rect") == len([line for line in found.lines if "█" in line])
+    assert "6.0 of 48.0 h" in written
+    assert "2 in 64.0 GPU-hours" in written
+
+
+def test_a_loss_that_is_excluded_is_a_shorter_bar_than_one_that_is_not() -> None:
+    known = Speed(
+        name="hbm-copy",
+        node="n1",
+        loss=0.0,
+        excluded=0.006,
+        rounds=3,
+        control_count=2,
+        needed_hours=0.0,
+        is_asked=True,
+        verdict=GateVerdict.PASSED,
+    )
+    speeds = Speeds(asked_loss=0.03, confidence=0.99, false_alarms=0.01, speeds=(known, replace(known, excluded=None)))
+    told = asdict(Proven(hours=1.0, asked_hours=2.0, is_watched=False, speeds=speeds))
+    data = {"rollout": "<spring>", "phase": "Baking", "canaries": ["n1"], "is_enough": False, "is_failed": False}
+    written = bake_html.page({**data, "proven": told, "told": ["so far so good"]})
+    short, whole = (
+        float(each.split('"')[0]) for each in re.findall(r'width="([\d.]+" height="20" [^>]*)', written)[2:]
+    )
+    assert short == pytest.approx(bake_html.ROOM * 0.006 / (bake_html.SHOWN * 0.03), abs=0.1)
+    assert whole == bake_html.ROOM
+    assert "a loss of 3% is to be excluded" in written
+    assert "<spring>" not in written
 
 
 def test_a_rollout_without_a_canary_does_not_bake() -> None:

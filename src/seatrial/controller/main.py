@@ -37,6 +37,9 @@ from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.adapters.prometheus.measurer import PrometheusMeasurer
 from seatrial.adapters.prometheus.places import Place
 from seatrial.controller import health, leading
+from seatrial.controller.beside.pacer import Pacer
+from seatrial.controller.beside.reroller import Reroller
+from seatrial.controller.beside.watchman import LOOK_SECONDS, Watchman
 from seatrial.controller.health import Health
 from seatrial.controller.keeper import GitSettings, Keeper
 from seatrial.controller.leading import LEASE, LeaseHeld, LeaseLost
@@ -44,10 +47,7 @@ from seatrial.controller.log import Log
 from seatrial.controller.measurers import Askers, Measurers
 from seatrial.controller.metrics import Metrics
 from seatrial.controller.notices import Notifier
-from seatrial.controller.pacer import Pacer
-from seatrial.controller.reroller import Reroller
 from seatrial.controller.teller import Teller
-from seatrial.controller.watchman import LOOK_SECONDS, Watchman
 from seatrial.core.campaign.leaving import has_left
 from seatrial.core.node.hearing import waited_for
 from seatrial.ports import Ports, Watcher

@@ -8,6 +8,7 @@ seatrial bake explain [ROLLOUT] hours that count, hours with data, GPU-hours at 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial.cli import formats
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="explain")
     explained = commands.add_parser("explain", help="what the bake of a rollout proves so far, and what it does not")
     explained.add_argument("named", nargs="?", metavar="ROLLOUT", help="which rollout (the active one)")
+    explained.add_argument("--html", metavar="FILE", type=Path, help="also write a page with pictures")
     formats.add_output(explained)
     cluster_options.add_watch(explained)
     cluster_options.add_cluster_arguments(explained)
@@ -44,10 +46,27 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show.look import look
 
     args.rollout = args.named or args.rollout
+    if args.watch and args.html:
+        raise SeatrialError("A page is written once: leave out --watch, or --html.")
     if args.watch:
         cluster = cluster_options.cluster_of(args)
         return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
-    return pages.show(page_of(look(args)), args.output)
+    page = page_of(look(args))
+    if args.html:
+        _write_page(args.html, page)
+    return pages.show(page, args.output)
+
+
+def _write_page(path: Path, page: Page) -> None:
+    import sys
+
+    from seatrial.cli.gates import bake_html
+
+    try:
+        path.write_text(bake_html.page(page.data), encoding="utf-8")
+    except OSError as err:
+        raise SeatrialError(f"The page {path} cannot be written: {err.strerror}.") from err
+    print(f"seatrial: wrote {path}", file=sys.stderr)
 
 
 def page_of(found: Look) -> Page:
@@ -64,7 +83,15 @@ def page_of(found: Look) -> Page:
     proven = proofs.proven(picture.record, picture.campaign, picture.at)
     told = proofs.sentences(proven)
     head = f"{picture.name}: {picture.record.phase}, canary {', '.join(picture.record.canaries) or 'not chosen yet'}"
-    data = {"rollout": picture.name, "phase": picture.record.phase, "proven": asdict(proven), "told": list(told)}
+    data = {
+        "rollout": picture.name,
+        "phase": picture.record.phase,
+        "canaries": list(picture.record.canaries),
+        "is_enough": proven.is_enough,
+        "is_failed": proven.is_failed,
+        "proven": asdict(proven),
+        "told": list(told),
+    }
     code = ExitCode.GATE_FAILED if proven.is_failed else ExitCode.OK if proven.is_enough else ExitCode.INCONCLUSIVE
     drawn = loss_bars(proven)
     lines = [head, "", *bars(proven), "", *drawn, *([""] if drawn else []), *(f"- {each}" for each in told)]
