@@ -301,7 +301,10 @@ def with_window(**window: Any) -> dict[str, Any]:
         (a_campaign(gates=[GATE, GATE]), "Duplicate value"),
         (a_campaign(gates=[GATE | {"name": "NCCL test"}]), "a gate's name is a DNS label such as nccl-all-reduce"),
         (a_campaign(gates=[GATE | {"name": "readiness"}]), "readiness is the gate that every canary has"),
-        (a_campaign(gates=[{"name": "nccl"}]), "spec.gates[0].image: Required value"),
+        (
+            a_campaign(gates=[{"name": "nccl"}]),
+            "a gate has exactly one of image, attest, prometheus, expression and webhook",
+        ),
         (a_campaign(gates=[{"image": "nccl"}]), "spec.gates[0].name: Required value"),
         (a_campaign(gates=[GATE | {"gpus": -1}]), "spec.gates[0].gpus"),
         (a_campaign(gates=[GATE | {"timeoutSeconds": 0}]), "spec.gates[0].timeoutSeconds"),
