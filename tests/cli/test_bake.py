@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
 from seatrial.app.looking import Look
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.gates import bake, bake_html
+from seatrial.cli.main import main
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.compared import Compared
@@ -120,6 +122,12 @@ def test_a_loss_that_is_excluded_is_a_shorter_bar_than_one_that_is_not() -> None
     assert whole == bake_html.ROOM
     assert "a loss of 3% is to be excluded" in written
     assert "<spring>" not in written
+
+
+def test_a_page_is_not_written_again_and_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bake", "explain", "-w", "--html", str(tmp_path / "bake.html")]) == ExitCode.USAGE
+    assert "leave out --watch, or --html" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_rollout_without_a_canary_does_not_bake() -> None:

@@ -8,6 +8,7 @@ seatrial bake explain [ROLLOUT] hours that count, hours with data, GPU-hours at 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -47,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
     args.rollout = args.named or args.rollout
     if args.watch and args.html:
-        raise SeatrialError("A page is written once: leave out --watch, or --html.")
+        print("seatrial: a page is written once; leave out --watch, or --html", file=sys.stderr)
+        return ExitCode.USAGE
     if args.watch:
         cluster = cluster_options.cluster_of(args)
         return pages.watched(cluster, args.rollout, page_of, output=args.output, timeout_seconds=args.timeout)
@@ -58,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_page(path: Path, page: Page) -> None:
-    import sys
-
     from seatrial.cli.gates import bake_html
 
     try:
