@@ -1,4 +1,4 @@
-"""Worlds that take up to a minute each: `make explore` walks them, in addition to the others here."""
+"""Worlds that take a minute or two each: `make explore` walks them, in addition to the others here."""
 
 from __future__ import annotations
 
@@ -14,6 +14,29 @@ from tests.model import test_explore_campaign as campaigns
 from tests.model.test_explore import BROKEN, RESTARTED, assert_all_is_well, limits, some_nodes
 
 pytestmark = pytest.mark.slow
+
+
+def test_three_nodes_at_a_limit_of_two() -> None:
+    assert_all_is_well(explore(some_nodes(3), limits(2)), states_min=280_000)
+
+
+def test_three_nodes_of_which_one_has_a_driver_that_fails_and_no_failure_is_tolerated() -> None:
+    found = explore(some_nodes(3), limits(2, failed_max=0), fates={"n1": BROKEN})
+    assert_all_is_well(found, states_min=150_000)
+
+
+def test_three_nodes_of_which_an_admin_cordoned_one() -> None:
+    assert_all_is_well(explore(some_nodes(3, cordoned="n2"), limits(2)), states_min=190_000)
+
+
+def test_four_nodes_at_a_limit_of_two_whose_drivers_are_only_restarted() -> None:
+    found = explore(some_nodes(4, **RESTARTED), limits(2), restarts_max=0)
+    assert_all_is_well(found, states_min=430_000)
+
+
+def test_four_nodes_at_a_limit_of_two_whose_drivers_reload_at_once() -> None:
+    found = explore(some_nodes(4), limits(2), world=AT_ONCE, restarts_max=0)
+    assert_all_is_well(found, states_min=130_000)
 
 
 def test_three_nodes_and_a_controller_that_starts_again_twice() -> None:
@@ -61,3 +84,17 @@ def test_two_canaries_of_which_one_fails_and_a_node_more() -> None:
 def test_a_campaign_over_three_nodes_and_a_controller_that_starts_again_twice(has_pools: bool) -> None:
     found = campaigns.walk(3, Via.GIT, has_pools=has_pools, restarts_max=2)
     assert_all_is_well(found, states_min=25_000)
+
+
+def test_a_campaign_of_nvidias_controller_undone_at_any_moment() -> None:
+    changes = campaigns.CHANGES["undone"]
+    found = campaigns.walk(2, outside=campaigns.delegated(), wish=campaigns.slowly(), changes=changes, world=AT_ONCE)
+    assert_all_is_well(found, states_min=500)
+
+
+def test_a_canary_that_fails_under_nvidias_controller() -> None:
+    broken = {"n1": Fate(driver_fails_on=NEW.version)}
+    found = campaigns.walk(
+        3, outside=campaigns.delegated(), wish=campaigns.slowly(), fates=broken, world=AT_ONCE, restarts_max=0
+    )
+    assert_all_is_well(found, states_min=300)

