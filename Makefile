@@ -55,8 +55,9 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 stories: $(READY) ## play the long stories on the control plane: leaders that freeze, the operator's own limits, a restored etcd
 	@$(RUN)/python -m pytest tests --ignore=tests/core -m long -q -n 3 --dist loadfile
 
-explore: $(READY) ## walk every state of larger small worlds (up to ten minutes)
+explore: $(READY) ## walk every state of larger small worlds, and draw four times as many worlds and stories (half an hour)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8
+	@SEATRIAL_EXAMPLES=4 $(RUN)/python -m pytest tests/properties -q --durations=8
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q

@@ -295,6 +295,7 @@ def test_who_must_not_be_evicted_holds_the_node_and_is_named_until_somebody_acts
     assert left_at(stage.history, holders[saving]) >= hook.saved_at > 0
 
 
+@pytest.mark.long
 def test_who_is_not_evicted_is_drained_where_a_drain_is_allowed_scenarios_19_20_22_23(play: Play, fleet: Fleet) -> None:
     lonely, scratch, *others = fleet.nodes
     with play("drain", limits={"maxFailed": 2}, podDeletion={"timeoutSeconds": 10}) as stage:

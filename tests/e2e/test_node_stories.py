@@ -167,6 +167,7 @@ def test_a_version_that_is_taken_back_releases_nodes_that_have_not_started(play:
     assert [pod for pod in stage.history.pods("nvidia-driver-daemonset") if pod.is_leaving] == []
 
 
+@pytest.mark.long
 def test_a_second_controller_stands_by_and_takes_over_when_the_first_is_killed(
     play: Play, account: Path, tmp_path: Path
 ) -> None:

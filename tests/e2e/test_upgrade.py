@@ -166,6 +166,7 @@ DEADLIEST = ("the first nodes were admitted to the ledger", "a node was cordoned
 """All ten are in `make crashes`."""
 
 
+@pytest.mark.long
 def test_a_controller_killed_after_each_of_its_weightiest_writes_comes_to_the_same_end(
     cluster: ControlPlane, make_rollout: RolloutMaker, tmp_path: Path
 ) -> None:

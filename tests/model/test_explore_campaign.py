@@ -125,7 +125,7 @@ def test_a_gate_that_cannot_be_measured_is_waited_for() -> None:
 
 @pytest.mark.parametrize(
     ("count", "via", "fates"),
-    [(2, Via.DIRECT, {}), (1, Via.GIT, {}), (2, Via.GIT, FAILING)],
+    [(1, Via.DIRECT, {}), (1, Via.GIT, {}), (1, Via.GIT, FAILING)],
     ids=["direct", "git", "git, failing"],
 )
 def test_somebody_wants_it_undone_at_any_moment(count: int, via: Via, fates: dict[str, GateFate]) -> None:
@@ -383,7 +383,7 @@ def test_failures_that_nobody_counts_are_found() -> None:
 
 def test_an_abort_that_does_not_close_out_who_waits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(marks, "close_out", lambda _view, _open: ((), ()))
-    found = walk(3, outside=delegated(), wish=slowly(), changes=CHANGES["undone"], world=AT_ONCE)
+    found = walk(2, outside=delegated(), wish=slowly(), changes=CHANGES["undone"], world=AT_ONCE)
     assert "is let in to NVIDIA's controller, and the ledger does not name it" in told(found)
 
 

@@ -41,6 +41,7 @@ from seatrial.sim.outside import TELLING, GateFate, Outside
 from seatrial.sim.world import World
 from seatrial_lab.schedules.behaviours import Kind, gate_fate_of, named
 from tests.builders import NEW, OLD, an_intent, is_as_without_memory
+from tests.properties.drawn import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -254,7 +255,7 @@ def ending(world: World) -> dict[str, Any]:
 
 # ── the properties ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=drawn(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FEW

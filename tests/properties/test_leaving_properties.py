@@ -22,6 +22,7 @@ from seatrial.sim.nodes import new_node
 from seatrial.sim.outside import Outside
 from seatrial.sim.world import World
 from tests.builders import NEW, OLD, an_intent, an_operator, is_as_without_memory
+from tests.properties.drawn import drawn
 
 PASSES_MAX = 3000
 NODES = 4
@@ -99,7 +100,7 @@ def leave(world: World, *, is_paused: bool) -> None:
 
 
 @given(stories)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_a_deleted_rollout_goes_and_leaves_nobody_half_way(story: Story) -> None:
     world = played(story)
     for node in world.nodes.values():
@@ -117,7 +118,7 @@ def test_a_deleted_rollout_goes_and_leaves_nobody_half_way(story: Story) -> None
 
 
 @given(stories)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 def test_what_stays_is_told_before_it_goes(story: Story) -> None:
     world = played(story)
     told = "; ".join(world.left or ())

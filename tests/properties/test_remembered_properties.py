@@ -41,6 +41,7 @@ from tests.builders import (
     an_operator,
     proving,
 )
+from tests.properties.drawn import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -216,7 +217,7 @@ def outcome_of(look: Look, remembered: Remembered | None) -> object:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 def test_a_memory_of_the_nodes_changes_no_answer(data: st.DataObject) -> None:
     look, remembered = data.draw(first_looks()), Remembered()
     for number in range(data.draw(st.integers(2, 12))):

@@ -37,6 +37,7 @@ from seatrial.sim.reactions import CORDON_NOTE
 from seatrial.sim.world import World
 from seatrial_lab.explore.truths import why_overspent, why_split
 from tests.builders import NEW, OLD, an_intent, is_as_without_memory
+from tests.properties.drawn import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -466,7 +467,7 @@ def _scope(hold: Hold, nodes: Mapping[str, NodeSeen], intent: Intent) -> tuple[l
     return [node for node in nodes.values() if node.facts.owner == value], POOLS[value].limits
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(100), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     fleet=st.lists(members, min_size=1, max_size=6).map(tuple),
     intent=intents,
@@ -485,7 +486,7 @@ def test_whatever_happens_no_promise_is_broken_and_a_fair_world_comes_to_rest(
     assert_all_at_rest(rehearsal, rehearsal.come_to_rest())
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(30), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(fleet=st.lists(members, min_size=1, max_size=8).map(tuple), intent=intents, seed=st.integers(0, 1000))
 def test_every_random_fleet_comes_to_rest_without_any_trouble(
     fleet: tuple[Member, ...], intent: Intent, seed: int
@@ -497,7 +498,7 @@ def test_every_random_fleet_comes_to_rest_without_any_trouble(
 HARMLESS = {*ORDINARY, "answer lost", "act dropped", "act twice", "crash"} - {"tick"}
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(30), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(fleet=st.lists(healthy_members, min_size=1, max_size=6).map(tuple), parallel_max=st.integers(0, 3), story=events)
 def test_healthy_nodes_left_alone_by_people_all_end_done(
     fleet: tuple[Member, ...], parallel_max: int, story: list[tuple[str, int]]
@@ -515,7 +516,7 @@ def test_healthy_nodes_left_alone_by_people_all_end_done(
     assert {node.facts.published for node in nodes.values()} == {(NEW.version,)}
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(20), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(cliques=st.lists(st.sampled_from(["", "c1", "c2"]), min_size=2, max_size=6), story=events)
 def test_units_of_healthy_nodes_begin_as_a_whole_and_end_done(cliques: list[str], story: list[tuple[str, int]]) -> None:
     intent = an_intent(parallel_max=0, unavailable_max=6, domains=(Domain(label=CLIQUE, is_unit=True),))
@@ -582,7 +583,7 @@ class Pages:
             self.acts.append((str(fields["subject"]), str(fields["act"])))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(30), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     fleet=st.lists(healthy_members, min_size=2, max_size=6).map(tuple),
     parallel_max=st.integers(1, 3),

@@ -61,6 +61,7 @@ def test_a_new_driver_sets_the_operators_own_upgrade_controller_to_work(lone_pla
             )
 
 
+@pytest.mark.long
 def test_the_operator_finishes_its_own_upgrade_as_nodes_report_their_drivers(
     lone_plane: control_plane.ControlPlane,
 ) -> None:
