@@ -60,7 +60,7 @@ REPORT = NodeReport(
             unmeasured=(Unmeasured(name="xid", node="gpu-1", why="no kernel log"),),
         ),
     ),
-    left_out=(LeftOut(gate="rdma", why="gpu-1 shows no InfiniBand or RoCE device"),),
+    left_out=(LeftOut(gate="rdma", node="gpu-1", why="gpu-1 shows no InfiniBand or RoCE device"),),
 )
 
 

@@ -296,6 +296,15 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
         careful(by_hand=replace(FIRMWARE, is_one_way=True), publish=Via.NOBODY),
     ),
     HoldCode.CANARY_AT_WORK: (at(RolloutPhase.CANARY, waiting(canary_of="spring")), CAREFUL),
+    HoldCode.CANARY_CLOSED: (
+        at(
+            RolloutPhase.GATING,
+            a_well_node("n1", NodePhase.UNCORDON_REQUIRED, is_cordon_ours=True, canary_of="spring"),
+            record={"round": 1, "round_at": 900.0},
+            admitted=a_ledger("n1"),
+        ),
+        CAREFUL,
+    ),
     HoldCode.MEASURED_BEFORE: (
         at(
             RolloutPhase.CANARY,

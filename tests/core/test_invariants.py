@@ -153,6 +153,8 @@ TOGETHER = replace(CAREFUL, domains=(Domain(label=RACK, is_unit=True),))
 PASSED = GateResult(gate=READINESS, node="n1", round=1, verdict=GateVerdict.PASSED)
 BAKED: dict[str, Any] = {"gates": (PASSED,), "baked_seconds": 48 * 3600.0}
 BEGUN = a_campaign_record(RolloutPhase.BAKING, round=3, wave=1, **BAKED)
+UNMEASURED = "it is opened, and a gate that wants its GPUs has not passed"
+GATED = a_campaign_record(RolloutPhase.GATING, round=1)
 PROPOSED = a_campaign_record()
 PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable", **BAKED)
 UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
@@ -602,6 +604,20 @@ CASES = [
         UNDOING_BY_HAND,
         value=False,
         bake="the campaign is at Reverting",
+    ),
+    # measured, before it takes work
+    Case(
+        "a canary is opened although no gate has looked at its GPUs",
+        at(GATED, ENDING, admitted=N1),
+        a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon)),
+        (Breach(promise="measured", subject="n1", detail=UNMEASURED),),
+        CAREFUL,
+    ),
+    Case(
+        "a canary is opened once the gates have passed there",
+        at(BEGUN, ENDING, admitted=N1),
+        a_decision(written(ENDING, NodePhase.UPGRADE_DONE, Uncordon)),
+        intent=CAREFUL,
     ),
     # no lost node, of a campaign
     Case("a node that nobody has touched yet needs no reason", at(BEGUN, an_old_node()), a_decision(), intent=CAREFUL),

@@ -91,7 +91,8 @@ def a_common() -> Common:
 
 
 def a_told(**changes: Any) -> PerNode:
-    nothing = PerNode(admitted={}, recalled=frozenset(), rebuffs={}, busy={}, open=frozenset(), marked=frozenset())
+    nobody: frozenset[str] = frozenset()
+    nothing = PerNode(admitted={}, recalled=nobody, rebuffs={}, busy={}, open=nobody, closed=nobody, marked=nobody)
     return replace(nothing, **changes)
 
 
@@ -184,7 +185,7 @@ def test_who_is_called_back_is_asked_again_though_nothing_of_it_changed(passes: 
     assert passes.look(cordoned, intent) == ["n1", "n4"]
 
 
-@pytest.mark.parametrize("what", ["recalled", "open", "marked"])
+@pytest.mark.parametrize("what", ["recalled", "open", "closed", "marked"])
 def test_who_is_told_something_else_is_asked_again(what: str) -> None:
     nodes, remembered, chosen = a_snapshot(*a_fleet(3)).nodes, Remembered(), list[str]()
     for names in (frozenset[str](), frozenset({"n2"}), frozenset({"n2", "n3"})):

@@ -65,3 +65,12 @@ def test_a_payload_that_falls_over_has_found_something(monkeypatch: pytest.Monke
     report = command.run("smoke-train", Options())
     assert report.verdict is Verdict.FAILED
     assert "illegal memory access" in report.why
+
+
+def test_a_figure_that_may_be_missing_is_no_reason_to_call_the_rest_unknown() -> None:
+    notes = Notes(optional=("xid",))
+    notes.misses("xid", "dev/kmsg cannot be read")
+    notes.measure("ecc", 0, "errors")
+    assert notes.report("gpu-errors", "", 0.1).verdict is Verdict.MEASURED
+    notes.misses("ecc", "this GPU does not tell")
+    assert notes.report("gpu-errors", "", 0.1).verdict is Verdict.UNKNOWN

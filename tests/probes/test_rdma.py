@@ -51,3 +51,19 @@ def test_no_device_is_unmeasurable(tmp_path: Path) -> None:
 def test_a_rate_that_the_kernel_does_not_tell_is_unknown(tmp_path: Path) -> None:
     port(tmp_path, rate="")
     assert [each.name for each in look(tmp_path).unknown] == ["link-rate"]
+
+
+def test_a_device_that_was_there_and_is_gone_is_broken(tmp_path: Path) -> None:
+    notes = Notes()
+    rdma.look(Options(root=tmp_path, expected=True), notes)
+    assert [each.why for each in notes.broken] == [
+        "the InfiniBand or RoCE devices that this node has shown before are gone"
+    ]
+
+
+def test_devices_that_belong_to_network_namespaces_are_not_said_to_be_gone(tmp_path: Path) -> None:
+    mode = tmp_path / rdma.NAMESPACED
+    mode.parent.mkdir(parents=True)
+    mode.write_text("N\n")
+    with pytest.raises(Unmeasurable, match="belong to network namespaces here"):
+        rdma.look(Options(root=tmp_path, expected=True), Notes())

@@ -51,6 +51,7 @@ from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missing, Moments, Stream, Track
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit, Metric
+from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
@@ -341,6 +342,9 @@ LEDGER: Final = RolloutRecord(
             waiting_seconds=60.5,
             lack="act-1: 7 of 8 GPUs",
         ),
+        suite=Suite(
+            image="example.com/probes:1", left_out=(LeftOut(gate="rdma", node=FIRST, why="act-1 shows no device"),)
+        ),
         compared=Compared(
             gates=(("speed", "0123456789ab"),),
             comparisons=(
@@ -391,6 +395,8 @@ GATE: Final = Gate(
     probe="multi-gpu",
     command=("--only", "all-reduce"),
     gpus=2,
+    all_gpus=True,
+    not_on=(SECOND,),
     timeout_seconds=30.0,
     figures=(Limit(name="all-reduce", at_least=300.0, at_most=900.0),),
 )

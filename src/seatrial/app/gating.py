@@ -121,7 +121,10 @@ def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[Lef
         names, left_out = suite.suite_of(offer.node, offer.gpu_count, has_links=offer.has_links)
     # Without a free one it still asks for one: that it cannot have it is the answer.
     count = asked.gpus if asked.gpus is not None else max(1, offer.free_count)
-    return (*(suite.built_in(name, asked.image, count) for name in names), *asked.own), left_out
+    return (
+        *(suite.built_in(name, asked.image, count, is_expected=offer.has_links) for name in names),
+        *asked.own,
+    ), left_out
 
 
 async def _ask(prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str], None]) -> GateRun:

@@ -81,6 +81,8 @@ class Settings:
     once: bool
     is_uninstalling: bool = False
     """Seatrial itself goes: the rollout is left, and then we end."""
+    suite_image: str = ""
+    """What runs the gates that come with seatrial, where a rollout says no word about gates; empty asks none."""
     dra_namespaces: tuple[str, ...] = ()
     """Where DRA plugins are restarted that outlived a driver, whoever brought it; nowhere unless told."""
     git: GitSettings
@@ -182,7 +184,10 @@ def _begun(settings: Settings, log: Log) -> Life:
         identity=identity,
         user_agent=settings.user_agent,
         tell=endings.tell,
-        notes={keys.REROLLS_ANNOTATION: ",".join(settings.dra_namespaces)},
+        notes={
+            keys.REROLLS_ANNOTATION: ",".join(settings.dra_namespaces),
+            keys.SUITE_ANNOTATION: settings.suite_image,
+        },
     )
     metrics = Metrics(version=__version__, now=clock.now, is_leader=election.is_leader)
     endings.listen(metrics.ended)
@@ -235,6 +240,7 @@ async def _looking(life: Life, stack: AsyncExitStack) -> Sights:
             rights=Access(client, home=settings.gates_home, namespace=settings.namespace),
             on_back=went_back,
             is_uninstalling=settings.is_uninstalling,
+            suite_image=settings.suite_image,
         )
     )
     recorder = await stack.enter_async_context(

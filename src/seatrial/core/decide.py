@@ -24,6 +24,7 @@ from seatrial.core.campaign.step import step_rollout
 from seatrial.core.deciding import stops, summary, turns
 from seatrial.core.deciding.remembered import Remembered
 from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.gates.closed import kept_closed
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.known import by
@@ -64,6 +65,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     """What to do next, why the rest waits, and when to ask again; what the pass before left saves work, no more."""
     remembered = remembered or Remembered()
     seen = remembered.over(seen)
+    intent = intent.asking(seen.rollout.campaign)
     if seen.is_let_go:
         intent = replace(intent, is_paused=False)  # who deletes a rollout does not wait for its pause to end
     stop = _stop(seen, intent, now)
@@ -107,7 +109,8 @@ def _course(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None) -> 
     if leaving.is_leaving(seen, intent):
         return leaving.course_of(seen, intent, now, stop)
     if intent.campaign is not None:
-        return step_rollout(seen, intent, now, stop)
+        course = step_rollout(seen, intent, now, stop)
+        return replace(course, closed=kept_closed(seen.rollout.campaign, intent.campaign))
     return plain(_loud_managers(seen, intent, stop))
 
 

@@ -42,7 +42,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(name: str, options: Options) -> Report:
     """Run one payload; whatever goes wrong in it is part of the report."""
-    notes, begun, at = Notes(), time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    notes, begun, at = (
+        Notes(optional=options.optional),
+        time.monotonic(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
     try:
         PAYLOADS[name].look(options, notes)
     except Unmeasurable as err:
@@ -99,6 +103,8 @@ def _options(args: argparse.Namespace) -> Options:
         level=args.level,
         root=args.root,
         steps=args.steps,
+        expected=args.expected,
+        optional=tuple(args.optional),
         only=tuple(args.only),
     )
 
@@ -128,6 +134,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=_count, default=300, metavar="N", help="steps of smoke-train (300)")
     parser.add_argument(
         "--only", action="append", default=[], metavar="FIGURE", help="of performance, this figure alone"
+    )
+    parser.add_argument(
+        "--expected",
+        action="store_true",
+        help="of rdma: devices were there before; that they are gone is a failure",
+    )
+    parser.add_argument(
+        "--optional", action="append", default=[], metavar="FIGURE", help="that this one is missing does not count"
     )
     parser.add_argument("--level", type=int, choices=(1, 2, 3, 4), default=1, help="level of dcgm-diag (1)")
     parser.add_argument(

@@ -136,6 +136,8 @@ class Notes:
     measured: list[Measured] = field(default_factory=list)
     broken: list[Told] = field(default_factory=list)
     unknown: list[Told] = field(default_factory=list)
+    optional: tuple[str, ...] = ()
+    """Figures that may be missing: nobody waits for what only a privileged pod could see."""
 
     def measure(self, name: str, value: float, unit: str = "", *, gpu: str = "", **more: Any) -> None:
         self.measured.append(Measured(name=name, value=value, unit=unit, gpu=gpu, **more))
@@ -144,7 +146,8 @@ class Notes:
         self.broken.append(Told(name=name, why=why[:TEXT_MAX], gpu=gpu))
 
     def misses(self, name: str, why: str, *, gpu: str = "") -> None:
-        self.unknown.append(Told(name=name, why=why[:TEXT_MAX], gpu=gpu))
+        if name not in self.optional:
+            self.unknown.append(Told(name=name, why=why[:TEXT_MAX], gpu=gpu))
 
     def report(self, probe: str, at: str, seconds: float, driver: str = "", gpus: Iterable[str] = ()) -> Report:
         return Report(

@@ -194,7 +194,7 @@ class World:
             is_deleting=self.is_deleting,
             telemetry=self.monitoring.looked(self.rollout.campaign, self.time) if self.monitoring else None,
         )
-        return Sight(seen=outer.seen_with(seen, self.outside), intent=self.intent)
+        return Sight(seen=outer.seen_with(seen, self.outside), intent=self.intent.asking(seen.rollout.campaign))
 
     async def wait(self, until: Instant | None) -> bool:
         if self._outcomes:

@@ -58,10 +58,15 @@ def a_rollout(**fields: Any) -> models.Rollout:
     )
 
 
+OURS = ("all_gpus", "not_on")
+"""What the suite says of its gates, and nobody else can."""
+
+
 @pytest.mark.parametrize(("said", "meant"), [(models.RolloutGate, Gate), (models.RolloutCheckpoint, Checkpoint)])
 def test_what_is_handed_over_by_name_has_the_same_names_on_both_sides(said: type[models.Model], meant: type) -> None:
     """A field that core does not know would fail with the first rollout; one that the spec lacks nobody could set."""
-    assert [each.name for each in msgspec.structs.fields(said)] == [each.name for each in dataclasses.fields(meant)]
+    known = [each.name for each in dataclasses.fields(meant) if each.name not in OURS]
+    assert [each.name for each in msgspec.structs.fields(said)] == known
 
 
 def test_a_rollouts_spec_is_the_intent() -> None:
@@ -200,7 +205,16 @@ def test_without_a_canary_there_is_no_campaign() -> None:
 
 
 def test_a_canary_alone_asks_for_what_the_core_asks_by_default() -> None:
-    assert a_campaign() == Campaign()
+    assert a_campaign() == Campaign(suite_image="")
+
+
+def test_who_says_no_word_about_gates_has_the_suite_of_the_controller_and_who_asks_for_none_has_none() -> None:
+    def campaign(**spec: Any) -> Campaign | None:
+        rollout = a_rollout(spec={"canary": {}} | spec)
+        return read_intent(rollout, NO_OPERATOR, NOW, suite_image="example.com/probes:1").campaign
+
+    assert campaign() == Campaign(suite_image="example.com/probes:1")
+    assert campaign(gates=[]) == Campaign()
 
 
 def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
@@ -297,7 +311,7 @@ def test_a_step_by_hand_arrives_with_the_step_before_it() -> None:
         is_one_way=True,
     )
     found = a_campaign(byHand=said, after="winter", **BY_PEOPLE)
-    assert found == Campaign(by_hand=asked, after="winter", publish=Via.NOBODY)
+    assert found == Campaign(by_hand=asked, after="winter", publish=Via.NOBODY, suite_image="")
     spec = {"canary": {}, "byHand": said, **BY_PEOPLE}
     target = read_intent(a_rollout(spec=spec), NO_OPERATOR, NOW).target
     assert target == Target.of("580.105.08", (Component.FIRMWARE_CX7, "28.43.2026"))

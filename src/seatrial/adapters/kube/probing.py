@@ -20,11 +20,12 @@ from typing import Final
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
-from seatrial.adapters.kube.reading.gates.probes import GPU_RESOURCE, Level, ProbeItem, ProbePodItem
+from seatrial.adapters.kube.reading.gates.probes import Level, ProbeItem, ProbePodItem
 from seatrial.adapters.kube.reading.items import count_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.model.gates import suite
+from seatrial.core.model.gates.default_suite import GPU_RESOURCE
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 
 LOOK_SECONDS: Final = 1.0

@@ -59,6 +59,7 @@ class Care:
     pause_pool: tuple[str, ...] = ()
     gate: tuple[dict[str, Any], ...] = ()
     gates_file: str | None = None
+    no_gates: bool = False
     bake: int | None = None
     bake_every: int | None = None
     minimum_load: int | None = None

@@ -47,7 +47,7 @@ def spec_of(
         "publish": _publish(asked.publishing),
         "nodeSelector": dict(asked.goal.selector) if asked.goal.selector else None,
         "canary": _canary(care, canary_node),
-        "gates": [*(gates or ()), *care.gate] or None,
+        "gates": [*(gates or ()), *care.gate] or ([] if care.no_gates else None),
         "bake": _bake(care),
         "waves": _waves(care),
         "windows": _some(timeZone=care.time_zone, open=list(care.window)) if care.window else None,

@@ -125,6 +125,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     import msgspec
 
     from seatrial.adapters.kube.reading import table
+    from seatrial.adapters.kube.reading.leader import leader_of
     from seatrial.adapters.kube.reading.watching import FleetObserver
     from seatrial.adapters.kube.shapes import keys, models
     from seatrial.core.model.intent import is_member
@@ -133,6 +134,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
     async with cluster.client() as client:
         made: dict[str, Any] = await client.create(keys.ROLLOUTS, resource, dict, is_trial=True)
         rollout = msgspec.convert(made, models.Rollout)
+        leader = await leader_of(client)
         observing = FleetObserver(client, table.FLEET, namespace=cluster.namespace, on_fault=faults.append)
         async with observing as observer:
             await observer.wait_synced(SYNC_SECONDS)
@@ -149,7 +151,7 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
         at=now,
         resource=resource,
         made=made,
-        intent=_intent(rollout, operator, now),
+        intent=_intent(rollout, operator, now, leader.suite_image if leader is not None else ""),
         members=members,
         operator=operator,
         others=tuple(each.name for each in taken if each.is_campaign and not each.is_ended),
@@ -176,11 +178,11 @@ async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> 
     return tuple(pools.facts_of(pools.pool_item(each), rollout.metadata.name) for each in found.items)
 
 
-def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> Intent:
+def _intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str) -> Intent:
     from seatrial.adapters.kube.reading.rollout_intent import read_intent
 
     try:
-        return read_intent(rollout, operator, now)
+        return read_intent(rollout, operator, now, suite_image=suite_image)
     except ValueError as err:
         raise CalledWrongly(str(err)) from err
 
@@ -217,12 +219,20 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
 def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Who goes first, what has to be shown, and who follows."""
     from seatrial.core.campaign import canary, waves
+    from seatrial.core.model.campaign import CampaignRecord
+    from seatrial.core.model.gates import default_suite
 
     members = outset.members
     chosen = canary.choose(members, campaign.canary)
     how = "named" if campaign.canary.nodes else "chosen by their load" if len(chosen) > 1 else "chosen by its load"
     yield "Canary", f"{', '.join(chosen)} ({how})" if chosen else "none that will do; it will wait and say why"
-    yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.means})" for gate in campaign.gates)])
+    facts = [members[name].facts for name in chosen]
+    suite = default_suite.chosen(campaign.suite_image or "", facts)
+    known = CampaignRecord(canaries=chosen, suite=suite)
+    asked = default_suite.with_suite(campaign, known).gates
+    yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.means})" for gate in asked)])
+    for each in suite.left_out if suite is not None else ():
+        yield "", f"without {each.gate} on {each.node}: {each.why}"
     hours, every = campaign.bake.seconds / 3600, campaign.bake.every_seconds / 60
     load = f", at work for {campaign.bake.load_min:.0%} of it" if campaign.bake.load_min else ""
     bake = campaign.bake

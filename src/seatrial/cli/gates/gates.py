@@ -35,6 +35,7 @@ JUNIT: Final = "junit"
 CTRF: Final = "ctrf"
 CODES: Final = {
     GateVerdict.PASSED: ExitCode.OK,
+    GateVerdict.SKIPPED: ExitCode.INCONCLUSIVE,
     GateVerdict.FAILED: ExitCode.GATE_FAILED,
     GateVerdict.UNKNOWN: ExitCode.INCONCLUSIVE,
     GateVerdict.PENDING: ExitCode.INCONCLUSIVE,

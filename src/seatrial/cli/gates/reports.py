@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from seatrial import __version__
 from seatrial.cli.terminal import columns
 from seatrial.core.model.gates.gate import READINESS, Gate, GateVerdict
+from seatrial.core.model.gates.suite import LeftOut
 
 if TYPE_CHECKING:
     from seatrial.app.gating import GateRun, NodeReport
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 CTRF_STATUS: Final = {
     GateVerdict.PASSED: "passed",
+    GateVerdict.SKIPPED: "skipped",
     GateVerdict.FAILED: "failed",
     GateVerdict.UNKNOWN: "other",
     GateVerdict.PENDING: "pending",
@@ -195,11 +197,18 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
     asked += [(READINESS, "it runs the new driver, and is proven as any node", *(("",) if is_wide else ()))]
     asked += [(gate.name, wants(gate), *((gate.means,) if is_wide else ())) for gate in picture.campaign.gates]
     told = picture.record.gates
+    left_out = [f"Left out: {each.gate}; {each.why}." for each in _left_out(picture)]
     if not told:
-        return [columns(asked), "", f"{picture.name}: no gate was asked yet."]
+        return [columns(asked), *left_out, "", f"{picture.name}: no gate was asked yet."]
     said = [("GATE", "NODE", "VERDICT", "WHY")]
     said += [(each.gate, each.node, each.verdict.value, each.detail) for each in told]
-    return [columns(asked), "", f"Round {picture.record.round} of {picture.name}:", columns(said)]
+    return [columns(asked), *left_out, "", f"Round {picture.record.round} of {picture.name}:", columns(said)]
+
+
+def _left_out(picture: Picture) -> tuple[LeftOut, ...]:
+    """What a canary is not asked, where nobody named the gates."""
+    suite = picture.record.suite
+    return suite.left_out if suite is not None else ()
 
 
 def wants(gate: Gate) -> str:
@@ -245,4 +254,5 @@ def shown_data(picture: Picture) -> dict[str, Any]:
             {"gate": each.gate, "node": each.node, "verdict": each.verdict.value, "why": each.detail}
             for each in picture.record.gates
         ],
+        "leftOut": [{"gate": each.gate, "node": each.node, "why": each.why} for each in _left_out(picture)],
     }

@@ -51,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     care.add_argument("--pause-pool", metavar="POOL", action="append", help="OpenShift: pause it until the waves open")
     care.add_argument("--gate", metavar="NAME=IMAGE", type=words.gate, action="append", help="a Job it has to pass")
     care.add_argument("--gates-file", metavar="FILE", help="gates in YAML, as spec.gates has them")
+    care.add_argument("--no-gates", action="store_true", help="readiness alone, not even the controller's suite")
     care.add_argument("--bake", metavar="48h", type=words.span, help="hours with evidence before the fleet follows")
     care.add_argument("--bake-every", metavar="1h", type=words.span, help="how often the gates are asked meanwhile")
     care.add_argument("--minimum-load", metavar="N", type=words.percent, help="percent of its time the canary works")

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "each settles; may be repeated (only on nodes that a rollout upgrades)",
     )
     add_git_arguments(parser)
-    add_webhook_arguments(parser)
+    add_gate_arguments(parser)
     add_prometheus_arguments(parser)
     parser.add_argument(
         "--metrics-bind-address",
@@ -138,8 +138,14 @@ def add_git_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_webhook_arguments(parser: argparse.ArgumentParser) -> None:
-    """Whom gates may ask."""
+def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
+    """What runs gates, and whom they may ask."""
+    parser.add_argument(
+        "--probes-image",
+        default="",
+        metavar="IMAGE",
+        help="an image with seatrial-probe: canaries of rollouts that say nothing of gates are asked its suite (none)",
+    )
     parser.add_argument(
         "--gate-webhook",
         action="append",
@@ -310,6 +316,7 @@ def run(args: argparse.Namespace) -> int:
         watch_seconds=args.prometheus_look_seconds,
         prometheus=prometheus_of(args),
         webhooks=allowed(args.gate_webhook),
+        suite_image=args.probes_image,
         pages=args.metrics_bind_address,
     )
     try:

@@ -59,6 +59,7 @@ class Ink:
 _SIGNS: Final = {
     "done": ("✔", "+"),
     "failed": ("✖", "x"),
+    "skipped": ("–", "-"),
     "now": ("▶", ">"),
     "pending": ("◌", "."),
     "unknown": ("?", "?"),
@@ -75,6 +76,7 @@ _SIGNS: Final = {
 _COLOURS: Final = {"good": "32", "bad": "31;1", "now": "36;1", "held": "33", "faint": "2", "bold": "1"}
 _VERDICTS: Final = {
     GateVerdict.PASSED: ("done", "good"),
+    GateVerdict.SKIPPED: ("skipped", "faint"),
     GateVerdict.FAILED: ("failed", "bad"),
     GateVerdict.PENDING: ("pending", "now"),
     GateVerdict.UNKNOWN: ("unknown", "held"),

@@ -8,7 +8,7 @@ outage of ours or of the API server lengthen the bake, they never shorten the ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from seatrial.core.judging.kinds import expressing
@@ -16,6 +16,7 @@ from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, detail_ma
 from seatrial.core.model.campaign import Campaign, CampaignRecord
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement, worst
 from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,12 @@ def look_at(
     unwell: Mapping[str, str],
     patience_until: Instant,
     now: Instant,
+    why_busy: Callable[[str, Gate], str] = lambda _node, _gate: "",
 ) -> Round:
-    """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be."""
+    """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be.
+
+    `why_busy` says who is at work on the GPUs that a gate wants; it is not asked then, and nobody leaves for it.
+    """
     tried = tuple(measured)
     expressions = frozenset(gate.name for gate in campaign.gates if gate.expression)
     length_max = detail_max(len(record.canaries) * len(campaign.gates))
@@ -56,9 +61,17 @@ def look_at(
         verdict = GateVerdict.PASSED if is_well else GateVerdict.PENDING if now < patience_until else GateVerdict.FAILED
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
         results.append(_result(READINESS, "", node, record, readiness, now))
+        is_taken = False  # one that wants all GPUs after the other: they would wait for each other, and limits count
         for gate in sorted(campaign.gates, key=lambda each: bool(each.expression)):
+            if node in gate.not_on:
+                continue
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
+            busy = why_busy(node, gate) if judged.due == 1 and gate.wants_gpus else ""
+            if busy:
+                judged = Judged(verdict=GateVerdict.SKIPPED, detail=foreign.line(busy, length_max))
             is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
+            is_ready = is_ready and not (gate.all_gpus and is_taken)
+            is_taken = is_taken or (gate.all_gpus and judged.verdict is GateVerdict.PENDING)
             if judged.due is not None and is_well and is_ready:
                 at = due_at(gate, judged.due, record.round_at)
                 if now < at:
@@ -78,7 +91,7 @@ def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
     """A verdict of this round that was written down: it stays, also when the Job that gave it is gone."""
     for each in record.gates:
         is_same = (each.gate, each.node, each.round) == (gate, node, record.round)
-        if is_same and each.verdict in (GateVerdict.PASSED, GateVerdict.FAILED):
+        if is_same and each.verdict in (GateVerdict.PASSED, GateVerdict.SKIPPED, GateVerdict.FAILED):
             return Judged(verdict=each.verdict, detail=each.detail)
     return None
 
@@ -116,8 +129,11 @@ def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
     """Which gate has not passed on which canary, as it is asked for now; empty when all have."""
     verdicts = {(each.gate, each.asked, each.node): each.verdict for each in record.gates}
     for node in record.canaries:
-        for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in campaign.gates)):
+        gates = (gate for gate in campaign.gates if node not in gate.not_on)
+        for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in gates)):
             verdict = verdicts.get((name, mark, node))
+            if verdict is GateVerdict.SKIPPED and record.exposed is not None:
+                continue  # somebody worked there, and telemetry has watched
             if verdict is not GateVerdict.PASSED:
                 return f"gate {name} was not asked on {node}" if verdict is None else f"gate {name} is {verdict}"
     return "" if record.canaries else "there is no canary"

@@ -59,6 +59,8 @@ class Course:
     acts: tuple[CampaignAct, ...] = ()
     open: frozenset[str] = frozenset()
     """The nodes that may start; whoever is under way goes on in any case."""
+    closed: frozenset[str] = frozenset()
+    """Canaries that stay closed although their driver is proven, by the record that was seen."""
     holds: tuple[Hold, ...] = ()
     wake_at: Instant | None = None
     mover: Mover = field(init=False, repr=False, compare=False)

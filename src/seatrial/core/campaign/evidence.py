@@ -20,7 +20,6 @@ from seatrial.core.model.campaign import CampaignRecord, Watched
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
 from seatrial.core.node.lack import Lack
-from seatrial.core.node.progress import Progress
 from seatrial.core.node.readiness import offered
 from seatrial.core.words import explain
 
@@ -55,7 +54,7 @@ def lack_of(view: View, name: str) -> Lack | None:
     node = view.nodes[name]
     known = next((each.before for each in view.record.watched if each.node == name), None)
     lack = view.mover.lack(node, known)
-    if lack is None and view.progress(name) is not Progress.DONE:
+    if lack is None and not view.is_through(name):
         return Lack(HoldCode.CANARY_AT_WORK, {"nodes": name})
     return lack
 

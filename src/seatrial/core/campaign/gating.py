@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Final, assert_never
 
@@ -16,12 +17,12 @@ from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
-from seatrial.core.campaign.proving import comparing, exposing
+from seatrial.core.campaign.proving import comparing, controls, exposing
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
-from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
 from seatrial.core.model.gates.given import Given
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.view import View
@@ -77,7 +78,7 @@ def step_gating(view: View) -> Course:
                 well_since=view.now,
                 exposed=exposing.begun(view),
             )
-        case GateVerdict.UNKNOWN:
+        case GateVerdict.UNKNOWN | GateVerdict.SKIPPED:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
             return Course(record=record, acts=_with_controls(view, looked), holds=_pending(view, looked))
@@ -125,7 +126,9 @@ def _bake(view: View) -> Course:
                 return _wait_for_controls(view, record, beside)
             record = replace(record, compared=comparing.after_round(view, beside))
             return Course(record=baking.counted(record, view.seen.attentive_since, now))
-        case GateVerdict.UNKNOWN:
+        case GateVerdict.SKIPPED if record.exposed is not None:
+            return Course(record=baking.counted(record, view.seen.attentive_since, now))
+        case GateVerdict.UNKNOWN | GateVerdict.SKIPPED:
             return Course(record=baking.uncounted(record, now))
         case GateVerdict.PENDING:
             told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
@@ -139,7 +142,8 @@ def _between_rounds(view: View) -> Course:
     if record.unwell_since:
         return _wait_until_well(view)
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
-    has_passed = bool(record.gates) and all(each.verdict is GateVerdict.PASSED for each in record.gates)
+    good = (GateVerdict.PASSED, *((GateVerdict.SKIPPED,) if record.exposed is not None else ()))
+    has_passed = bool(record.gates) and all(each.verdict in good for each in record.gates)
     if baking.is_ended(record, campaign) and has_passed:
         waiting = exposing.idle(view) or comparing.unproven(view) or view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
@@ -199,7 +203,9 @@ def step_round_in_waves(view: View) -> Course | None:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case GateVerdict.PASSED:
             return Course(record=baking.uncounted(record, view.now))
-        case GateVerdict.UNKNOWN:
+        case GateVerdict.SKIPPED if record.exposed is not None:
+            return Course(record=baking.uncounted(record, view.now))
+        case GateVerdict.UNKNOWN | GateVerdict.SKIPPED:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
             return Course(record=record, acts=_probes(view, looked), holds=_pending(view, looked))
@@ -249,7 +255,15 @@ def _look(view: View) -> baking.Round:
     """How the round stands."""
     unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
     measured = (*view.seen.measurements, *_attested(view))
-    return baking.look_at(view.record, view.campaign, measured, unwell, _patience_until(view), view.now)
+    until = _patience_until(view)
+    return baking.look_at(view.record, view.campaign, measured, unwell, until, view.now, partial(_why_busy, view))
+
+
+def _why_busy(view: View, name: str, gate: Gate) -> str:
+    """Who is at work on the GPUs that a gate wants, where telemetry speaks for it; in the first round it does not."""
+    if view.record.phase is RolloutPhase.GATING or view.record.exposed is None:
+        return ""  # its Job waits until the scheduler has room for it, for as long as the gate may take
+    return controls.why_busy(view, name, gate.on(controls.gpus_of(view, name)).gpus)
 
 
 def _attested(view: View) -> Iterator[Measurement]:
@@ -289,7 +303,7 @@ def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     gates = {gate.name: gate for gate in view.campaign.gates}
     number = view.record.round
     for name, node, attempt in looked.due:
-        gate = gates[name]
+        gate = gates[name].on(controls.gpus_of(view, node))
         given = _given(view, looked, node) if gate.expression else None
         yield StartProbe(rollout=view.name, gate=gate, node=node, round=number, attempt=attempt, given=given)
 
@@ -331,7 +345,9 @@ def _running(view: View, looked: baking.Round) -> Hold:
     if turned_down is not None:  # there is no Job to look at
         return turned_down
     # Everything that is measured has a limit of its own; the longest of them is when we know at the latest.
-    seconds = TRIES_MAX * max((gate.timeout_seconds for gate in view.campaign.gates), default=0.0)
+    gates = view.campaign.gates
+    in_turn = sum(gate.timeout_seconds for gate in gates if gate.all_gpus)
+    seconds = TRIES_MAX * max((in_turn, *(gate.timeout_seconds for gate in gates)))
     latest = _attentive_since(view) + max(seconds, view.intent.validation_timeout_seconds)
     until = looked.again_at or (latest if latest > view.now else None)
     refused = _refused(view, looked)
@@ -362,7 +378,7 @@ def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Cour
     due_at = record.round_at + view.campaign.bake.every_seconds
     if view.now >= due_at:
         return Course(record=baking.next_round(record, view.now))
-    unknown = looked.of(GateVerdict.UNKNOWN)[0]
+    unknown = (*looked.of(GateVerdict.UNKNOWN), *looked.of(GateVerdict.SKIPPED))[0]
     return Course(record=record, holds=(_unmeasured(view, unknown, looked.results, due_at),))
 
 

@@ -20,7 +20,7 @@ Tests: tests/core/test_rollout.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, assert_never
@@ -45,6 +45,8 @@ from seatrial.core.model.campaign import (
     RolloutPhase,
     Turn,
 )
+from seatrial.core.model.gates import default_suite
+from seatrial.core.model.gates.suite import Suite
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
@@ -151,7 +153,13 @@ def _propose(view: View) -> Course:
         baseline=view.mover.baseline(view),
         switches=view.mover.switches(view),
         places=_places(view),
+        suite=_suite(view, chosen),
     )
+
+
+def _suite(view: View, canaries: Iterable[str], before: Suite | None = None) -> Suite | None:
+    """The gates that come with seatrial, where nobody has named any: by what these nodes show before their upgrade."""
+    return default_suite.chosen(view.campaign.suite_image or "", (view.nodes[each].facts for each in canaries), before)
 
 
 def _places(view: View) -> Places | None:
@@ -167,7 +175,7 @@ def _move_canaries(view: View) -> Course:
     failed = [name for name, how in progress.items() if how is Progress.FAILED and not _is_retried(view, name)]
     if failed:
         return fail(view, f"canary {', '.join(failed)} failed: {_why_failed(view, failed[0])}")
-    if all(how is Progress.DONE for how in progress.values()):
+    if all(map(view.is_through, record.canaries)):
         # A round's number is never used again: what was measured for it before is of the canary as it was then.
         number = record.round + 1
         return turn_to(
@@ -221,7 +229,10 @@ def _replace_canaries(view: View, gone: list[str]) -> Course:
     watched = (*(each for each in view.record.watched if each.node in left), *watching.begun(view, found))
     turn = Turn(phase=RolloutPhase.CANARY, at=view.now, why=why)
     known, history = comparing.reopened(view.record), remembered(view.record, turn)
-    return Course(record=replace(view.record, canaries=canaries, watched=watched, compared=known, history=history))
+    suite = _suite(view, found, view.record.suite) if view.record.suite is not None else None
+    return Course(
+        record=replace(view.record, canaries=canaries, watched=watched, compared=known, history=history, suite=suite)
+    )
 
 
 def _wave(view: View) -> Course:

@@ -56,6 +56,7 @@ class PerNode:
     rebuffs: Mapping[str, Rebuff]
     busy: Mapping[str, Instant | None]
     open: frozenset[str]
+    closed: frozenset[str]
     marked: frozenset[str]
 
     def differing(self, other: PerNode) -> set[str]:
@@ -65,7 +66,12 @@ class PerNode:
             self.rebuffs.items() ^ other.rebuffs.items(),
             self.busy.items() ^ other.busy.items(),
         )
-        names = (self.recalled ^ other.recalled, self.open ^ other.open, self.marked ^ other.marked)
+        names = (
+            self.recalled ^ other.recalled,
+            self.open ^ other.open,
+            self.closed ^ other.closed,
+            self.marked ^ other.marked,
+        )
         return set().union(*names, *({key for key, _ in pairs} for pairs in keyed))
 
 

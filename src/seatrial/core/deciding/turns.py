@@ -74,6 +74,7 @@ def steps(
         rebuffs=dict(orders.rebuffs),
         busy=dict(seen.busy),
         open=course.open,
+        closed=course.closed,
         marked=busy,
     )
     return remembered.steps(nodes, common, told, now, choose)
@@ -105,8 +106,15 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
     if not is_under_way(node.record):
         return step, step  # the thousands that wait or are done cannot be misled
     goal = goal_of(node, seen, orders.intent)
+    if node.name in course.closed and _opens(step) and wants(node.facts, goal):
+        return Step(hold=hold(node.name, HoldCode.CANARY_CLOSED, since=course.record.entered_at)), step
     may_go_on = _only_repairs(node, step) or closing.is_surely_opened(node)
     return misled(node, goal) if is_misled(node, goal) and not may_go_on else step, step
+
+
+def _opens(step: Step) -> bool:
+    """Whether a step gives a node back to its users."""
+    return isinstance(step.action, WriteNodeRecord) and step.action.record.phase is NodePhase.UPGRADE_DONE
 
 
 def goal_of(node: NodeSeen, seen: Snapshot, intent: Intent) -> str:

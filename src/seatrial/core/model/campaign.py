@@ -20,6 +20,7 @@ from seatrial.core.model.gates.attested import Word
 from seatrial.core.model.gates.compared import Compared
 from seatrial.core.model.gates.exposed import Exposed
 from seatrial.core.model.gates.gate import Gate, GateResult
+from seatrial.core.model.gates.suite import Suite
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Share
@@ -188,6 +189,8 @@ class Campaign:
 
     canary: Canary = field(default_factory=Canary)
     gates: tuple[Gate, ...] = ()
+    suite_image: str | None = None
+    """Where nobody has said a word about gates: what runs those that come with seatrial; empty where nobody knows."""
     bake: Bake = field(default_factory=Bake)
     waves: Waves = field(default_factory=Waves)
     openings: tuple[tuple[Instant, Instant], ...] | None = None
@@ -284,6 +287,8 @@ class CampaignRecord:
     """When the tries of this round were used up on a node; 0 while they are not."""
     is_forgetting: bool = False
     """NVIDIA's controller is being made to forget the states it wrote, by switching it off and on again."""
+    suite: Suite | None = None
+    """The gates that were chosen because nobody named any; None where somebody did, or there is nothing to run them."""
     gates: tuple[GateResult, ...] = ()
     """The last verdict of each gate on each canary."""
     round: int = 0

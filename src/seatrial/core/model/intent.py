@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from seatrial.core.model.campaign import Campaign
+from seatrial.core.model.campaign import Campaign, CampaignRecord
+from seatrial.core.model.gates.default_suite import with_suite
 from seatrial.core.model.policy import NO_LIMITS, Limits, Policy, PolicyWish, Share, policy_of
 from seatrial.core.model.target import Target
 
@@ -109,6 +110,12 @@ class Intent:
     on_delete: OnDelete = OnDelete.LEAVE
     campaign: Campaign | None = None
     """How carefully: canary, gates, bake, waves. None moves the members, once somebody has published the target."""
+
+    def asking(self, record: CampaignRecord | None) -> Intent:
+        """With the gates that its campaign is asked: where nobody named any, those that were chosen for it."""
+        if self.campaign is None or self.campaign.suite_image is None:
+            return self
+        return replace(self, campaign=with_suite(self.campaign, record))
 
     @property
     def limits(self) -> Limits:

@@ -27,10 +27,12 @@ from seatrial.core.model.campaign import (
     Mode,
     Point,
     PublishStep,
+    RolloutPhase,
     SourceFacts,
     Switch,
     Via,
 )
+from seatrial.core.model.gates.closed import kept_closed
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
@@ -101,6 +103,18 @@ class View:
     def progress(self, name: str, version: str = "") -> Progress:
         """How a node stands towards the target, or another version."""
         return self.mover.progress(self.nodes[name], version or self.target)
+
+    def is_through(self, name: str) -> bool:
+        """Whether a canary is done, or has only to be opened, which waits for its gates."""
+        if self.progress(name) is Progress.DONE:
+            return True
+        is_due = name in self.kept_closed or self.record.phase in (RolloutPhase.GATING, RolloutPhase.BAKING)
+        return is_due and self.mover.is_proven(self.nodes[name])
+
+    @property
+    def kept_closed(self) -> frozenset[str]:
+        """The canaries that stay closed until gates have passed on their GPUs."""
+        return kept_closed(self.record, self.campaign)
 
     def hold(self, code: HoldCode, *, until: Instant | None = None, **params: object) -> Hold:
         """Why the rollout as a whole waits."""
@@ -379,6 +393,10 @@ class Mover(ABC):
         """What is missing from the proof that a canary is well."""
         # Our own record of a node knows of a loss that somebody has accepted.
         return why_unproven(node.facts, node.record, before if node.record is None else None)
+
+    def is_proven(self, node: NodeSeen) -> bool:
+        """Whether a node that is under way has only to be opened, and that is ours to do."""
+        return False
 
     @abstractmethod
     def why_lost(self, view: View, name: str) -> str:

@@ -73,4 +73,5 @@ def slipped_in(node: NodeSeen) -> tuple[Pod, ...]:
     record = node.record
     if record is None or not record.reopened_count or record.is_restart_only or not has_lost_driver(node):
         return ()
-    return tuple(pod for pod in node.facts.gpu_pods if pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET))
+    came = (pod for pod in node.facts.gpu_pods if pod.keeper not in (PodOwner.DAEMON_SET, PodOwner.KUBELET))
+    return tuple(pod for pod in came if not pod.is_probe)

@@ -96,6 +96,11 @@ def step_node(node: NodeSeen, orders: Orders, now: Instant) -> Step:
             assert_never(phase)
 
 
+def is_proven(node: NodeSeen) -> bool:
+    """Whether nothing is left to do for a node but to give it back to its users."""
+    return node.record is not None and node.record.phase is NodePhase.UNCORDON_REQUIRED and _is_well(node)
+
+
 def why_unclear(node: NodeSeen) -> Hold | None:
     """Why it cannot be told where a node stands: what we wrote on it is not as we wrote it."""
     if node.fault is None:

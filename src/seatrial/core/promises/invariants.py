@@ -23,6 +23,7 @@ Of a campaign, besides:
     turn           its record walks along the table of phases, and what was proven or written down is not lost
     record_first   nothing is done in the pass that changes the record
     bake           the fleet follows, and the matrix is promoted, only after every gate passed for as long as asked
+    measured       no canary of ours takes work before the gates that want its GPUs have passed
     way_back       no version is published without one to go back to
     unopened       nobody starts before their turn
     on_time        nobody starts outside a window or while paused, whoever moves the nodes
@@ -40,13 +41,24 @@ from seatrial.core.decide import Decision
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.promises.breach import Breach, Promise
-from seatrial.core.promises.of_campaigns import bake, let_in, on_time, one_thing, record_first, turn, unopened, way_back
+from seatrial.core.promises.of_campaigns import (
+    bake,
+    let_in,
+    measured,
+    on_time,
+    one_thing,
+    record_first,
+    turn,
+    unopened,
+    way_back,
+)
 from seatrial.core.promises.of_fleets import admitted, bounded, capacity_kept, one_act, whole
 from seatrial.core.promises.of_nodes import aimed, closed, hands_off, held_off, no_lost_node, proven, recorded, table
 
 
 def broken(seen: Snapshot, intent: Intent, decision: Decision) -> tuple[Breach, ...]:
     """Every promise this decision would break; empty when it may be executed."""
+    intent = intent.asking(seen.rollout.campaign)
     return tuple(breach for promise in PROMISES for breach in promise(seen, intent, decision))
 
 
@@ -67,6 +79,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
     turn,
     record_first,
     bake,
+    measured,
     way_back,
     unopened,
     on_time,

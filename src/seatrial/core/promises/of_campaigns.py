@@ -11,7 +11,7 @@ from typing import Final
 from seatrial.core.actions.action import is_disruptive
 from seatrial.core.actions.at_home import Promote, Publish
 from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode, PausePool
-from seatrial.core.actions.on_nodes import NodeAct, WriteNodeRecord
+from seatrial.core.actions.on_nodes import NodeAct, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.budget import capacity
 from seatrial.core.campaign import baking, course, leaving
@@ -19,13 +19,14 @@ from seatrial.core.campaign.proving import comparing
 from seatrial.core.decide import Decision
 from seatrial.core.model import windows
 from seatrial.core.model.campaign import CampaignRecord, PublishStep, RolloutPhase
+from seatrial.core.model.gates.closed import kept_closed
 from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
 from seatrial.core.movers.mover import mover_seen
 from seatrial.core.node.phases import is_under_way
-from seatrial.core.node.progress import is_same, resource_of
+from seatrial.core.node.progress import is_same, resource_of, wants
 from seatrial.core.promises.breach import Breach, breach, is_start
 
 
@@ -128,13 +129,23 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
         return "there is no record of a canary"
     if record.phase not in (RolloutPhase.WAVING, RolloutPhase.PROMOTING):
         return f"the campaign is at {record.phase}"
-    unpassed = [each for each in record.gates if each.verdict is not GateVerdict.PASSED]
+    good = (GateVerdict.PASSED, *((GateVerdict.SKIPPED,) if record.exposed is not None else ()))
+    unpassed = [each for each in record.gates if each.verdict not in good]
     if not record.gates or unpassed:
         return f"gate {unpassed[0].gate} is {unpassed[0].verdict}" if unpassed else "no gate was asked"
     # Once the fleet follows, what is asked for later changes nothing.
     asked_seconds = record.bake_asked_seconds
     asked_seconds = intent.campaign.bake.seconds if asked_seconds is None else asked_seconds
     return f"baked {record.baked_seconds} of {asked_seconds} s" if record.baked_seconds < asked_seconds else ""
+
+
+def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """No canary that we closed takes work on the new driver before the gates that want its GPUs have passed there."""
+    record, target = seen.rollout.campaign, str(intent.target.driver)
+    closed = frozenset() if leaving.is_leaving(seen, intent) else kept_closed(record, intent.campaign)
+    for action in decision.actions:
+        if isinstance(action, Uncordon) and action.node in closed and wants(seen.nodes[action.node].facts, target):
+            yield breach("measured", action.node, "it is opened, and a gate that wants its GPUs has not passed")
 
 
 def way_back(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:

@@ -245,6 +245,10 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.CANARY_AT_WORK: says(
         "the canary is being upgraded: {nodes}", "See `seatrial why NODE` if it takes longer than usual."
     ),
+    HoldCode.CANARY_CLOSED: says(
+        "the new driver is proven, and the node stays closed until its gates have passed: they need its GPUs free",
+        "Nothing to do: it is opened as soon as they have. See `seatrial status` for what the gates wait for.",
+    ),
     HoldCode.MEASURED_BEFORE: says(
         "the canary and nodes like it are measured before anything is done, round {number} of {count}: {gates}",
         "Nothing to do: who is in use is left out, and nobody is waited for beyond the limits of the gates.",

@@ -22,5 +22,9 @@ class Options:
     root: Path = Path("/")
     """Where /sys, /proc and /dev lie; another folder where a node's are mounted."""
     steps: int = 300
+    expected: bool = False
+    """What a payload looks for was there before: that it is gone is a failure."""
+    optional: tuple[str, ...] = ()
+    """Figures of which it does not count that they cannot be measured."""
     only: tuple[str, ...] = ()
     """These figures of `performance`; all where it is empty."""

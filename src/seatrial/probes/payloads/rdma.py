@@ -1,7 +1,8 @@
 """rdma: the links of InfiniBand and RoCE devices as the kernel shows them.
 
-Where there is no device, that is told as unknown: whether one should be there, a node's own past says, and core judges
-by that. Bandwidth is not measured here. Tests: tests/probes/test_rdma.py
+Where there is no device, that is told as unknown: whether one should be there, a node's own past says. Who knows it
+says so (`--expected`), and then a device that is gone is a failure.
+Bandwidth is not measured here. Tests: tests/probes/test_rdma.py
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from seatrial.probes.measuring.unmeasurable import Unmeasurable
 from seatrial.probes.payloads.options import Options
 from seatrial.probes.report import Notes
 
+NAMESPACED: Final = "sys/module/ib_core/parameters/netns_mode"
+"""Y where every pod sees every device (the kernel's default), N where each belongs to one network namespace."""
 ACTIVE: Final = "4: ACTIVE"
 LINK_UP: Final = "5: LinkUp"
 COUNTERS: Final = (
@@ -30,7 +33,11 @@ HARDWARE_COUNTERS: Final = ("out_of_sequence", "packet_seq_err", "local_ack_time
 def look(options: Options, notes: Notes) -> None:
     folder = options.root / "sys/class/infiniband"
     devices = sorted(folder.iterdir()) if folder.is_dir() else []
-    if not devices:
+    if not devices and _read(options.root / NAMESPACED) == "N":
+        raise Unmeasurable("InfiniBand and RoCE devices belong to network namespaces here, and none is in the pod's")
+    if not devices and options.expected:
+        notes.breaks("link", "the InfiniBand or RoCE devices that this node has shown before are gone")
+    elif not devices:
         raise Unmeasurable("this node shows no InfiniBand or RoCE device")
     for device in devices:
         for port in sorted((device / "ports").iterdir(), key=lambda each: int(each.name)):

@@ -57,7 +57,7 @@ def rights_of(campaign: Campaign, mover: Mover, operator: OperatorFacts, *, home
     }
     for need in mover.needs(campaign.publish):
         needed |= _rights_for(need, operator, namespace)
-    if any(gate.is_job for gate in campaign.gates):
+    if campaign.suite_image or any(gate.is_job for gate in campaign.gates):
         needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
     pool_verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
     group = "machineconfiguration.openshift.io"

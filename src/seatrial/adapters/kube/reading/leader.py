@@ -17,6 +17,7 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.models import ObjectMeta
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model.instants import Instant
+from seatrial.core.text import foreign
 
 LEASE: Final = "seatrial"
 """One controller per cluster: two rollouts must not spend the same nodes twice."""
@@ -30,6 +31,8 @@ class Leader:
     """When it last renewed it; None where there is no Lease."""
     rerolls_dra: bool = False
     """Whether it says that it restarts DRA plugins, whoever made them stale."""
+    suite_image: str = ""
+    """The image whose payloads it asks of canaries where nobody names a gate; empty where it has none."""
 
 
 class _Lease(msgspec.Struct, frozen=True):
@@ -49,7 +52,12 @@ async def leader_of(client: Client) -> Leader | None:
     if not renewed:
         return Leader(heard_at=None)
     heard_at, last = max(renewed, key=lambda each: each[0])
-    return Leader(heard_at=heard_at, rerolls_dra=bool(last.metadata.annotations.get(keys.REROLLS_ANNOTATION)))
+    notes = last.metadata.annotations
+    return Leader(
+        heard_at=heard_at,
+        rerolls_dra=bool(notes.get(keys.REROLLS_ANNOTATION)),
+        suite_image=foreign.line(notes.get(keys.SUITE_ANNOTATION, "")),
+    )
 
 
 def _renewed(lease: _Lease) -> Instant | None:

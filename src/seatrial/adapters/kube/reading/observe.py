@@ -52,16 +52,19 @@ class KubeObserver(FleetObserver):
         rights: access.Access | None = None,
         on_back: Callable[[str, str], None] = lambda _stream, _version: None,
         is_uninstalling: bool = False,
+        suite_image: str = "",
     ) -> None:
         """`on_back` is told which stream went back in time, and to which version: a restored etcd.
 
         `measured` has what was measured for a rollout by anybody but a Job.
 
+        `suite_image` runs the gates that come with seatrial where a rollout says no word about gates.
+
         With `is_uninstalling` every rollout is left: seatrial itself goes.
 
         `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         super().__init__(client, table.ROLLOUT, namespace=namespace, on_fault=on_fault, home=home, on_back=on_back)
-        self._rollouts = Rollouts(self.streams, operator=self._fleet.operator, name=rollout)
+        self._rollouts = Rollouts(self.streams, operator=self._fleet.operator, name=rollout, suite_image=suite_image)
         self._on_fault = on_fault
         self._source = source
         self._telemetry = telemetry

@@ -17,6 +17,7 @@ from seatrial.adapters.kube.reading.items import (
     PodItem,
     Signs,
     controller_of,
+    count_of,
     digest_of,
     driver_version_of,
     meta_of,
@@ -24,6 +25,7 @@ from seatrial.adapters.kube.reading.items import (
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model import consumers
+from seatrial.core.model.gates.default_suite import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Symptom
@@ -87,6 +89,7 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
             name=kept.name,
             uid=kept.uid,
             labels=_labels(meta.labels),
+            gpu_count=_gpu_count(pod) if gpu is not None else 0,
             gpu=None if is_operand else gpu,
             is_terminating=is_leaving,
             keeper=keeper,
@@ -207,6 +210,15 @@ def _resources(pod: kinds.Pod) -> Iterator[str]:
         for name in (*container.resources.limits, *container.resources.requests):
             if name.startswith(keys.RESOURCE_PREFIX):
                 yield intern(name)
+
+
+def _gpu_count(pod: kinds.Pod) -> int:
+    """As the scheduler counts: what the containers ask for together, or an init container by itself if that is more."""
+    own, before = (
+        [count_of(each.resources.limits.get(GPU_RESOURCE, 0)) for each in containers]
+        for containers in (pod.spec.containers, pod.spec.init_containers)
+    )
+    return max(sum(own), *before, 0)
 
 
 def _deploy_label(pod: kinds.Pod) -> str:

@@ -66,11 +66,11 @@ GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "webhook")
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
-def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> Intent:
+def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant, *, suite_image: str = "") -> Intent:
     """The rollout's spec as an intent, with the operator's policy where the spec is silent.
 
     What cannot be read (a version, a share, an order, a selector, a time zone) is a ValueError that says where it
-    stands. `now` is for the windows alone.
+    stands. `now` is for the windows alone, `suite_image` for a campaign that says no word about gates.
     """
     spec = rollout.spec
     wish = _read_wish(spec)
@@ -93,7 +93,7 @@ def read_intent(rollout: models.Rollout, operator: OperatorFacts, now: Instant) 
         is_paused=spec.paused,
         selector=dict(spec.node_selector),
         on_delete=_one_of(intents.OnDelete, spec.on_delete, "spec.onDelete"),
-        campaign=_read_campaign(rollout, spec.canary, now) if spec.canary is not None else None,
+        campaign=_read_campaign(rollout, spec.canary, now, suite_image) if spec.canary is not None else None,
     )
 
 
@@ -183,11 +183,12 @@ def _place(said: models.RolloutGit | None) -> GitPlace | None:
     return GitPlace(url=url, branch=branch, path=path)
 
 
-def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: Instant) -> Campaign:
+def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: Instant, suite_image: str) -> Campaign:
     spec, name = rollout.spec, rollout.metadata.name
     return Campaign(
         canary=Canary(count=canary.count, nodes=canary.nodes, selector=canary.selector),
-        gates=tuple(_read_gate(gate, number) for number, gate in enumerate(spec.gates)),
+        gates=tuple(_read_gate(gate, number) for number, gate in enumerate(spec.gates or ())),
+        suite_image=suite_image if spec.gates is None else None,
         bake=_read_bake(spec.bake),
         waves=_read_waves(spec.waves),
         openings=_read_windows(spec.windows, now) if spec.windows is not None else None,

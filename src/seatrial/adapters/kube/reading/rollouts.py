@@ -24,8 +24,11 @@ from seatrial.core.model.seen.rollouts import RolloutRecord
 class Rollouts:
     """All of them, as far as the streams show them."""
 
-    def __init__(self, streams: Streams, *, operator: Callable[[], OperatorFacts], name: str = "") -> None:
+    def __init__(
+        self, streams: Streams, *, operator: Callable[[], OperatorFacts], name: str = "", suite_image: str = ""
+    ) -> None:
         """With a `name` it is that one which is worked on, whoever else may be there."""
+        self._suite_image = suite_image
         self._store = streams[table.ROLLOUTS].store
         self._operator = operator
         self._name = name
@@ -61,7 +64,7 @@ class Rollouts:
 
     def read(self, rollout: models.Rollout, now: Instant) -> tuple[Intent, RolloutRecord]:
         """What a rollout wants, and what is written down of it; RolloutUnreadable where that cannot be told."""
-        return _read(rollout, self._operator(), now)
+        return _read(rollout, self._operator(), now, self._suite_image)
 
     def unreadable(self) -> dict[str, str]:
         """Why some rollouts cannot be read, by name; asked several times a pass, and read when one has changed."""
@@ -122,9 +125,13 @@ def _waits_for_us(rollout: models.Rollout) -> bool:
     return rollout.metadata.deletion_timestamp is not None and keys.FINALIZER in rollout.metadata.finalizers
 
 
-def _read(rollout: models.Rollout, operator: OperatorFacts, now: Instant) -> tuple[Intent, RolloutRecord]:
+def _read(
+    rollout: models.Rollout, operator: OperatorFacts, now: Instant, suite_image: str = ""
+) -> tuple[Intent, RolloutRecord]:
     try:
-        return rollout_intent.read_intent(rollout, operator, now), rollout_records.read_rollout(rollout)
+        intent = rollout_intent.read_intent(rollout, operator, now, suite_image=suite_image)
+        record = rollout_records.read_rollout(rollout)
+        return intent.asking(record.campaign), record
     except ValueError as err:
         raise RolloutUnreadable(rollout.metadata.name, str(err)) from err
 

@@ -39,6 +39,8 @@ PUBLISHED_ANNOTATION: Final = "seatrial.dev/published"
 """On a ClusterPolicy or NVIDIADriver: which step of which rollout wrote its driver version last."""
 REROLLS_ANNOTATION: Final = "seatrial.dev/rerolls-dra"
 """On the Lease of a controller that restarts DRA plugins whoever made them stale: in which namespaces."""
+SUITE_ANNOTATION: Final = "seatrial.dev/probes-image"
+"""On the Lease of a controller: the image whose payloads it asks of canaries where nobody names a gate."""
 ROLLOUT_LABEL: Final = "seatrial.dev/rollout"
 """On what a campaign makes: in whose name."""
 GATE_KEY: Final = PROBE_LABEL

@@ -289,7 +289,7 @@ class RolloutSpec(Model, frozen=True):
     matrix: RolloutMatrix | None = None
     publish: RolloutPublish = RolloutPublish()
     canary: RolloutCanary | None = None
-    gates: tuple[RolloutGate, ...] = ()
+    gates: tuple[RolloutGate, ...] | None = None
     bake: RolloutBake = RolloutBake()
     waves: RolloutWaves = RolloutWaves()
     windows: RolloutWindows | None = None
@@ -367,6 +367,17 @@ class GateEntry(Model, frozen=True, omit_defaults=True):
     asked: str = ""
 
 
+class LeftOutEntry(Model, frozen=True):
+    gate: str
+    node: str
+    why: str
+
+
+class SuiteEntry(Model, frozen=True, omit_defaults=True):
+    image: str
+    left_out: tuple[LeftOutEntry, ...] = ()
+
+
 class TurnEntry(Model, frozen=True, omit_defaults=True):
     phase: str
     at: str
@@ -390,6 +401,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     pull_round: int = 0
     unpulled_at: str = ""
     forgetting: bool = False
+    suite: SuiteEntry | None = None
     gates: tuple[GateEntry, ...] = ()
     round: int = 0
     round_at: str = ""

@@ -23,6 +23,7 @@ from seatrial.adapters.kube.shapes.records import instant_of, offer_of, read_off
 from seatrial.core.actions.on_rollouts import GuardRollout, Keeping
 from seatrial.core.model.campaign import CampaignRecord, GitPlace, Mode, Places, RolloutPhase, Switch, Turn, Watched
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
+from seatrial.core.model.gates.suite import LeftOut, Suite
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Admission, Rebuff, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.text import foreign
@@ -219,6 +220,7 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         pull_round=record.pull_round,
         unpulled_at=_text_or_nothing(record.unpulled_at),
         forgetting=record.is_forgetting,
+        suite=_written_suite(record.suite) if record.suite is not None else None,
         gates=tuple(_written_gate(each) for each in record.gates),
         round=record.round,
         round_at=_text_or_nothing(record.round_at),
@@ -238,6 +240,16 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
             models.TurnEntry(phase=turn.phase.value, at=text_of(turn.at), why=turn.why) for turn in record.history
         ),
     )
+
+
+def _written_suite(suite: Suite) -> models.SuiteEntry:
+    left_out = (models.LeftOutEntry(gate=each.gate, node=each.node, why=each.why) for each in suite.left_out)
+    return models.SuiteEntry(image=suite.image, left_out=tuple(left_out))
+
+
+def _read_suite(entry: models.SuiteEntry) -> Suite:
+    left_out = (LeftOut(gate=each.gate, node=each.node, why=foreign.line(each.why)) for each in entry.left_out)
+    return Suite(image=foreign.line(entry.image), left_out=tuple(left_out))
 
 
 def _written_gate(result: GateResult) -> models.GateEntry:
@@ -298,6 +310,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         pull_round=read.pull_round,
         unpulled_at=_instant(read.unpulled_at, f"{place}.unpulledAt"),
         is_forgetting=read.forgetting,
+        suite=_read_suite(read.suite) if read.suite is not None else None,
         gates=tuple(_read_gate(entry, f"{place}.gates[{number}]") for number, entry in enumerate(read.gates)),
         round=read.round,
         round_at=_instant(read.round_at, f"{place}.roundAt"),

@@ -93,9 +93,10 @@ def _stand(view: View, gates: tuple[Gate, ...], nodes: Iterable[str], *, is_open
     pending: list[tuple[str, str]] = []
     missing: dict[str, str] = {}
     for node in nodes:
-        tries = {gate.name: _try(view, gate.name, node, number) for gate in gates}
+        asked = [gate.on(controls.gpus_of(view, node)) for gate in gates if node not in gate.not_on]
+        tries = {gate.name: _try(view, gate.name, node, number) for gate in asked}
         may_begin = is_open or any(tries.values())
-        for gate in gates:
+        for gate in asked:
             tried = tries[gate.name]
             if tried is not None and tried.verdict is GateVerdict.PASSED:
                 continue
@@ -183,11 +184,11 @@ def _begun(view: View, marks: tuple[tuple[str, str], ...]) -> Compared:
     record = view.record
     before = record.compared
     known = {each.canary: each for each in before.comparisons} if before is not None and before.gates == marks else {}
-    gpu_count = max(gate.gpus for gate in gates_of(view.campaign))
     found: list[Comparison] = []
     missing: list[Missing] = []
     for name in record.canaries[:CANARIES_MAX]:
         if view.progress(name) is Progress.AWAY:
+            gpu_count = max(gate.on(controls.gpus_of(view, name)).gpus for gate in gates_of(view.campaign))
             found.append(Comparison(canary=name, controls=controls.free(view, name, gpu_count)))
         elif name in known:
             found.append(_held_to(known[name], [each for each in known[name].controls if each not in record.canaries]))

@@ -13,7 +13,7 @@ from typing import Final
 
 from seatrial.core.judging import matching
 from seatrial.core.judging.matching import CONTROLS_MAX, Peer
-from seatrial.core.model.gates.gate import PROBE_LABEL
+from seatrial.core.model.gates.default_suite import GPU_RESOURCE, gpu_count
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod
 from seatrial.core.movers.view import View
@@ -21,7 +21,6 @@ from seatrial.core.node.clearing import users
 from seatrial.core.node.progress import Progress
 
 PRODUCT: Final = "nvidia.com/gpu.product"
-GPU_RESOURCE: Final = "nvidia.com/gpu"
 
 
 def alike(view: View, canary: str, *, first: Iterable[str] = ()) -> tuple[str, ...]:
@@ -58,9 +57,28 @@ def why_unfit(view: View, name: str, gpu_count: int = 0) -> str:
     return f"its GPUs are in use by {found[0].full_name}" if found else ""
 
 
+def gpus_of(view: View, name: str) -> int:
+    """How many GPUs a node has: a canary as many as it had before anything was done to it."""
+    known = next((each.before for each in view.record.watched if each.node == name), None)
+    if known is not None and known.resources:
+        return gpu_count(known)
+    return gpu_count(view.nodes[name].facts.offer) if name in view.nodes else 0
+
+
+def why_busy(view: View, name: str, gpu_count: int) -> str:
+    """Who is at work on a node, where less than so many of its GPUs are free; empty where they are."""
+    count, found = gpus_of(view, name), tenants(view.nodes[name].facts)
+    # Who holds GPUs in another way than by asking for a number of them may hold all.
+    in_use = sum(pod.gpu_count or count for pod in found)
+    if not count or not found or count - in_use >= gpu_count:
+        return ""  # where nobody knows how many there are, whoever schedules the probe does
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"its GPUs are at work for {found[0].full_name}{more}; telemetry alone speaks for it"
+
+
 def tenants(facts: NodeFacts) -> tuple[Pod, ...]:
-    """Who uses the GPUs of a node, besides probes of ours."""
-    return tuple(pod for pod in users(facts) if all(key != PROBE_LABEL for key, _ in pod.labels))
+    """Who uses the GPUs of a node, besides probes of ours, and besides operands: they watch or share GPUs, and stay."""
+    return tuple(pod for pod in users(facts) if not pod.is_probe and not pod.deploy_label)
 
 
 def _peers(view: View) -> list[Peer]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -27,6 +27,8 @@ class GateVerdict(StrEnum):
     """A gate's answer, the worst last."""
 
     PASSED = "passed"
+    SKIPPED = "skipped"
+    """Not asked, because others are at work on the GPUs it wants: what telemetry shows of that work counts alone."""
     PENDING = "pending"
     UNKNOWN = "unknown"
     FAILED = "failed"
@@ -74,6 +76,10 @@ class Gate:
     """The payload of ours that is run in the image; empty where the image brings its own."""
     command: tuple[str, ...] = ()
     gpus: int = 1
+    all_gpus: bool = False
+    """As many as the node has, whatever `gpus` says; which that is, is known where it is asked."""
+    not_on: tuple[str, ...] = ()
+    """Nodes that cannot show what it looks for, and are not asked."""
     timeout_seconds: float = 600.0
     figures: tuple[Limit, ...] = ()
     attest: Attest | None = None
@@ -89,6 +95,15 @@ class Gate:
     def is_job(self) -> bool:
         """Whether a Job on the node answers it."""
         return bool(self.image)
+
+    @property
+    def wants_gpus(self) -> bool:
+        """Whether it takes GPUs of the node for itself."""
+        return self.is_job and (self.all_gpus or self.gpus != 0)
+
+    def on(self, gpu_count: int) -> Gate:
+        """As it is asked of a node with so many GPUs. Without one it still asks for one: that is the answer then."""
+        return replace(self, gpus=max(1, gpu_count)) if self.all_gpus else self
 
     @property
     def means(self) -> str:
@@ -111,7 +126,7 @@ class Gate:
     @property
     def mark(self) -> str:
         """What tells it from another gate under the same name; how long it may take does not."""
-        told = ascii((self.image, self.command, self.gpus))
+        told = ascii((self.image, self.command, "all" if self.all_gpus else self.gpus))
         if self.probe or self.figures:
             told += ascii((self.probe, [(each.name, each.at_least, each.at_most) for each in self.figures]))
         if self.attest is not None:

@@ -10,7 +10,7 @@ Tests: tests/core/test_suite.py
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -26,6 +26,12 @@ class Needs(StrEnum):
     """As many as are free: what it does not get it cannot look at."""
 
 
+EXPECTED: Final = ("--expected",)
+"""Tells a payload that what it looks for was there: that it is gone is a failure then, and not unknown."""
+WITHOUT_KERNEL_LOG: Final = ("--optional", "xid")
+"""Xids stand in the kernel's log, which a pod without privileges cannot read; telemetry has them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIn:
     """A gate that comes with seatrial."""
@@ -33,6 +39,8 @@ class BuiltIn:
     says: str
     gpus: Needs = Needs.ALL
     timeout_seconds: float = 600.0
+    command: tuple[str, ...] = ()
+    """Further options of the payload."""
     measures: bool = False
     """Whether it yields rates or times, which can be compared with what they were."""
 
@@ -41,8 +49,12 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = MappingProxyType(
     {
         "smoke-train": BuiltIn(says="a small transformer learns as it always does", measures=True),
         "smoke-infer": BuiltIn(says="a known answer, to the last bit, and its latency", measures=True),
-        "rdma": BuiltIn(says="the links of InfiniBand and RoCE devices are up, at their rate", gpus=Needs.NONE),
-        "gpu-errors": BuiltIn(says="no ECC errors, Xids, lost rows or pages; nothing holds the clocks back"),
+        "rdma": BuiltIn(
+            says="the links of InfiniBand and RoCE devices are up, at their rate", gpus=Needs.NONE, command=EXPECTED
+        ),
+        "gpu-errors": BuiltIn(
+            says="no ECC errors, lost rows or pages; nothing holds the clocks back", command=WITHOUT_KERNEL_LOG
+        ),
         "multi-gpu": BuiltIn(says="a sum over all GPUs of the node by NCCL", measures=True),
         "deep-readiness": BuiltIn(says="CUDA starts on every GPU; peers, fabric, driver versions, MIG"),
         "performance": BuiltIn(
@@ -59,10 +71,28 @@ LINKS: Final = "rdma"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A gate that is not asked, and why."""
+    """A gate that is not asked of a node, and why."""
 
     gate: str
+    node: str
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """The gates of a campaign that says none, as they were chosen before anything was done to a canary."""
+
+    image: str
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The same for every canary; who cannot show something is not asked for that."""
+        skipped = {name: tuple(each.node for each in self.left_out if each.gate == name) for name in (*SUITE, MANY)}
+        return tuple(
+            replace(built_in(name, self.image, 0), all_gpus=BUILT_IN[name].gpus is Needs.ALL, not_on=skipped[name])
+            for name in (*SUITE, MANY)
+        )
 
 
 def suite_of(node: str, gpu_count: int, *, has_links: bool) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
@@ -70,19 +100,20 @@ def suite_of(node: str, gpu_count: int, *, has_links: bool) -> tuple[tuple[str, 
     left_out: list[LeftOut] = []
     if not has_links:
         why = f"{node} shows no InfiniBand or RoCE device, neither by a label nor by a resource"
-        left_out.append(LeftOut(gate=LINKS, why=why))
+        left_out.append(LeftOut(gate=LINKS, node=node, why=why))
     if gpu_count == 1:
-        left_out.append(LeftOut(gate=MANY, why=f"{node} has one GPU"))
+        left_out.append(LeftOut(gate=MANY, node=node, why=f"{node} has one GPU"))
     skipped = {each.gate for each in left_out}
     names = (*SUITE, *((MANY,) if gpu_count > 1 else ()))
     return tuple(name for name in names if name not in skipped), tuple(left_out)
 
 
-def built_in(name: str, image: str, gpu_count: int) -> Gate:
-    """The gate of this name, run from this image on so many GPUs."""
+def built_in(name: str, image: str, gpu_count: int, *, is_expected: bool = True) -> Gate:
+    """The gate of this name, run from this image on so many GPUs; expected is what the node has shown before."""
     said = BUILT_IN[name]
     count = gpu_count if said.gpus is Needs.ALL else 0
-    return Gate(name=name, image=image, probe=name, gpus=count, timeout_seconds=said.timeout_seconds)
+    command = said.command if name != LINKS or is_expected else ()
+    return Gate(name=name, image=image, probe=name, command=command, gpus=count, timeout_seconds=said.timeout_seconds)
 
 
 RDMA_LABELS: Final = (

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from seatrial.core.model.consumers import GpuUse
+from seatrial.core.model.gates.gate import PROBE_LABEL
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.troubles import Symptom
 
@@ -36,6 +37,8 @@ class Pod:
     labels: tuple[tuple[str, str], ...] = ()
     gpu: GpuUse | None = None
     """How it holds a GPU, if it does; then it has to leave before the driver does."""
+    gpu_count: int = 0
+    """How many whole GPUs it asked for; 0 where it holds what it holds in another way, and nobody can say how many."""
     holds_claim: bool = False
     """Whether the kubelet needs the DRA plugin to let it go, be it only a monitor."""
     is_terminating: bool = False
@@ -51,6 +54,11 @@ class Pod:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it measures a gate of ours."""
+        return any(key == PROBE_LABEL for key, _ in self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

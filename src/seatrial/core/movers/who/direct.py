@@ -27,6 +27,9 @@ from seatrial.core.node.phases import is_under_way, phase_of
 from seatrial.core.node.progress import Progress, is_out_of_reach
 from seatrial.core.node.writing import Orders, Step, has_returned
 
+_PROVEN: Final = (NodePhase.UNCORDON_REQUIRED, NodePhase.UPGRADE_DONE)
+"""Where a canary stands whose driver is proven: still closed, or open."""
+
 
 class Direct(Drivers):
     """Nodes are cordoned, emptied, restarted and proven by us."""
@@ -107,9 +110,12 @@ class Direct(Drivers):
 
     # proof
 
+    def is_proven(self, node: NodeSeen) -> bool:
+        return step.is_proven(node)
+
     def why_lost(self, view: View, name: str) -> str:
         node = view.nodes[name]
-        if node.record is None or node.record.phase is not NodePhase.UPGRADE_DONE:
+        if node.record is None or node.record.phase not in _PROVEN:
             return f"canary {name} is at work again"
         if node.facts.is_requested:
             return f"canary {name} is asked to be upgraded again"

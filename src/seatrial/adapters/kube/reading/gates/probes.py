@@ -43,6 +43,7 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.default_suite import GPU_RESOURCE
 from seatrial.core.model.gates.figures import Unmeasured
 from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
 from seatrial.core.text import foreign
@@ -51,7 +52,6 @@ CONTAINER: Final = "probe"
 MESSAGE_PATH: Final = "/dev/termination-log"
 PAYLOAD: Final = ("seatrial-probe",)
 PAYLOAD_OPTIONS: Final = ("--termination-log", MESSAGE_PATH)
-GPU_RESOURCE: Final = "nvidia.com/gpu"
 START_SECONDS: Final = 120
 """How long a probe may wait for the scheduler and the kubelet, beyond the gate's own limit."""
 KEPT_SECONDS: Final = 86_400

@@ -1,0 +1,31 @@
+"""Canaries that stay closed: a gate finds the GPUs of a new driver free, because nobody was let back to them yet.
+
+Law of this file: whoever comes back to a canary first finds it measured. It is opened when every gate that wants GPUs
+has passed there once; gates that need none (a word, a query, what tenants show) are asked of an open node, since they
+may be about the work on it. Only a node that we close ourselves can stay closed: NVIDIA's controller opens its own.
+
+Tests: tests/core/test_closed_canaries.py
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from seatrial.core.model.campaign import Campaign, CampaignRecord, RolloutPhase
+from seatrial.core.model.gates.gate import GateVerdict
+
+BEFORE_WORK: Final = frozenset({RolloutPhase.CANARY, RolloutPhase.GATING})
+"""Phases in which a canary has not shown yet what it is worth; a pause in one of them changes nothing about that."""
+
+
+def kept_closed(record: CampaignRecord | None, campaign: Campaign | None) -> frozenset[str]:
+    """The canaries on whose GPUs a gate has still to pass."""
+    if record is None or campaign is None or (record.paused_in or record.phase) not in BEFORE_WORK:
+        return frozenset()
+    wanted = [gate for gate in campaign.gates if gate.wants_gpus]
+    passed = {(each.gate, each.asked, each.node) for each in record.gates if each.verdict is GateVerdict.PASSED}
+    return frozenset(
+        node
+        for node in record.canaries
+        if any((gate.name, gate.mark, node) not in passed for gate in wanted if node not in gate.not_on)
+    )
