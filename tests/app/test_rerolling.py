@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ async def reroll(cluster: DraCluster, folder: Path, told: list[str] | None = Non
     fields: dict[str, Any] = {"still_seconds": 0.0, "deadline_seconds": 30.0}
     async with served(cluster, folder) as found:
         return await rerolling.reroll(found, Asked(**(fields | asked)), (told if told is not None else []).append)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():
+            await asyncio.sleep(0.01)
 
 
 def stands(looked: Looked) -> dict[str, tuple[Stand, Why]]:
@@ -244,6 +251,36 @@ async def test_trouble_of_the_server_that_passes_is_waited_out(tmp_path: Path, c
     cluster.faults = {pods_of(HOME): [code], keys.NODES: [code]}
     ended = await reroll(cluster, tmp_path, namespaces=(HOME,))
     assert (ended.end, cluster.writes) == (End.FRESH, DELETED)
+
+
+async def test_a_watch_whose_history_is_gone_is_listed_anew_and_nothing_is_called_done_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """n1 gets another driver while nobody hears of it, and n2 settles: what was seen before says that all is done."""
+    cluster, told = DraCluster("n1", "n2"), list[str]()
+    for name in ("n1", "n2"):
+        cluster.restart(cluster.plugin_of(name))
+    busy = objects.a_node("n2", labels={"nvidia.com/gpu-driver-upgrade-state": "pod-restart-required"})
+    cluster.lists[keys.NODES] = [objects.a_node("n1"), busy]
+    running = asyncio.create_task(reroll(cluster, tmp_path, told, is_waiting=True, namespaces=(HOME,)))
+    await until(lambda: any("pod-restart-required" in text for text in told))
+
+    drivers = pods_of(objects.NAMESPACE)
+    cluster.faults = {drivers: [500] * 1000}
+    cluster.cut(drivers)
+    await until(lambda: len(cluster.faults[drivers]) < 1000)
+    later = objects.a_driver_pod("n1", revision="new", driver=objects.NEW)
+    later["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-04T00:00:00Z"
+    cluster.tell("MODIFIED", drivers, later)
+    cluster.tell("MODIFIED", keys.NODES, objects.a_node("n2"))
+    await until(lambda: any(text.startswith("n2: fresh") for text in told))
+    assert (running.done(), cluster.writes) == (False, [])
+
+    cluster.is_restarting = False  # no plugin here starts after this driver
+    cluster.faults = {}
+    await until(lambda: bool(cluster.writes))
+    running.cancel()
+    assert cluster.writes == [("DELETE", f"{pods_of(HOME)}/plugin-n1-1")]
 
 
 async def test_until_the_target_is_to_be_seen_nobody_is_called_done(tmp_path: Path) -> None:

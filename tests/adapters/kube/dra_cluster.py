@@ -118,6 +118,12 @@ class DraCluster:
         number = int(pod["metadata"]["name"].rpartition("-")[2]) + 1
         self.tell("ADDED", path, a_plugin(node, started=AFTER, number=number))
 
+    def cut(self, path: str) -> None:
+        """Tell whoever watches that its place in the history is gone: it has to list again."""
+        gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+        for queue in self._watchers.pop(path, []):
+            queue.put_nowait(json.dumps({"type": "ERROR", "object": gone}).encode() + b"\n")
+
     def plugin_of(self, node: str) -> dict[str, Any]:
         return next(pod for pod in self.lists[pods_of(HOME)] if pod["spec"]["nodeName"] == node)
 
