@@ -36,7 +36,7 @@ def play(seed: int) -> tuple[Ending, Ending]:
 
 def is_broken(ours: Ending) -> bool:
     """Whether our criterion did not keep what it promises."""
-    return bool(ours.stale or ours.early or ours.again_count or ours.together)
+    return bool(ours.stale or ours.early or ours.twice or ours.again_count or ours.together)
 
 
 def tallied(endings: Iterable[Ending]) -> dict[str, Any]:
