@@ -36,7 +36,7 @@ def play(seed: int) -> tuple[Ending, Ending]:
 
 def is_broken(ours: Ending) -> bool:
     """Whether our criterion did not keep what it promises."""
-    return bool(ours.stale or ours.early or ours.again_count or ours.together)
+    return bool(ours.stale or ours.early or ours.twice or ours.again_count or ours.together)
 
 
 def tallied(endings: Iterable[Ending]) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def main() -> int:
         ours, proposed = play(asked.seed)
         print(drawn(asked.seed), f"ours: {ours}", f"proposed: {proposed}", sep="\n")
         return is_broken(ours)
-    result = _play_all(range(asked.first, asked.first + asked.count))
+    result = _play_all(range(asked.first, asked.first + asked.count), asked.processes)
     if asked.add is None:
         path = keep("dra", result)
     else:
@@ -92,10 +92,10 @@ def main() -> int:
     return bool(result["broken_seeds"])
 
 
-def _play_all(seeds: range) -> dict[str, Any]:
+def _play_all(seeds: range, process_count: int | None) -> dict[str, Any]:
     both: list[tuple[Ending, Ending]] = []
     started_at = told_at = time.monotonic()
-    with multiprocessing.Pool(os.cpu_count()) as pool:
+    with multiprocessing.Pool(process_count) as pool:
         for found in pool.imap_unordered(play, seeds, chunksize=8):
             both.append(found)
             now = time.monotonic()
@@ -123,6 +123,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="play this one only, and tell how both ended")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), metavar="COUNT", help="one for each core")
     parser.add_argument("--add", type=Path, metavar="FILE", help="add to this result instead of keeping a new one")
     return parser.parse_args()
 

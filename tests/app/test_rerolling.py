@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ async def reroll(cluster: DraCluster, folder: Path, told: list[str] | None = Non
     fields: dict[str, Any] = {"still_seconds": 0.0, "deadline_seconds": 30.0}
     async with served(cluster, folder) as found:
         return await rerolling.reroll(found, Asked(**(fields | asked)), (told if told is not None else []).append)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():
+            await asyncio.sleep(0.01)
 
 
 def stands(looked: Looked) -> dict[str, tuple[Stand, Why]]:
@@ -104,6 +111,22 @@ async def test_a_daemonset_whose_newest_template_nobody_has_taken_up_is_seen(tmp
     cluster = DraCluster("n1")
     cluster.lists[sets_of(objects.NAMESPACE)] = [a_driver_set(generation=2, observed=1)]
     assert stands(await stand(cluster, tmp_path)) == {"n1": (Stand.PENDING, Why.TEMPLATE_UNSEEN)}
+
+
+async def test_a_driver_of_the_chart_before_is_not_settled_although_its_labels_match_no_template(
+    tmp_path: Path,
+) -> None:
+    """The GPU Operator up to v26.3 does not see such pods, and calls itself ready with them."""
+    cluster = DraCluster("n1")
+    cluster.restart(cluster.plugin_of("n1"))
+    chart = {"helm.sh/chart": "gpu-operator-v25.10.1", "controller-revision-hash": "old"}
+    kept = objects.a_driver_pod("n1", labels={"app": "nvidia-driver-daemonset", **chart})
+    cluster.lists[pods_of(objects.NAMESPACE)] = [kept, objects.a_validator_pod("n1")]
+    cluster.lists[sets_of(objects.NAMESPACE)] = [a_driver_set(labels={"helm.sh/chart": "gpu-operator-v26.3.1"})]
+    cluster.lists[keys.revisions_path(objects.NAMESPACE)].append(
+        objects.a_revision("old", number=1, driver=objects.OLD)
+    )
+    assert stands(await stand(cluster, tmp_path)) == {"n1": (Stand.PENDING, Why.NOT_MIGRATED)}
 
 
 async def test_what_may_not_be_read_is_told_and_not_taken_for_nothing(tmp_path: Path) -> None:
@@ -190,6 +213,41 @@ async def test_who_waits_restarts_each_node_when_it_settles(tmp_path: Path) -> N
     assert cluster.writes == DELETED
 
 
+@pytest.mark.parametrize(
+    ("label", "why"),
+    [
+        ({"nvidia.com/gpu-driver-upgrade-state": "upgrade-failed"}, Why.UPGRADE_FAILED),
+        ({"nvidia.com/gpu-driver-upgrade.skip": "true"}, Why.LEFT_OUT),
+    ],
+)
+async def test_nobody_waits_for_a_node_that_failed_or_is_left_out(
+    tmp_path: Path, label: dict[str, str], why: Why
+) -> None:
+    cluster = DraCluster("n1", "n2")
+    cluster.lists[keys.NODES] = [objects.a_node("n1"), objects.a_node("n2", labels=label)]
+    ended = await reroll(cluster, tmp_path, is_waiting=True)
+    assert (ended.end, cluster.writes) == (End.FRESH, DELETED)
+    assert stands(ended.looked) == {"n1": (Stand.FRESH, Why.YOUNGER), "n2": (Stand.SKIPPED, why)}
+
+
+async def test_a_node_that_goes_meanwhile_is_not_waited_for_and_one_that_comes_is(tmp_path: Path) -> None:
+    cluster, told = DraCluster("n1", "n2"), list[str]()
+    busy = {"nvidia.com/gpu-driver-upgrade-state": "pod-restart-required"}
+    cluster.lists[keys.NODES] = [objects.a_node(name, labels=busy) for name in ("n1", "n2")]
+    running = asyncio.create_task(reroll(cluster, tmp_path, told, is_waiting=True))
+    await until(lambda: len(told) >= 2)
+    late = DraCluster("n3")
+    for path in (pods_of(objects.NAMESPACE), pods_of(HOME), keys.RESOURCE_SLICES, keys.NODES):
+        for each in late.lists[path]:
+            cluster.tell("ADDED", path, each)
+    await until(lambda: ("DELETE", f"{pods_of(HOME)}/plugin-n3-0") in cluster.writes)
+    cluster.tell("DELETED", keys.NODES, objects.a_node("n2", labels=busy))
+    cluster.tell("MODIFIED", keys.NODES, objects.a_node("n1"))
+    ended = await running
+    assert (ended.end, [act.node for act in ended.deleted]) == (End.FRESH, ["n3", "n1"])
+    assert set(stands(ended.looked)) == {"n1", "n3"}
+
+
 async def test_only_the_named_node_is_restarted(tmp_path: Path) -> None:
     cluster = DraCluster("n1", "n2")
     ended = await reroll(cluster, tmp_path, nodes=("n1",))
@@ -244,6 +302,44 @@ async def test_trouble_of_the_server_that_passes_is_waited_out(tmp_path: Path, c
     cluster.faults = {pods_of(HOME): [code], keys.NODES: [code]}
     ended = await reroll(cluster, tmp_path, namespaces=(HOME,))
     assert (ended.end, cluster.writes) == (End.FRESH, DELETED)
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+async def test_a_deletion_that_the_server_has_no_time_for_is_tried_again(tmp_path: Path, code: int) -> None:
+    cluster = DraCluster("n1")
+    cluster.faults = {f"DELETE {DELETED[0][1]}": [code]}
+    ended = await reroll(cluster, tmp_path)
+    assert (ended.end, [act.pod for act in ended.deleted], cluster.writes) == (End.FRESH, ["plugin-n1-0"], DELETED)
+
+
+async def test_a_watch_whose_history_is_gone_is_listed_anew_and_nothing_is_called_done_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """n1 gets another driver while nobody hears of it, and n2 settles: what was seen before says that all is done."""
+    cluster, told = DraCluster("n1", "n2"), list[str]()
+    for name in ("n1", "n2"):
+        cluster.restart(cluster.plugin_of(name))
+    busy = objects.a_node("n2", labels={"nvidia.com/gpu-driver-upgrade-state": "pod-restart-required"})
+    cluster.lists[keys.NODES] = [objects.a_node("n1"), busy]
+    running = asyncio.create_task(reroll(cluster, tmp_path, told, is_waiting=True, namespaces=(HOME,)))
+    await until(lambda: any("pod-restart-required" in text for text in told))
+
+    drivers = pods_of(objects.NAMESPACE)
+    cluster.faults = {drivers: [500] * 1000}
+    cluster.cut(drivers)
+    await until(lambda: len(cluster.faults[drivers]) < 1000)
+    later = objects.a_driver_pod("n1", revision="new", driver=objects.NEW)
+    later["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-04T00:00:00Z"
+    cluster.tell("MODIFIED", drivers, later)
+    cluster.tell("MODIFIED", keys.NODES, objects.a_node("n2"))
+    await until(lambda: any(text.startswith("n2: fresh") for text in told))
+    assert (running.done(), cluster.writes) == (False, [])
+
+    cluster.is_restarting = False  # no plugin here starts after this driver
+    cluster.faults = {}
+    await until(lambda: bool(cluster.writes))
+    running.cancel()
+    assert cluster.writes == [("DELETE", f"{pods_of(HOME)}/plugin-n1-1")]
 
 
 async def test_until_the_target_is_to_be_seen_nobody_is_called_done(tmp_path: Path) -> None:

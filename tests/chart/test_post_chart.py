@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
@@ -20,16 +20,7 @@ from seatrial.cli.exit_codes import ExitCode
 from tests.adapters.kube import objects, standin
 from tests.adapters.kube.dra_cluster import HOME, TARGET, DraCluster, served
 from tests.chart.charts import helm, one
-
-CHART = Path(__file__).parents[2] / "charts" / "gpu-operator-post"
-JOB = "dra-kubelet-plugin-rollout-after-driver-migration"
-BACK = "dra-kubelet-plugin-rollout-after-rollback"
-
-
-def rendered(*settings: str, namespace: str = objects.NAMESPACE) -> list[dict[str, Any]]:
-    flags = [flag for setting in settings for flag in ("--set-string" if "target" in setting else "--set", setting)]
-    text = helm("template", "post", CHART, "--namespace", namespace, "--kube-version", "1.35.0", *flags)
-    return [item for item in yaml.safe_load_all(text) if item]
+from tests.chart.post import BACK, CHART, CLAIMS, JOB, SWITCHES_OFF, Right, granted, rendered
 
 
 def test_the_chart_passes_the_strict_linter() -> None:
@@ -66,6 +57,12 @@ def test_the_job_is_tried_again_only_where_that_may_help() -> None:
     assert failed["onExitCodes"]["values"] == [ExitCode.USAGE, ExitCode.FINDINGS, ExitCode.TIMEOUT]
 
 
+def test_whoever_drains_the_jobs_node_does_not_wait_for_it() -> None:
+    """It leaves nothing half-done, whenever it ends; and as the first process of its container it hears no SIGTERM."""
+    pod = one(rendered(), "Job", JOB)["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 1
+
+
 def test_the_command_ends_before_its_job_does_and_says_who_is_left() -> None:
     spec = one(rendered("deadlineSeconds=900"), "Job", JOB)["spec"]
     assert "--deadline=840s" in spec["template"]["spec"]["containers"][0]["args"]
@@ -84,7 +81,7 @@ def test_the_pod_may_do_little_and_names_no_user() -> None:
     assert "hostPath" not in str(spec)
 
 
-@pytest.mark.parametrize("switch", ["draReroll.enabled=false", "postInstallHooks.dra.enabled=false"])
+@pytest.mark.parametrize("switch", SWITCHES_OFF)
 def test_switched_off_it_makes_nothing(switch: str) -> None:
     assert rendered(switch) == []
 
@@ -131,32 +128,53 @@ def test_a_value_that_cannot_be_meant_is_refused(setting: str) -> None:
 # ── rights ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Right(NamedTuple):
-    """One verb on one kind, in one namespace or everywhere."""
-
-    verb: str
-    group: str
-    resource: str
-    namespace: str = ""
+READ = ("list", "watch")
 
 
-def granted(found: list[dict[str, Any]]) -> set[Right]:
-    """What the roles grant to the Job's account, rule by rule."""
-    bound = [item for item in found if item["kind"] in ("RoleBinding", "ClusterRoleBinding")]
-    for each in bound:
-        assert each["subjects"] == [{"kind": "ServiceAccount", "name": "dra-reroll", "namespace": objects.NAMESPACE}]
-    names = {
-        (each["roleRef"]["kind"], each["metadata"].get("namespace", ""), each["roleRef"]["name"]) for each in bound
+def test_the_roles_grant_this_and_no_more() -> None:
+    """ClusterPolicies are not among it: nothing is decided by what they say."""
+    plugins = {Right("delete", "", "pods", HOME)}
+    plugins |= {Right(verb, *kind, HOME) for verb in READ for kind in (("", "pods"), ("apps", "daemonsets"))}
+    operators = [("", "pods"), ("apps", "daemonsets"), ("apps", "controllerrevisions")]
+    everywhere = {
+        Right(verb, *kind) for verb in READ for kind in (("", "nodes"), ("resource.k8s.io", "resourceslices"))
     }
-    return {
-        Right(verb, group, resource, item["metadata"].get("namespace", ""))
-        for item in found
-        if (item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) in names
-        for rule in item["rules"]
-        for verb in rule["verbs"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
+    expected = {
+        Right("list", "coordination.k8s.io", "leases"),
+        Right("get", "", "configmaps", objects.NAMESPACE),
+        *everywhere,
+        *(Right(verb, *kind, objects.NAMESPACE) for verb in READ for kind in operators),
     }
+    assert granted(rendered()) == expected | plugins
+    assert granted(rendered("rbac.claims=true")) == expected | plugins | CLAIMS
+    assert granted(rendered("rbac.scope=cluster")) == expected | {each.anywhere for each in plugins}
+    role = one(rendered(), "Role", "dra-reroll-operator")
+    assert [rule["resourceNames"] for rule in role["rules"] if rule["resources"] == ["configmaps"]] == [
+        ["dra-reroll-target"]
+    ]
+
+
+def test_the_account_of_one_namespace_is_bound_in_those_of_the_operator_and_the_plugins() -> None:
+    found = rendered("operatorNamespace=nvidia", "draNamespaces={dra-one,dra-two}", namespace="hooks")
+    bound = [item for item in found if item["kind"] == "RoleBinding"]
+    assert sorted(item["metadata"]["namespace"] for item in bound) == ["dra-one", "dra-two", "nvidia"]
+    assert one(found, "ServiceAccount", "dra-reroll")["metadata"]["namespace"] == "hooks"
+    deletes = {each.namespace for each in granted(found, "hooks") if each.verb == "delete"}
+    assert deletes == {"dra-one", "dra-two"}
+
+
+def test_nothing_that_we_ship_restarts_a_whole_daemonset() -> None:
+    """Whoever deploys needs no step of their own after it: the hook is all there is."""
+    root = CHART.parents[1]
+    shipped = [
+        path
+        for folder in ("charts", "deploy", "src/seatrial")
+        for path in (root / folder).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    ]
+    assert len(shipped) > 100
+    words = re.compile(r"rollout[\"', ]+restart|restartedAt")
+    assert [path for path in shipped if words.search(path.read_text(encoding="utf-8"))] == []
 
 
 _PATH = re.compile(r"/apis?/(?:(?P<group>[^/]+)/)?v1(?:/namespaces/(?P<in>[^/]+))?/(?P<kind>[^/]+)(?:/(?P<name>.+))?")
@@ -175,7 +193,7 @@ class Guarded(DraCluster):
         verb = {"GET": "get" if found["name"] else "list", "POST": "create"}.get(request.method, request.method.lower())
         verb = "watch" if request.query.get("watch") == "true" else verb
         asked = Right(verb, found["group"] or "", found["kind"], found["in"] or "")
-        using = {asked, asked._replace(namespace="")} & self.rights
+        using = {asked, asked.anywhere} & self.rights
         if not using:
             self.denied.add(asked)
             return await standin.refuses(403, "Forbidden", "not granted")(request)
@@ -187,7 +205,6 @@ LEASE = {
     "metadata": {"annotations": {"seatrial.dev/rerolls-dra": HOME}},
     "spec": {"holderIdentity": "seatrial-0", "renewTime": "2026-01-02T03:04:05.000000Z"},
 }
-CLAIMS = {Right("list", "", "pods"), Right("list", "resource.k8s.io", "resourceclaims")}
 
 
 async def run_job(cluster: Guarded, found: list[dict[str, Any]], folder: Path) -> int:
@@ -212,7 +229,8 @@ async def test_the_rights_are_enough_and_each_of_them_is_used(tmp_path: Path, ha
     beside.maps[TARGET] = {"data": one(found, "ConfigMap", "dra-reroll-target")["data"]}
     assert await run_job(beside, found, tmp_path) == ExitCode.OK
     assert beside.writes == []
-    assert alone.denied | beside.denied == (set() if has_claims else CLAIMS)
+    refused = {each for each in CLAIMS if each.verb == "list"}  # nobody watches what may not be listed
+    assert alone.denied | beside.denied == (set() if has_claims else refused)
     assert alone.used | beside.used == rights
 
 

@@ -20,7 +20,7 @@ SEEDS = range(25)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_our_criterion_leaves_no_plugin_stale_and_restarts_none_early(seed: int) -> None:
     ending = play_ours(seed)
-    assert (ending.stale, ending.early, ending.again_count, ending.together) == ((), (), 0, ())
+    assert (ending.stale, ending.early, ending.twice, ending.again_count, ending.together) == ((), (), (), 0, ())
 
 
 def test_the_proposed_one_leaves_plugins_stale() -> None:
@@ -43,7 +43,19 @@ def test_a_plugin_that_is_deleted_before_its_driver_has_come_is_early() -> None:
     assert play.ending.early == ("n0",)
 
 
-@pytest.mark.parametrize("broken", [{"stale": ("n1",)}, {"early": ("n1",)}, {"again_count": 1}, {"together": ("a",)}])
+def test_a_plugin_that_is_deleted_again_for_the_same_run_of_its_driver_is_told() -> None:
+    play = Play(drawn(3))
+    play.note("n0")
+    play.note("n1")
+    assert not play.ending.twice
+    play.note("n0")
+    assert play.ending.twice == ("n0",)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"stale": ("n1",)}, {"early": ("n1",)}, {"twice": ("n1",)}, {"again_count": 1}, {"together": ("a",)}],
+)
 def test_whatever_is_not_kept_breaks_the_run(broken: dict[str, object]) -> None:
     assert not is_broken(Ending(seed=1))
     assert is_broken(replace(Ending(seed=1), **broken))  # type: ignore[arg-type]

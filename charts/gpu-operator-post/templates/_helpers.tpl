@@ -85,6 +85,8 @@ spec:
       restartPolicy: Never
       serviceAccountName: dra-reroll
       automountServiceAccountToken: true
+      # Ended at whatever moment it leaves nothing half-done, so nobody who drains its node has to wait for it.
+      terminationGracePeriodSeconds: 1
       {{- with .Values.imagePullSecrets }}
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}

@@ -21,6 +21,7 @@ from seatrial.adapters.kube.dra import rerolling as adapter
 from seatrial.adapters.kube.dra.seeing import PluginObserver
 from seatrial.core.errors import SeatrialError
 from seatrial.core.movers.dra import words
+from seatrial.core.movers.dra.ending import Patience
 from seatrial.core.movers.dra.standing import standings
 from seatrial.core.movers.dra.values import STILL_SECONDS, DraMemory, DraSeen, Reroll, Stand, Standing, Target
 
@@ -88,9 +89,8 @@ class Asked:
         return adapter.Wish(
             target=self.target,
             only=frozenset(self.nodes),
-            is_waiting=self.is_waiting,
             still_seconds=self.still_seconds,
-            until=until,
+            patience=Patience(is_waiting=self.is_waiting, until=until),
         )
 
 

@@ -105,6 +105,8 @@ class Ending:
     """Of those, whose plugin is not younger than its driver."""
     early: tuple[str, ...] = ()
     """Whose plugin was restarted before its own driver had come."""
+    twice: tuple[str, ...] = ()
+    """Whose plugin was restarted more than once for one run of its driver."""
     restart_count: int = 0
     is_late: bool = False
     together: tuple[str, ...] = ()
@@ -124,6 +126,8 @@ class Play:
     restarted_at: dict[str, Instant] = field(init=False, default_factory=dict)
     """When a driver last started again in place."""
     ending: Ending = field(init=False)
+    _restarted_for: set[tuple[str, str, Instant | None, Instant | None]] = field(init=False, default_factory=set)
+    """For which runs of their drivers plugins were restarted by whoever is tried."""
 
     def __post_init__(self) -> None:
         schedule = self.schedule
@@ -195,8 +199,14 @@ class Play:
     def note(self, name: str) -> None:
         """A plugin was deleted by whoever is tried."""
         self.ending.restart_count += 1
-        if not self.is_migrated(self.world.nodes[name].facts):
+        facts = self.world.nodes[name].facts
+        if not self.is_migrated(facts):
             self.ending.early += (name,)
+        if facts.driver is not None:
+            run = (name, facts.driver.uid, facts.driver.started_at, facts.driver.ready_since)
+            if run in self._restarted_for:
+                self.ending.twice += (name,)
+            self._restarted_for.add(run)
 
     def judged(self) -> Ending:
         """What is left when nothing happens any more."""

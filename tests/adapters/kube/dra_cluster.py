@@ -90,7 +90,7 @@ class DraCluster:
         self.lists[keys.RESOURCE_SLICES] = [objects.a_slice(name, objects.NEW) for name in nodes]
         self.forbidden: set[str] = set()
         self.faults: dict[str, list[int]] = {}
-        """By path: with which codes the next lists are refused."""
+        """By path: with which codes the next lists are refused; by `DELETE` and path, the next deletions."""
         self.maps: dict[str, dict[str, Any]] = {}
         self.leases: list[dict[str, Any]] = []
         self.writes: list[tuple[str, str]] = []
@@ -117,6 +117,12 @@ class DraCluster:
         self.tell("DELETED", path, pod)
         number = int(pod["metadata"]["name"].rpartition("-")[2]) + 1
         self.tell("ADDED", path, a_plugin(node, started=AFTER, number=number))
+
+    def cut(self, path: str) -> None:
+        """Tell whoever watches that its place in the history is gone: it has to list again."""
+        gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+        for queue in self._watchers.pop(path, []):
+            queue.put_nowait(json.dumps({"type": "ERROR", "object": gone}).encode() + b"\n")
 
     def plugin_of(self, node: str) -> dict[str, Any]:
         return next(pod for pod in self.lists[pods_of(HOME)] if pod["spec"]["nodeName"] == node)
@@ -160,6 +166,8 @@ class DraCluster:
             await response.write(await queue.get())
 
     async def _delete(self, request: web.Request) -> web.StreamResponse:
+        if codes := self.faults.get(f"DELETE {request.path}"):
+            return await standin.refuses(codes.pop(0), "", "come back later")(request)
         self.writes.append(("DELETE", request.path))
         folder, _, name = request.path.rpartition("/")
         said = json.loads(await request.read())["preconditions"]

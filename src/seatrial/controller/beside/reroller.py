@@ -20,6 +20,7 @@ from seatrial.adapters.kube.dra import rerolling
 from seatrial.adapters.kube.dra.seeing import PluginObserver
 from seatrial.controller.log import Log
 from seatrial.core.model.instants import Instant
+from seatrial.core.movers.dra.ending import Patience
 from seatrial.core.movers.dra.values import STILL_SECONDS, Reroll
 
 SYNC_SECONDS: Final = 60.0
@@ -61,7 +62,8 @@ class Reroller:
         seeing = PluginObserver(self._client, namespace=self._namespace, namespaces=self._namespaces)
         async with seeing as observer:
             await observer.wait_synced(SYNC_SECONDS)
-            wish = rerolling.Wish(is_waiting=True, is_endless=True, still_seconds=self._still_seconds, until=math.inf)
+            patience = Patience(is_waiting=True, is_endless=True, until=math.inf)
+            wish = rerolling.Wish(still_seconds=self._still_seconds, patience=patience)
             await rerolling.run(observer, self, wish, on_act=self._announce, on_look=self._note)
 
     def _announce(self, act: Reroll) -> None:

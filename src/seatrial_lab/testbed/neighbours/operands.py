@@ -124,6 +124,11 @@ class Node(msgspec.Struct, frozen=True):
     status: NodeStatus = NodeStatus()
 
     @property
+    def gpu_count(self) -> int:
+        """How many GPUs it has: as its maker says, or the kubelet where it is a real one."""
+        return int(self.metadata.annotations.get(stages.GPU_COUNT) or self.status.capacity.get(stages.GPU, "0"))
+
+    @property
     def gpus_lost(self) -> int:
         """How many GPUs the device plugin finds broken."""
         return int(self.metadata.annotations.get(GPUS_LOST, "0"))
@@ -295,7 +300,7 @@ class Operands:
         if not uid or not view.driver_version or uid == view.published_by:
             return
         node, version = await self._client.get(_node_path(name), Node), view.driver_version
-        gpu_count = int(node.metadata.annotations.get(stages.GPU_COUNT, "0")) - node.gpus_lost
+        gpu_count = node.gpu_count - node.gpus_lost
         for each in dra.slices(name, node.metadata.uid, gpu_count=gpu_count, driver_version=version):
             path = clients.api_path(dra.API_VERSION, "resourceslices", name=each["metadata"]["name"])
             await self._client.patch(path, each, kind=clients.PatchKind.APPLY, field_manager=USER_AGENT, force=True)

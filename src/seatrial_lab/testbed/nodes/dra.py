@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from seatrial_lab.testbed.nodes import manifests, stages
+from seatrial_lab.testbed.real_node import settings
 
 Object = dict[str, Any]
 
@@ -93,7 +94,9 @@ def _device_class(name: str, driver: str, kind: str) -> Object:
 
 def _plugin_daemon_set() -> Object:
     chosen = {"app.kubernetes.io/name": "nvidia-dra-driver-gpu", **COMPONENT_LABELS}
-    privileged = {"image": IMAGE, "securityContext": {"privileged": True}}
+    mounts = [{"name": "driver-root", "mountPath": settings.KERNEL}]
+    privileged = {"image": IMAGE, "securityContext": {"privileged": True}, "volumeMounts": mounts}
+    driver_root = {"path": settings.KERNEL, "type": "DirectoryOrCreate"}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -111,8 +114,9 @@ def _plugin_daemon_set() -> Object:
                     "priorityClassName": "system-node-critical",
                     "nodeSelector": {NODE_LABEL: "true"},
                     "tolerations": [{"operator": "Exists"}],
-                    "initContainers": [{"name": "init-container", **privileged}],
+                    "initContainers": [{"name": "init-container", "args": ["wait"], **privileged}],
                     "containers": [{"name": "compute-domains", **privileged}, {"name": "gpus", **privileged}],
+                    "volumes": [{"name": "driver-root", "hostPath": driver_root}],
                 },
             },
         },

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from seatrial.sim import neighbours
-from seatrial_lab.testbed.nodes import consumers, manifests
+from seatrial_lab.testbed.nodes import consumers, dra, manifests
 from seatrial_lab.testbed.real_node import images, settings
 
 SHELL: Final = ("/bin/sh",)
@@ -30,6 +30,7 @@ def all_images(programs: settings.Programs, *, driver_versions: Iterable[str]) -
         consumers.IMAGE: "forever",
         manifests.OPERAND_IMAGE: "forever",
         manifests.VALIDATOR_IMAGE: "validator",
+        dra.IMAGE: "dra-plugin",
     }
     return [
         *(images.Image(name=name, layers=(common,), entrypoint=_entry(script)) for name, script in plain.items()),

@@ -22,6 +22,7 @@ from seatrial.adapters.kube.reading.leader import leader_of
 from seatrial.adapters.kube.writing import config_maps
 from seatrial.core.model.instants import Instant
 from seatrial.core.movers.dra import beside, rerolling
+from seatrial.core.movers.dra.ending import Course, Patience, course_of
 from seatrial.core.movers.dra.values import STILL_SECONDS, DraMemory, DraSeen, Reroll, Rerolling, Target
 
 TARGET_NAME: Final = "dra-reroll-target"
@@ -39,12 +40,8 @@ class Wish:
     target: Target = rerolling.NO_TARGET
     only: frozenset[str] = frozenset()
     """The nodes that are meant; none for all."""
-    is_waiting: bool = False
-    """Whether nodes that have not settled are waited for."""
     still_seconds: float = STILL_SECONDS
-    is_endless: bool = False
-    """Whether it goes on when everything is done, for what comes."""
-    until: Instant
+    patience: Patience
 
     def decide(self, seen: DraSeen, memory: DraMemory, now: Instant) -> Rerolling:
         """What core says of one look."""
@@ -107,7 +104,8 @@ async def run(observer: PluginObserver, others: Others, wish: Wish, *, on_act: O
         memory = found.memory
         deleted: list[Reroll] = []
         refused: list[tuple[Reroll, str]] = []
-        for act in found.acts if observer.is_sure else ():
+        is_sure = observer.is_sure
+        for act in found.acts if is_sure else ():
             if await others.is_at_work(time.time()):
                 break
             on_act(act)
@@ -117,21 +115,20 @@ async def run(observer: PluginObserver, others: Others, wish: Wish, *, on_act: O
             else:
                 deleted.append(act)
                 memory = rerolling.noted(memory, act, seen)
-        is_done = found.is_over or (not wish.is_waiting and (is_left or found.is_all_pending))
-        is_ended = is_done and not wish.is_endless
+        course = course_of(found, wish.patience, time.time(), is_sure=is_sure, is_left=is_left)
         look = Look(
             seen=seen,
             found=found,
             is_left_to_controller=is_left,
             deleted=tuple(deleted),
             refused=tuple(refused),
-            is_late=not is_ended and time.time() >= wish.until,
+            is_late=course is Course.LATE,
         )
         on_look(look)
-        if is_ended or look.is_late:
+        if course is not Course.GOING_ON:
             return look
-        ends = [wish.until, time.time() + HEAR_SECONDS, *([found.wake_at] if found.wake_at is not None else [])]
-        await observer.wait(min(ends))
+        look_again_at = (wish.patience.until, time.time() + HEAR_SECONDS, found.wake_at)
+        await observer.wait(min(at for at in look_again_at if at is not None))
         await asyncio.sleep(LOOK_EVERY_SECONDS)
 
 

@@ -4,6 +4,7 @@
     settled     whether a node is through with its driver
     standing    fresh, stale, or why neither can be said yet: from one look
     rerolling   which plugins are deleted now: what standing still, cliques and the target add to it
+    ending      when a run has ended
     beside      whether a controller of ours does it
     words       all of it as sentences
 
