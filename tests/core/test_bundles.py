@@ -366,6 +366,16 @@ def test_flux_looks_at_charts_in_git_by_their_version() -> None:
     assert hook["spec"]["dependsOn"] == [{"name": "gpu-operator"}, {"name": DRA_RELEASE}]
 
 
+def test_flux_is_told_which_secret_has_the_login_and_nothing_of_the_login() -> None:
+    """Put there by hand, it would be gone with the next look: Flux owns its sources, too."""
+    plain, secret = (
+        documents(Deployer.FLUX, repository_secret=name)["sources/seatrial-bundle.yaml"].objects[0]["spec"]
+        for name in ("", "git-login")
+    )
+    assert "secretRef" not in plain
+    assert secret["secretRef"] == {"name": "git-login"}
+
+
 def test_argo_cd_gets_the_hook_from_one_source_and_leaves_restarts_of_plugins_alone() -> None:
     found = documents(Deployer.ARGOCD, path="clusters/east")
     (hook,) = found["004-gpu-operator-post/application.yaml"].objects

@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deployer", choices=DEPLOYERS, help="who brings it into the cluster")
     parser.add_argument("-o", "--output", metavar="DIR", help="the folder to write")
     parser.add_argument("--repo", metavar="URL", default="", help="the Git repository that it will be in")
+    parser.add_argument(
+        "--repo-secret", metavar="NAME", default="", help="for Flux: the Secret that has the login of that repository"
+    )
     parser.add_argument("--revision", metavar="REV", default="main", help="the branch of that repository (main)")
     parser.add_argument("--path", metavar="DIR", default="", help="the folder of that repository (its root)")
     parser.add_argument(
@@ -121,6 +124,7 @@ def _options(args: argparse.Namespace) -> BundleOptions:
         allocates_gpus=args.dra_gpus,
         keeps_dra_names={None: None, "old": True, "new": False}[args.dra_names],
         repository=args.repo,
+        repository_secret=args.repo_secret,
         revision=args.revision,
         path=_path(args.path),
         image=args.image,

@@ -19,6 +19,7 @@ def check(asked: Asked) -> None:
     """BundleRefused where an address cannot be written down."""
     for option, text in (
         ("--repo", asked.repository),
+        ("--repo-secret", asked.repository_secret),
         ("--revision", asked.revision),
         ("--path", asked.path),
         ("--charts", asked.charts),

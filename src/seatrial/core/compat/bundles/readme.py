@@ -118,9 +118,10 @@ def _with_flux(_stack: Stack, asked: Asked) -> Iterator[str]:
     yield f"  sourceRef: {{kind: GitRepository, name: {with_flux.REPOSITORY}}}"
     yield "```"
     yield ""
-    yield f"Its `GitRepository` is `sources/{with_flux.REPOSITORY}.yaml`: apply that one by hand first, with a"
-    yield "`secretRef` where the repository asks for a login. A release waits for those before it (`dependsOn`)."
-    yield "Nothing is retried or taken back: what failed stays as it is, and says why (`flux get helmreleases`)."
+    yield f"Its `GitRepository` is `sources/{with_flux.REPOSITORY}.yaml`: apply that one by hand first. Where the"
+    yield "repository asks for a login, name the Secret that has it with `--repo-secret`. A release waits for those"
+    yield "before it (`dependsOn`). Nothing is retried or taken back: what failed stays as it is, and says why"
+    yield "(`flux get helmreleases`)."
 
 
 def _with_argo_cd(_stack: Stack, asked: Asked) -> Iterator[str]:

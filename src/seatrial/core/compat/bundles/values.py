@@ -69,6 +69,8 @@ class Asked:
     """Whether the objects of the DRA driver keep the names of its older chart; None where nobody said."""
     repository: str = ""
     """The Git repository that the bundle will be in."""
+    repository_secret: str = ""
+    """The Secret that has the login of that repository, where the deployer is told so in the bundle."""
     revision: str = "main"
     path: str = ""
     """The folder of the repository that the bundle will be."""

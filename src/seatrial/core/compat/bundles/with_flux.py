@@ -72,7 +72,9 @@ def _source_of(chart: Chart) -> str:
 def _source(chart: Chart, asked: Asked) -> dict[str, Any]:
     metadata = {"name": _source_of(chart), "namespace": NAMESPACE}
     if chart.is_local:
-        spec = {"interval": "5m", "url": asked.repository, "ref": {"branch": asked.revision}}
+        spec: dict[str, Any] = {"interval": "5m", "url": asked.repository, "ref": {"branch": asked.revision}}
+        if asked.repository_secret:
+            spec["secretRef"] = {"name": asked.repository_secret}
         return {"apiVersion": _SOURCES, "kind": "GitRepository", "metadata": metadata, "spec": spec}
     spec = {"interval": "1h", "url": chart.repository, **({"type": "oci"} if chart.is_oci else {})}
     return {"apiVersion": _SOURCES, "kind": "HelmRepository", "metadata": metadata, "spec": spec}
