@@ -107,6 +107,7 @@ FREE = {
         "KIND:PREFIX=DIR",
         "SERVER=FILE",
         "NAME=IMAGE",
+        "RELEASE=FILE",
         "IMAGE",
         "K=V",
         "SELECTOR",

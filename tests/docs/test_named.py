@@ -28,6 +28,14 @@ THEIRS = {
     ".pre-commit-config.yaml",
     "seatrial-facts/bundles/",
     "seatrial-facts/bundles.lock.json",
+    # of a bundle
+    "seatrial-bundle.yaml",
+    "kustomization.yaml",
+    "helmfile.yaml",
+    "app-of-apps.yaml",
+    "sources/seatrial-bundle.yaml",
+    "NNN-gpu-operator/values.yaml",
+    "NNN-RELEASE/values.yaml",
 }
 """Files of the reader's own repository."""
 EXAMPLES = {"docs/decisions/NNNN-title.md", "test_a_node_cordoned_by_a_human_stays_cordoned"}

@@ -27,7 +27,7 @@ MEANINGS = {
     ExitCode.ERROR: "something went wrong; the message says what to do",
     ExitCode.USAGE: "the command was called wrongly",
     ExitCode.FINDINGS: "a check found something that fails",
-    ExitCode.DRIFT: "the cluster is not what the matrix says",
+    ExitCode.DRIFT: "the cluster, or a bundle, is not what the matrix says",
     ExitCode.GATE_FAILED: "a validation gate failed",
     ExitCode.INCONCLUSIVE: "nothing failed, but something is unknown or unaccepted",
     ExitCode.HELD: "waiting for somebody; the message says for what",

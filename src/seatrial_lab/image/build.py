@@ -29,7 +29,10 @@ from seatrial_lab.image.shelf import Shelf, Wanted
 
 CHECKOUT: Final = Path(__file__).resolve().parents[3]
 OUT: Final = CHECKOUT / "dist" / "image"
-INSIDE: Final = ("src/seatrial", "src/seatrial_lab/image", "uv.lock", "pyproject.toml", "README.md", "LICENSE")
+INSIDE: Final = (
+    *("src/seatrial", "charts/gpu-operator-post", "src/seatrial_lab/image"),
+    *("uv.lock", "pyproject.toml", "README.md", "LICENSE"),
+)
 """What of a checkout decides about the image."""
 
 

@@ -114,4 +114,5 @@ PATHS: Final = {
     "JOURNAL": Directive.FILES,
     "SOURCE": Directive.FILES,
     "DIR": Directive.FOLDERS,
+    "DIR|URL": Directive.FOLDERS,
 }
