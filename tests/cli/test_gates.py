@@ -103,7 +103,7 @@ def test_what_cannot_be_meant_is_said_before_anybody_connects(asked: GatesAsked,
     ("offer", "why"),
     [
         (an_offer(is_ready=False), "gpu-1 is not Ready"),
-        (an_offer(gpu_count=0, free_count=0), "gpu-1 offers no nvidia.com/gpu"),
+        (an_offer(gpu_count=0, free_count=0), "gpu-1 offers no nvidia.com/gpu, and publishes no GPU through DRA"),
         (
             an_offer(free_count=0),
             "it asks for 1 GPUs, and 8 of the 8 of gpu-1 are in use; nobody is evicted for a gate",

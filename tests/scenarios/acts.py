@@ -808,6 +808,20 @@ def _measuring(act: StartProbe) -> object:
     }
 
 
+async def _claimed(look: Look, _act: StartProbe) -> object:
+    (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
+    spec = job["spec"]["template"]["spec"]
+    (claim,) = spec["resourceClaims"]
+    template = await look.stored(f"{keys.claim_templates_path(ELSEWHERE)}/{claim['resourceClaimTemplateName']}")
+    (asked,) = template["spec"]["spec"]["devices"]["requests"]
+    limits = spec["containers"][0]["resources"].get("limits")
+    return asked["exactly"]["deviceClassName"], asked["exactly"]["count"], limits
+
+
+def _claiming(act: StartProbe) -> object:
+    return "gpu.nvidia.com", act.gate.gpus, None
+
+
 def _guard(seen: Snapshot) -> GuardRollout:
     return GuardRollout(rollout=seen.rollout.name, expect=seen.rollout.resource_version)
 
@@ -860,6 +874,13 @@ ROLLOUT_CASES: Final = (
             "attempt": 2,
         },
         lands={"gate": Landing(says=_measuring, found=_job)},
+    ),
+    Case(
+        name="StartProbe where GPUs are claimed",
+        kind=StartProbe,
+        act=lambda seen: replace(_probe(seen), by_claim=True),
+        varies={"rollout": "nobody"},
+        lands={"by_claim": Landing(says=_claiming, found=_claimed)},
     ),
 )
 

@@ -64,6 +64,8 @@ class NodeReport:
     free_count: int
     runs: tuple[GateRun, ...]
     left_out: tuple[LeftOut, ...] = ()
+    by_claim: bool = False
+    """Whether its GPUs were asked for by a ResourceClaim."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -94,6 +96,7 @@ async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda
         free_count=offer.free_count,
         runs=tuple(runs),
         left_out=left_out,
+        by_claim=offer.by_claim,
     )
 
 
@@ -133,7 +136,7 @@ async def _ask(prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str
             gate=gate.name, node=offer.node, round=1, attempt=1, verdict=GateVerdict.UNKNOWN, detail=why_not
         )
     else:
-        found = await prober.ask(gate, offer.node, on_state)
+        found = await prober.ask(gate, offer, on_state)
     return GateRun(
         gate=gate,
         measured=limits.held_to(gate, found),

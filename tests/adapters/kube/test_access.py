@@ -72,6 +72,16 @@ def test_drivers_by_pool_are_published_there_and_switched_where_the_policy_is() 
     assert texts(Campaign(), Mode.DELEGATED, POOLS) == ALWAYS | WRITING | {"patch nvidiadrivers.nvidia.com"}
 
 
+@pytest.mark.parametrize("gpus", [0, 8])
+def test_where_gpus_are_claimed_a_gate_that_wants_some_needs_the_right_to_make_templates(gpus: int) -> None:
+    campaign = Campaign(publish=Via.NOBODY, gates=(Gate(name="nccl", image="nccl:1", gpus=gpus),))
+    where = {"home": "seatrial-gates", "namespace": "gpu-operator"}
+    needed = access.rights_of(campaign, mover_of(Mode.BY_HAND), POLICY, **where, by_claim=True)
+    claims = {"create resourceclaimtemplates.resource.k8s.io in namespace seatrial-gates"}
+    jobs = {"create jobs.batch in namespace seatrial-gates"}
+    assert {str(right) for right in needed} == ALWAYS | jobs | (claims if gpus else set())
+
+
 @asynccontextmanager
 async def asking(rights: access.Access) -> AsyncIterator[asyncio.Event]:
     """Let it ask until the block ends; the event is set with each answer."""

@@ -180,7 +180,7 @@ def test_a_payload_of_ours_leaves_its_report_where_it_is_read() -> None:
 
 
 def test_one_that_somebody_asks_for_by_hand_is_of_no_rollout_and_soon_gone() -> None:
-    body = probes.job_alone(PROBE.gate, "n1", "token")
+    body = probes.job_alone(PROBE, "token")
     found = probes.probe_item(msgspec.convert(body, Job))
     assert found is not None
     assert (found.rollout_uid, found.gate, found.node) == ("", "nccl", "n1")

@@ -62,7 +62,8 @@ def _summary(found: NodeReport) -> str:
     told = [f"{counts[each]} {each.value}" for each in GateVerdict if counts[each]]
     left = f", {len(found.left_out)} left out" if found.left_out else ""
     asked = ", ".join(told) or "nothing was asked"
-    return f"{found.node}: {asked}{left}; {found.gpu_count} GPUs, {found.free_count} free."
+    way = ", had by ResourceClaims" if found.by_claim else ""
+    return f"{found.node}: {asked}{left}; {found.gpu_count} GPUs, {found.free_count} free{way}."
 
 
 def _value(figure: Figure) -> str:
@@ -81,6 +82,7 @@ def as_data(found: NodeReport) -> dict[str, Any]:
         "verdict": found.verdict.value,
         "gpus": found.gpu_count,
         "free": found.free_count,
+        "byClaim": found.by_claim,
         "gates": [
             {
                 "gate": run.gate.name,

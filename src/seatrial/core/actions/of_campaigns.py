@@ -57,6 +57,8 @@ class StartProbe:
     attempt: int
     given: Given | None = None
     """What an expression is about; None for every other gate."""
+    by_claim: bool = False
+    """Its GPUs are asked for by a ResourceClaim, since the node publishes them through DRA and counts none."""
 
     @property
     def id(self) -> str:

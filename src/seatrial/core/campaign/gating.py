@@ -16,7 +16,7 @@ from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
-from seatrial.core.campaign.proving import comparing, exposing
+from seatrial.core.campaign.proving import comparing, exposing, starting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing
 from seatrial.core.judging.tries import TRIES_MAX
@@ -287,11 +287,10 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     gates = {gate.name: gate for gate in view.campaign.gates}
-    number = view.record.round
     for name, node, attempt in looked.due:
         gate = gates[name]
         given = _given(view, looked, node) if gate.expression else None
-        yield StartProbe(rollout=view.name, gate=gate, node=node, round=number, attempt=attempt, given=given)
+        yield starting.probe(view, gate, node, attempt, given)
 
 
 def _given(view: View, looked: baking.Round, node: str) -> Given:

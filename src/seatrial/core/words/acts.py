@@ -44,6 +44,7 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import Switch, Via
+from seatrial.core.model.gates.asking import in_words
 from seatrial.core.model.gates.gate import PREPULL
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.pods import Pod
@@ -192,9 +193,9 @@ def _outside(action: OuterAct) -> Written:
             return Written(where="job to bring the image", what=f"on node/{node}, image {gate.image}")
         case StartProbe(gate=gate, node=node) if not gate.is_job:
             return Written(where=f"question for gate {gate.name}", what=f"about node/{node}, to {gate.means}")
-        case StartProbe(gate=gate, node=node):
+        case StartProbe(gate=gate, node=node, by_claim=by_claim):
             command = f", command {' '.join(gate.command)}" if gate.command else ""
-            what = f"on node/{node}, image {gate.image}, {gate.gpus} GPUs{command}"
+            what = f"on node/{node}, image {gate.image}, {in_words(gate.gpus, by_claim=by_claim)}{command}"
             return Written(where=f"job for gate {gate.name}", what=what)
         case SetAutoUpgrade(resource=resource, value=value):
             return Written(where=resource, what=f"driver.upgradePolicy.autoUpgrade {str(value).lower()}")

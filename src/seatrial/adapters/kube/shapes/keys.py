@@ -158,6 +158,11 @@ def jobs_path(namespace: str) -> str:
     return f"/apis/batch/v1{_inside(namespace)}/jobs"
 
 
+def claim_templates_path(namespace: str) -> str:
+    """Where the templates are made by which pods of probes claim their GPUs."""
+    return f"/apis/resource.k8s.io/v1{_inside(namespace)}/resourceclaimtemplates"
+
+
 def pods_path(namespace: str) -> str:
     """Where the pods of probes are listed."""
     return f"/api/v1{_inside(namespace)}/pods"

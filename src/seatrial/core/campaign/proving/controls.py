@@ -13,6 +13,7 @@ from typing import Final
 
 from seatrial.core.judging import matching
 from seatrial.core.judging.matching import CONTROLS_MAX, Peer
+from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.gates.gate import PROBE_LABEL
 from seatrial.core.model.seen.nodes import NodeFacts
 from seatrial.core.model.seen.pods import Pod
@@ -21,7 +22,6 @@ from seatrial.core.node.clearing import users
 from seatrial.core.node.progress import Progress
 
 PRODUCT: Final = "nvidia.com/gpu.product"
-GPU_RESOURCE: Final = "nvidia.com/gpu"
 
 
 def alike(view: View, canary: str, *, first: Iterable[str] = ()) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from seatrial.adapters.kube.reading.gates import companions
 from seatrial.adapters.kube.reading.gates import reports as gate_reports
 from seatrial.adapters.kube.reading.gates.reports import GateReport, Unreadable
 from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
@@ -43,15 +44,15 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import StartProbe
+from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.gates.figures import Unmeasured
-from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
 MESSAGE_PATH: Final = "/dev/termination-log"
 PAYLOAD: Final = ("seatrial-probe",)
 PAYLOAD_OPTIONS: Final = ("--termination-log", MESSAGE_PATH)
-GPU_RESOURCE: Final = "nvidia.com/gpu"
 START_SECONDS: Final = 120
 """How long a probe may wait for the scheduler and the kubelet, beyond the gate's own limit."""
 KEPT_SECONDS: Final = 86_400
@@ -114,13 +115,6 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
         keys.ATTEMPT_KEY: str(action.attempt),
     }
     labels = {key: _label(text) for key, text in {**said, keys.ROLLOUT_LABEL: action.rollout}.items()}
-    owner = {
-        "apiVersion": keys.API_VERSION,
-        "kind": "GPURollout",
-        "name": action.rollout,
-        "uid": owner_uid,
-        "controller": True,
-    }
     limit_seconds = max(1, math.ceil(action.gate.timeout_seconds))
     return {
         "apiVersion": "batch/v1",
@@ -129,7 +123,7 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
             "name": name_of(action, owner_uid),
             "labels": labels,
             "annotations": said,
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_of(action.rollout, owner_uid)],
         },
         "spec": {
             "backoffLimit": 0,
@@ -138,14 +132,18 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
             "podFailurePolicy": {
                 "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
             },
-            "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, limit_seconds, level)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, owner_uid, limit_seconds, level)},
         },
     }
 
 
-def job_alone(gate: Gate, node: str, token: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
+def owner_of(rollout: str, uid: str) -> dict[str, Any]:
+    """The rollout that a probe belongs to, and goes with."""
+    return {"apiVersion": keys.API_VERSION, "kind": "GPURollout", "name": rollout, "uid": uid, "controller": True}
+
+
+def job_alone(action: StartProbe, token: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
     """The Job that measures a gate for somebody who asks by hand: of no rollout, and soon gone by itself."""
-    action = StartProbe(rollout="", gate=gate, node=node, round=1, attempt=1)
     job = job_of(action, token, level=level)
     del job["metadata"]["ownerReferences"]
     for labels in (job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]):
@@ -154,7 +152,7 @@ def job_alone(gate: Gate, node: str, token: str, *, level: Level = Level.BASELIN
     return job
 
 
-def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, Any]:
+def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": CONTAINER,
         "image": action.gate.image,
@@ -164,7 +162,12 @@ def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, A
     if command or action.gate.command:
         # With a payload of ours what stands in `command` are further options of it.
         container["command"] = [*command, *action.gate.command]
-    if action.gate.gpus:
+    claims: list[dict[str, str]] = []
+    if action.by_claim:
+        name = companions.claim_name(action.gate.gpus, uid)
+        claims.append({"name": companions.CLAIM, "resourceClaimTemplateName": name})
+        container["resources"] = {"claims": [{"name": companions.CLAIM}]}
+    elif action.gate.gpus:
         container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
     if level is Level.RESTRICTED:
         container["securityContext"] = _restricted(action)
@@ -180,7 +183,7 @@ def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, A
         # GPU nodes are tainted for all kinds of reasons, and this pod is about one node whatever its taints say.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-    }
+    } | ({"resourceClaims": claims} if claims else {})
 
 
 def _restricted(action: StartProbe) -> dict[str, Any]:
