@@ -303,6 +303,7 @@ LEDGER: Final = RolloutRecord(
                 detail="3 % slower",
                 at=AT - 3,
                 asked="0123456789ab",
+                is_left_out=True,
             ),
         ),
         round=2,
@@ -822,6 +823,27 @@ def _claiming(act: StartProbe) -> object:
     return "gpu.nvidia.com", act.gate.gpus, None
 
 
+def _gang(seen: Snapshot) -> StartProbe:
+    return replace(_probe(seen), gate=replace(GATE, probe="distributed"), gang=(FIRST, SECOND))
+
+
+async def _spread(look: Look, _act: StartProbe) -> object:
+    (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
+    spec, pod = job["spec"], job["spec"]["template"]["spec"]
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    service = await look.stored(f"{keys.services_path(ELSEWHERE)}/{pod['subdomain']}")
+    return (
+        spec["completionMode"],
+        spec["completions"],
+        [term["matchFields"][0]["values"] for term in terms],
+        service["spec"]["clusterIP"],
+    )
+
+
+def _spreading(act: StartProbe) -> object:
+    return "Indexed", len(act.gang), [[node] for node in act.gang], "None"
+
+
 def _guard(seen: Snapshot) -> GuardRollout:
     return GuardRollout(rollout=seen.rollout.name, expect=seen.rollout.resource_version)
 
@@ -881,6 +903,13 @@ ROLLOUT_CASES: Final = (
         act=lambda seen: replace(_probe(seen), by_claim=True),
         varies={"rollout": "nobody"},
         lands={"by_claim": Landing(says=_claiming, found=_claimed)},
+    ),
+    Case(
+        name="StartProbe of a gang",
+        kind=StartProbe,
+        act=_gang,
+        varies={"node": SECOND, "gang": (SECOND, FIRST)},
+        lands={"gang": Landing(says=_spreading, found=_spread)},
     ),
 )
 

@@ -27,7 +27,7 @@ def test_gates_ask_for_gpus_as_the_nodes_give_them_all_the_way(gpu_count: int, b
             world.ports(Acts()),
             Memory(world.time),
             on_report=lambda report: probes.extend(
-                act for act in report.decision.actions if isinstance(act, StartProbe)
+                act for act in (report.decision.actions if report.decision else ()) if isinstance(act, StartProbe)
             ),
             is_over=lambda _: False,
         )

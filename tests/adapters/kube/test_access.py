@@ -49,6 +49,11 @@ def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> s
             MOVING | {"create jobs.batch in namespace seatrial"},
         ),
         (
+            Campaign(publish=Via.GIT, gates=(Gate(name="ring", image="probes:1", probe="distributed"),)),
+            Mode.DIRECT,
+            MOVING | {"create jobs.batch in namespace seatrial", "create services in namespace seatrial"},
+        ),
+        (
             Campaign(publish=Via.GIT, pool="gpu-canary"),
             Mode.DIRECT,
             MOVING

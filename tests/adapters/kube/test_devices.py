@@ -9,13 +9,15 @@ import msgspec
 from seatrial.adapters.kube.reading.gates import devices
 
 
-def a_slice(*names: str, driver: str = "gpu.nvidia.com", generation: int = 1, **attributes: Any) -> devices.Slice:
+def a_slice(
+    *names: str, driver: str = "gpu.nvidia.com", generation: int = 1, attributes: dict[str, Any] | None = None
+) -> devices.Slice:
     body = {
         "spec": {
             "driver": driver,
             "nodeName": "n1",
             "pool": {"name": "n1", "generation": generation, "resourceSliceCount": 1},
-            "devices": [{"name": name, "attributes": attributes} for name in names],
+            "devices": [{"name": name, "attributes": attributes or {}} for name in names],
         }
     }
     return msgspec.convert(body, devices.Slice)
@@ -30,9 +32,9 @@ def test_gpus_are_those_of_the_gpu_driver_and_whole() -> None:
     found = devices.published(
         (
             a_slice("gpu-0", "gpu-1"),
-            a_slice("gpu-2", type={"string": "gpu"}),
-            a_slice("gpu-2-mig-0", type={"string": "mig"}),
-            a_slice("gpu-2-mig-1", **{"gpu.nvidia.com/type": {"string": "mig"}}),
+            a_slice("gpu-2", attributes={"type": {"string": "gpu"}}),
+            a_slice("gpu-2-mig-0", attributes={"type": {"string": "mig"}}),
+            a_slice("gpu-2-mig-1", attributes={"gpu.nvidia.com/type": {"string": "mig"}}),
             a_slice("channel-0", driver="compute-domain.nvidia.com"),
         )
     )

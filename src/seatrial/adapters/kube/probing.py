@@ -21,7 +21,8 @@ from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import devices, probes
 from seatrial.adapters.kube.reading.gates.companions import companions_of
-from seatrial.adapters.kube.reading.gates.probes import Level, ProbeItem, ProbePodItem
+from seatrial.adapters.kube.reading.gates.items import ProbeItem, ProbePodItem, RefusalItem
+from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.items import count_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
@@ -108,10 +109,12 @@ class Prober:
     async def _claimed(self) -> frozenset[tuple[str, str]]:
         return devices.in_use((await self._client.list(keys.RESOURCE_CLAIMS, devices.Claim)).items)
 
-    async def ask(self, gate: Gate, offer: Offer, on_state: OnState = lambda _: None) -> Measurement:
-        """Have a gate measured on a node, and wait for what comes of it."""
+    async def ask(
+        self, gate: Gate, offer: Offer, on_state: OnState = lambda _: None, gang: tuple[str, ...] = ()
+    ) -> Measurement:
+        """Have a gate measured on a node, or on a gang of them, and wait for what comes of it."""
         by_claim = offer.by_claim and gate.gpus > 0
-        act = StartProbe(rollout="", gate=gate, node=offer.node, round=1, attempt=1, by_claim=by_claim)
+        act = StartProbe(rollout="", gate=gate, node=offer.node, round=1, attempt=1, by_claim=by_claim, gang=gang)
         token = secrets.token_hex(8)
         body = probes.job_alone(act, token, level=self._level)
         job = await self._client.create(keys.jobs_path(self._home), body, Job)
@@ -147,7 +150,7 @@ class Prober:
                 on_state(state)
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _look(self, name: str) -> tuple[ProbeItem | None, list[ProbePodItem], list[probes.RefusalItem]]:
+    async def _look(self, name: str) -> tuple[ProbeItem | None, list[ProbePodItem], list[RefusalItem]]:
         try:
             job = await self._client.get(f"{keys.jobs_path(self._home)}/{name}", Job)
         except errors.NotFound:
@@ -156,7 +159,7 @@ class Prober:
             keys.pods_path(self._home), kinds.Pod, label_selector=f"batch.kubernetes.io/job-name={name}"
         )
         seen = [probes.probe_pod_item(pod) for pod in pods.items]
-        refused: list[probes.RefusalItem] = []
+        refused: list[RefusalItem] = []
         if not seen:
             about = f"{probes.REFUSALS},involvedObject.name={name}"
             events = await self._client.list(keys.events_path(self._home), kinds.Event, field_selector=about)

@@ -200,7 +200,7 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
     if not told:
         return [columns(asked), "", f"{picture.name}: no gate was asked yet."]
     said = [("GATE", "NODE", "VERDICT", "WHY")]
-    said += [(each.gate, each.node, each.verdict.value, each.detail) for each in told]
+    said += [(each.gate, each.node, each.said, each.detail) for each in told]
     return [columns(asked), "", f"Round {picture.record.round} of {picture.name}:", columns(said)]
 
 
@@ -244,7 +244,7 @@ def shown_data(picture: Picture) -> dict[str, Any]:
             for gate in picture.campaign.gates
         ],
         "said": [
-            {"gate": each.gate, "node": each.node, "verdict": each.verdict.value, "why": each.detail}
+            {"gate": each.gate, "node": each.node, "verdict": each.said, "why": each.detail}
             for each in picture.record.gates
         ],
     }

@@ -189,8 +189,11 @@ def _gates(picture: Picture, ink: Ink) -> Iterator[str]:
         asked = ["readiness", *(gate.name for gate in picture.campaign.gates)]
         yield ink.paint(f"{', '.join(asked)}: not asked yet", "faint")
         return
-    shown = sorted(record.gates, key=lambda each: each.verdict is GateVerdict.PASSED)
+    counting = [each for each in record.gates if not each.is_left_out]
+    shown = sorted(counting, key=lambda each: each.verdict is GateVerdict.PASSED)
     passed = sum(each.verdict is GateVerdict.PASSED for each in shown)
+    for left in (each for each in record.gates if each.is_left_out):
+        yield ink.paint(f"{left.gate} on {left.node} left out: {left.detail}", "faint")
     if passed == len(shown):
         names = ", ".join(dict.fromkeys(each.gate for each in shown))
         yield f"{ink.paint(ink.sign('done'), 'good')} round {record.round} passed: {names}"

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from seatrial.core.judging.kinds import expressing
+from seatrial.core.judging.kinds.ganging import Shared, shared
 from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
+from seatrial.core.model.gates.ganged import NOBODY, Gang
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement, worst
 from seatrial.core.model.instants import Instant
 
@@ -30,10 +32,10 @@ class Round:
 
     @property
     def verdict(self) -> GateVerdict:
-        return worst(each.verdict for each in self.results)
+        return worst(each.verdict for each in self.results if not each.is_left_out)
 
     def of(self, verdict: GateVerdict) -> tuple[GateResult, ...]:
-        return tuple(each for each in self.results if each.verdict is verdict)
+        return tuple(each for each in self.results if each.verdict is verdict and not each.is_left_out)
 
 
 def look_at(
@@ -43,13 +45,17 @@ def look_at(
     unwell: Mapping[str, str],
     patience_until: Instant,
     now: Instant,
+    gang: Gang = NOBODY,
 ) -> Round:
     """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be."""
     tried = tuple(measured)
     expressions = frozenset(gate.name for gate in campaign.gates if gate.expression)
     length_max = detail_max(len(record.canaries) * len(campaign.gates))
+    together = _together(record, campaign, tried, gang, is_well=not unwell, length_max=length_max)
     results: list[GateResult] = []
-    due: list[tuple[str, str, int]] = []
+    due: list[tuple[str, str, int]] = [
+        (name, each.speaker, each.due) for name, each in together.items() if each.due is not None
+    ]
     later: list[Instant] = []
     for node in record.canaries:
         is_well = node not in unwell
@@ -57,6 +63,9 @@ def look_at(
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
         results.append(_result(READINESS, "", node, record, readiness, now))
         for gate in sorted(campaign.gates, key=lambda each: bool(each.expression)):
+            if gate.name in together:
+                results.append(_shared(gate, node, record, together[gate.name], now))
+                continue
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
             is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
             if judged.due is not None and is_well and is_ready:
@@ -67,6 +76,43 @@ def look_at(
                     due.append((gate.name, node, judged.due))
             results.append(_result(gate.name, gate.mark, node, record, judged, now))
     return Round(results=tuple(results), due=tuple(due), again_at=min(later, default=None))
+
+
+def _together(
+    record: CampaignRecord,
+    campaign: Campaign,
+    tried: tuple[Measurement, ...],
+    gang: Gang,
+    *,
+    is_well: bool,
+    length_max: int,
+) -> dict[str, Shared]:
+    """By gate: what those say that run on several canaries at once, each when all before it on these GPUs are through.
+
+    They are asked when every canary is well: one that is not yet would be left out, and is what is looked at."""
+    alone = [gate for gate in campaign.gates if gate.is_job and not gate.is_gang]
+    is_open = is_well and not any(
+        (_kept(record, gate.name, node) or judge(gate, node, record.round, tried)).verdict is GateVerdict.PENDING
+        for gate in alone
+        for node in record.canaries
+    )
+    found: dict[str, Shared] = {}
+    for gate in (each for each in campaign.gates if each.is_gang):
+        stands = shared(gate, record.round, record.canaries, tried, gang, is_open=is_open, length_max=length_max)
+        found[gate.name] = stands
+        is_open = is_open and all(each.verdict is not GateVerdict.PENDING for each in stands.by_node.values())
+    return found
+
+
+def _shared(gate: Gate, node: str, record: CampaignRecord, stands: Shared, now: Instant) -> GateResult:
+    """What a gate that runs on several canaries says of one of them; who was left out when it began stays so."""
+    written = _kept(record, gate.name, node)
+    if written is None and node in stands.left_out:
+        row = _result(gate.name, gate.mark, node, record, stands.by_node[node], now, is_left_out=True)
+        known = (each for each in record.gates if (each.gate, each.node, each.round) == (gate.name, node, record.round))
+        began = stands.due is None
+        return next((each for each in known if each.is_left_out and began), row)
+    return _result(gate.name, gate.mark, node, record, written or stands.by_node[node], now)
 
 
 def due_at(gate: Gate, attempt: int, round_at: Instant) -> Instant:
@@ -83,7 +129,16 @@ def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
     return None
 
 
-def _result(gate: str, mark: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:
+def _result(
+    gate: str,
+    mark: str,
+    node: str,
+    record: CampaignRecord,
+    judged: Judged,
+    now: Instant,
+    *,
+    is_left_out: bool = False,
+) -> GateResult:
     """The result as it is kept: one that says the same as before stays as it was."""
     new = GateResult(
         gate=gate,
@@ -93,6 +148,7 @@ def _result(gate: str, mark: str, node: str, record: CampaignRecord, judged: Jud
         detail=judged.detail,
         at=now,
         asked=mark,
+        is_left_out=is_left_out,
     )
     for old in record.gates:
         if replace(old, at=0.0) == replace(new, at=0.0):
@@ -114,7 +170,10 @@ def is_outdated(record: CampaignRecord, campaign: Campaign) -> bool:
 
 def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
     """Which gate has not passed on which canary, as it is asked for now; empty when all have."""
-    verdicts = {(each.gate, each.asked, each.node): each.verdict for each in record.gates}
+    verdicts = {
+        (each.gate, each.asked, each.node): GateVerdict.PASSED if each.is_left_out else each.verdict
+        for each in record.gates
+    }
     for node in record.canaries:
         for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in campaign.gates)):
             verdict = verdicts.get((name, mark, node))

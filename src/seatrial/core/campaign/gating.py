@@ -16,7 +16,7 @@ from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
-from seatrial.core.campaign.proving import comparing, exposing, starting
+from seatrial.core.campaign.proving import comparing, exposing, gangs, starting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing
 from seatrial.core.judging.tries import TRIES_MAX
@@ -139,7 +139,9 @@ def _between_rounds(view: View) -> Course:
     if record.unwell_since:
         return _wait_until_well(view)
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
-    has_passed = bool(record.gates) and all(each.verdict is GateVerdict.PASSED for each in record.gates)
+    has_passed = bool(record.gates) and all(
+        each.verdict is GateVerdict.PASSED or each.is_left_out for each in record.gates
+    )
     if baking.is_ended(record, campaign) and has_passed:
         waiting = exposing.idle(view) or comparing.unproven(view) or view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
@@ -153,7 +155,7 @@ def _between_rounds(view: View) -> Course:
         return Course(record=baking.next_round(record, view.now))
     if waiting is not None:  # asked again all the same: who says yes in three days is to rest on today's evidence
         return Course(record=record, holds=(waiting,), wake_at=due_at)
-    unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN]
+    unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN and not each.is_left_out]
     if unknown:
         return Course(record=record, holds=(_unmeasured(view, unknown[0], record.gates, due_at),))
     unseen = exposing.unseen(view, due_at)
@@ -249,7 +251,8 @@ def _look(view: View) -> baking.Round:
     """How the round stands."""
     unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
     measured = (*view.seen.measurements, *_attested(view))
-    return baking.look_at(view.record, view.campaign, measured, unwell, _patience_until(view), view.now)
+    gang = gangs.gang_of(view)
+    return baking.look_at(view.record, view.campaign, measured, unwell, _patience_until(view), view.now, gang)
 
 
 def _attested(view: View) -> Iterator[Measurement]:
@@ -290,7 +293,8 @@ def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     for name, node, attempt in looked.due:
         gate = gates[name]
         given = _given(view, looked, node) if gate.expression else None
-        yield starting.probe(view, gate, node, attempt, given)
+        together = gangs.gang_of(view).nodes if gate.is_gang else ()
+        yield starting.probe(view, gate, node, attempt, given, together)
 
 
 def _given(view: View, looked: baking.Round, node: str) -> Given:

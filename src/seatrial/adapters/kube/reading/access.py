@@ -64,6 +64,8 @@ def rights_of(
     if by_claim and any(gate.is_job and gate.gpus for gate in campaign.gates):
         group = "resource.k8s.io"
         needed.add(Right(verb="create", resource="resourceclaimtemplates", group=group, namespace=home))
+    if any(gate.is_gang for gate in campaign.gates):
+        needed.add(Right(verb="create", resource="services", namespace=home))
     pool_verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
     group = "machineconfiguration.openshift.io"
     needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in pool_verbs}

@@ -11,7 +11,9 @@ from seatrial.core.model.gates.given import Given
 from seatrial.core.movers.view import View
 
 
-def probe(view: View, gate: Gate, node: str, attempt: int = 1, given: Given | None = None) -> StartProbe:
+def probe(
+    view: View, gate: Gate, node: str, attempt: int = 1, given: Given | None = None, gang: tuple[str, ...] = ()
+) -> StartProbe:
     """Have a gate measured on a node, in the round that is open."""
     return StartProbe(
         rollout=view.name,
@@ -21,4 +23,5 @@ def probe(view: View, gate: Gate, node: str, attempt: int = 1, given: Given | No
         attempt=attempt,
         given=given,
         by_claim=gate.is_job and gate.gpus > 0 and view.nodes[node].facts.gives_by_claim,
+        gang=gang,
     )

@@ -42,7 +42,9 @@ def given(
     seen = [(name, figure) for name, each in sorted(last.items()) for figure in _whole(each)]
     driver = facts.driver.version if facts.driver is not None else ""
     told = {"name": facts.name, "driver": driver, "product": facts.labels.get(PRODUCT, "")}
-    said = (each for each in results if each.node == facts.name and each.gate not in expressions)
+    said = (
+        each for each in results if each.node == facts.name and each.gate not in expressions and not each.is_left_out
+    )
     return Given(
         verdicts=tuple((each.gate, each.verdict.value) for each in said),
         figures=tuple(seen),

@@ -1,4 +1,4 @@
-"""What a gate's Job needs beside itself: the template of the claim by which its pod asks for GPUs.
+"""What a gate's Job needs beside itself: a template by which its pods claim GPUs, a name by which a gang meets.
 
 Law of this file: a companion has a name made of what it is for, says the same for ever, and goes with its owner. So it
 may be asked for again and again, before every Job, and nobody has to know whether it is there. In a rollout it belongs
@@ -21,6 +21,10 @@ CLAIM: Final = "gpus"
 """What the pod calls its claim."""
 
 
+PORT: Final = 29_500
+"""Where the first of a gang is found by the others; each pod has an address of its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Companion:
     """An object that has to be there for a Job."""
@@ -32,7 +36,7 @@ class Companion:
 
 def claim_name(gpu_count: int, uid: str) -> str:
     """The template's name: the same for as many GPUs, of the same rollout or asker."""
-    return f"gate-{gpu_count}-gpus-{hashlib.sha256(uid.encode()).hexdigest()[:10]}"
+    return f"gate-{gpu_count}-gpus-{_digest(uid)}"
 
 
 def claim_template(gpu_count: int, uid: str, namespace: str, owner: dict[str, Any]) -> Companion:
@@ -49,6 +53,37 @@ def claim_template(gpu_count: int, uid: str, namespace: str, owner: dict[str, An
     )
 
 
+def service_name(uid: str) -> str:
+    """The name of the Service under which the pods of a gang have their addresses."""
+    return f"gate-gang-{_digest(uid)}"
+
+
+def service(uid: str, namespace: str, owner: dict[str, Any]) -> Companion:
+    """By which DNS knows the pods of gangs, from their start on: they look for each other before they are ready."""
+    name = service_name(uid)
+    return Companion(
+        path=keys.services_path(namespace),
+        body={
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "ownerReferences": [owner]},
+            "spec": {
+                "clusterIP": "None",
+                "publishNotReadyAddresses": True,
+                "selector": {keys.GANG_KEY: name},
+                "ports": [{"name": "gang", "port": PORT}],
+            },
+        },
+    )
+
+
+def _digest(uid: str) -> str:
+    return hashlib.sha256(uid.encode()).hexdigest()[:10]
+
+
 def companions_of(action: StartProbe, uid: str, namespace: str, owner: dict[str, Any]) -> list[Companion]:
     """Everything that a gate's Job needs beside itself."""
-    return [claim_template(action.gate.gpus, uid, namespace, owner)] if action.by_claim else []
+    found = [claim_template(action.gate.gpus, uid, namespace, owner)] if action.by_claim else []
+    if action.gang:
+        found.append(service(uid, namespace, owner))
+    return found
