@@ -14,6 +14,7 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.judging.kinds.ganging import shared
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
+from seatrial.core.model.gates.figures import Figure
 from seatrial.core.model.gates.ganged import Gang
 from seatrial.core.model.gates.gate import READINESS, Gate, GateVerdict, Measurement
 from seatrial.core.model.offers import GpuOffer
@@ -153,6 +154,19 @@ def test_tries_are_counted_over_the_gang_whoever_speaks_for_it() -> None:
     assert probes(course) == []
     assert codes(course) == [HoldCode.GATE_UNKNOWN]
     assert rows(course)["n2"] == ("unknown", "over n1, n2, n3: 1 of its 3 members started")
+
+
+def test_an_expression_sees_what_was_measured_together_on_every_node_of_it() -> None:
+    rate = Figure(name="all-reduce", value=391.4, node="n1", at=0.0)
+    even = Gate(name="even", expression="true")
+    told = measured(figures=(rate,), on=("n1", "n3"))
+    given = {
+        act.node: act.given
+        for act in probes(stepped(a_round(), canaries(*THREE, busy=("n2",)), told, gates=(RING, even)))
+    }
+    seen = {node: (each.figures, dict(each.verdicts)) for node, each in given.items() if each is not None}
+    assert seen["n3"] == seen["n1"] == ((("ring", rate),), {"readiness": "passed", "ring": "passed"})
+    assert seen["n2"] == ((), {"readiness": "passed"}), "it was left out, and has no part in it"
 
 
 # ── where there is no gang ───────────────────────────────────────────────────────────────────────────────────────────

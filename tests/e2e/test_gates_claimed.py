@@ -28,7 +28,11 @@ def place(plane: ControlPlane) -> Iterator[ControlPlane]:
     node: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": NODE, "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "metadata": {
+            "name": NODE,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {"kubernetes.io/hostname": NODE},
+        },
         "spec": {"taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]},
     }
     classes = [each for each in dra.shared_objects() if each["kind"] == "DeviceClass"]
@@ -92,7 +96,6 @@ def test_gpus_that_somebody_has_claimed_stay_theirs(place: ControlPlane, capsys:
             "containers": [{"name": "c", "image": "example.invalid/t", "resources": {"claims": [{"name": "gpus"}]}}],
         },
     }
-    place.kubectl("label", "node", NODE, f"kubernetes.io/hostname={NODE}", "--overwrite")
     place.apply([dra.claim("tenants", NAMESPACE, spec), tenant])
     wait_for(
         lambda: place.get("resourceclaim", "tenants", "-n", NAMESPACE).get("status", {}).get("allocation"),

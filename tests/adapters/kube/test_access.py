@@ -112,8 +112,10 @@ async def test_what_was_not_answered_is_not_known(server: standin.StandIn, to_se
 @pytest.mark.cluster
 async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
     controller_process.install(plane)
-    campaign = Campaign(gates=(Gate(name="nccl", image="nccl:1"),), pool="gpu-canary", still=("worker",))
-    needed = access.rights_of(campaign, mover_of(Mode.DIRECT), POOLS, home="seatrial", namespace="gpu-operator")
+    gates = (Gate(name="nccl", image="nccl:1"), Gate(name="ring", image="probes:1", probe="distributed"))
+    campaign = Campaign(gates=gates, pool="gpu-canary", still=("worker",))
+    where = {"home": "seatrial", "namespace": "gpu-operator"}
+    needed = access.rights_of(campaign, mover_of(Mode.DIRECT), POOLS, **where, by_claim=True)
     denied = {}
     for has_campaigns in (False, True):
         account = controller_process.identity(plane, f"asks-{has_campaigns}".lower(), has_campaigns=has_campaigns)
@@ -129,6 +131,8 @@ async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
         False: (
             "create jobs.batch in namespace seatrial",
             "create machineconfigpools.machineconfiguration.openshift.io",
+            "create resourceclaimtemplates.resource.k8s.io in namespace seatrial",
+            "create services in namespace seatrial",
             "delete machineconfigpools.machineconfiguration.openshift.io",
             "get clusterpolicies.nvidia.com",
             "get nvidiadrivers.nvidia.com",

@@ -10,7 +10,7 @@ counted over the gang, whoever speaks for it. Tests: tests/core/test_ganging.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seatrial.core.judging.tries import DETAIL_MAX, Judged, judge
@@ -23,7 +23,7 @@ from seatrial.core.text.names import a_few
 class Shared:
     """What a gang's gate says of each node."""
 
-    by_node: dict[str, Judged]
+    by_node: Mapping[str, Judged]
     left_out: frozenset[str] = frozenset()
     speaker: str = ""
     """The node that the next try is asked on, for all of them."""

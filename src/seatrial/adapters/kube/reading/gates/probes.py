@@ -251,7 +251,7 @@ def probe_item(job: Job) -> ProbeItem | None:
         is_leaving=meta.deletion_timestamp is not None,
         reason=foreign.line(failure.reason) if failure is not None else "",
         message=foreign.line(failure.message) if failure is not None else "",
-        gang=tuple(filter(None, notes.get(keys.GANG_KEY, "").split(","))),
+        gang=tuple(filter(None, map(foreign.line, notes.get(keys.GANG_KEY, "").split(",")))),
     )
 
 
