@@ -11,7 +11,7 @@ import pytest
 
 from seatrial.adapters.kube.probing import Offer
 from seatrial.app.errors import CalledWrongly
-from seatrial.app.gating import GateRun, GatesAsked, NodeReport, chosen, gates_in, refuse
+from seatrial.app.gating import GateRun, GatesAsked, NodeReport, chosen, gang_of, gates_in, refuse
 from seatrial.app.texts import FileUnusable
 from seatrial.cli import main
 from seatrial.cli.gates import reports
@@ -103,7 +103,7 @@ def test_what_cannot_be_meant_is_said_before_anybody_connects(asked: GatesAsked,
     ("offer", "why"),
     [
         (an_offer(is_ready=False), "gpu-1 is not Ready"),
-        (an_offer(gpu_count=0, free_count=0), "gpu-1 offers no nvidia.com/gpu"),
+        (an_offer(gpu_count=0, free_count=0), "gpu-1 offers no nvidia.com/gpu, and publishes no GPU through DRA"),
         (
             an_offer(free_count=0),
             "it asks for 1 GPUs, and 8 of the 8 of gpu-1 are in use; nobody is evicted for a gate",
@@ -113,6 +113,44 @@ def test_what_cannot_be_meant_is_said_before_anybody_connects(asked: GatesAsked,
 )
 def test_what_a_node_cannot_give_is_told_before_a_job_is_made(offer: Offer, why: str) -> None:
     assert offer.why_not(Gate(name="smoke", image="s:1", gpus=1)) == why
+
+
+RING = Gate(name="distributed", image="probes:1", probe="distributed", gpus=8)
+
+
+def test_a_sum_over_nodes_is_asked_of_those_that_have_room_and_the_others_are_told() -> None:
+    partners = (an_offer(node="gpu-2"), an_offer(node="gpu-3", free_count=4), an_offer(node="gpu-4", by_claim=True))
+    found, left_out = gang_of(RING, an_offer(), partners)
+    assert found == ("gpu-1", "gpu-2")
+    assert {each.gate: each.why for each in left_out} == {
+        "distributed on gpu-3": "it asks for 8 GPUs, and 4 of the 8 of gpu-3 are in use; nobody is evicted for a gate",
+        "distributed on gpu-4": "its GPUs are given out in another way than those of gpu-1",
+    }
+
+
+ALONE = "a sum over nodes needs 2, and gpu-1 is alone: "
+
+
+@pytest.mark.parametrize(
+    ("partners", "why"),
+    [
+        ((), "name others with --with NODE"),
+        ((an_offer(),), "name others with --with NODE"),
+        ((an_offer(node="gpu-2", is_ready=False),), "none of its partners has room"),
+    ],
+    ids=["nobody named", "itself", "nobody has room"],
+)
+def test_a_node_alone_is_no_gang_and_that_is_told(partners: tuple[Offer, ...], why: str) -> None:
+    found, left_out = gang_of(RING, an_offer(), partners)
+    assert found == ()
+    assert (left_out[-1].gate, left_out[-1].why) == ("distributed", ALONE + why)
+
+
+def test_partners_add_the_sum_over_nodes_to_the_suite() -> None:
+    gates, _ = chosen(GatesAsked(node="gpu-1", image="i", partners=("gpu-2",)), an_offer())
+    assert gates[-1].is_gang
+    gates, _ = chosen(GatesAsked(node="gpu-1", image="i", partners=("gpu-1",)), an_offer())
+    assert not any(gate.is_gang for gate in gates)
 
 
 def test_a_file_of_gates_is_read_as_a_rollout_reads_it(tmp_path: Path) -> None:

@@ -119,7 +119,15 @@ LINES: list[tuple[Action, str]] = [
     ),
     (AskToMerge(rollout="spring", step=PublishStep.FLEET), "pull request: ask people to merge the step fleet"),
     (CloseRequest(rollout="spring", step=PublishStep.FLEET), "pull request: close that of the step fleet"),
-    (PROBE, "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPUs, command all_reduce -b"),
+    (PROBE, "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPU, command all_reduce -b"),
+    (
+        replace(PROBE, by_claim=True),
+        "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPU by a ResourceClaim, command all_reduce -b",
+    ),
+    (
+        replace(PROBE, gang=("n1", "n2")),
+        "job for gate smoke: on node/n1, node/n2 at once, image example.com/smoke:1, 1 GPU, command all_reduce -b",
+    ),
     (replace(PROBE, gate=Gate(name=PREPULL, image="i")), "job to bring the image: on node/n1, image i"),
     (
         SetAutoUpgrade(rollout="spring", resource=POLICY, value=False),

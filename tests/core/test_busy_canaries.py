@@ -22,7 +22,6 @@ from tests.builders import (
     NEW,
     NOW,
     SEEN_DONE,
-    SMOKE,
     a_campaign,
     a_campaign_record,
     a_done_node,
@@ -37,9 +36,6 @@ CAREFUL = an_intent(campaign=a_campaign())
 TWO = GpuOffer(resources=(("nvidia.com/gpu", 2),))
 WELL = GateResult(gate=READINESS, node="n1", round=2, verdict=GateVerdict.PASSED, at=NOW)
 WHY = "its GPUs are at work for jobs/train-0; telemetry alone speaks for it"
-SKIPPED = GateResult(
-    gate="smoke", node="n1", round=2, verdict=GateVerdict.SKIPPED, detail=WHY, at=NOW, asked=SMOKE.mark
-)
 
 
 def in_round(*pods: Pod, phase: RolloutPhase = RolloutPhase.BAKING, **changes: Any) -> Snapshot:
@@ -63,9 +59,9 @@ def after(seen: Snapshot) -> CampaignRecord:
 
 
 def test_a_gate_is_not_asked_while_others_hold_the_gpus_it_wants() -> None:
-    seen = in_round(a_gpu_pod(gpu_count=2))
-    assert [each.verdict for each in after(seen).gates] == [GateVerdict.PASSED, GateVerdict.SKIPPED]
-    assert after(seen).gates[1].detail == WHY
+    asked = after(in_round(a_gpu_pod(gpu_count=2))).gates
+    assert [each.said for each in asked] == ["passed", "left out"]
+    assert asked[1].detail == WHY
 
 
 def test_a_gate_is_asked_on_the_gpus_that_are_left() -> None:
@@ -77,7 +73,7 @@ def test_a_gate_is_asked_on_the_gpus_that_are_left() -> None:
 
 
 def test_who_holds_gpus_without_a_number_may_hold_all_of_them() -> None:
-    assert after(in_round(a_gpu_pod())).gates[1].verdict is GateVerdict.SKIPPED
+    assert after(in_round(a_gpu_pod())).gates[1].is_left_out
 
 
 def test_without_telemetry_the_gate_is_asked_and_waits_for_the_gpus() -> None:
@@ -91,9 +87,10 @@ def test_with_telemetry_the_work_that_was_watched_is_evidence() -> None:
     assert baking.why_incomplete(record, a_campaign()) == ""
 
 
-def test_what_was_skipped_is_no_pass_where_nobody_watches() -> None:
-    record = replace(a_campaign_record(RolloutPhase.BAKING), gates=(WELL, SKIPPED))
-    assert baking.why_incomplete(record, a_campaign()) == "gate smoke is skipped"
+def test_what_was_left_out_stays_so_in_its_round() -> None:
+    record = after(in_round(a_gpu_pod(gpu_count=2)))
+    gone = in_round(gates=record.gates)
+    assert after(gone).gates == record.gates
 
 
 def test_the_first_round_waits_for_the_gpus_instead() -> None:

@@ -13,7 +13,7 @@ from seatrial.core.decide import decide
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Watched
 from seatrial.core.model.gates.default_suite import chosen, with_suite
 from seatrial.core.model.gates.gate import READINESS, GateResult, GateVerdict, Measurement
-from seatrial.core.model.gates.suite import SUITE, LeftOut, Suite
+from seatrial.core.model.gates.suite import SUITE, WHOLE, LeftOut, Suite
 from seatrial.core.model.intent import Intent
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts
@@ -89,7 +89,7 @@ def test_nothing_is_chosen_where_there_is_nothing_to_run_or_somebody_has_said_wh
             facts(offer=GpuOffer(resources=(("nvidia.com/mig-1g.10gb", 7),))),
             tuple(
                 LeftOut(gate=name, node="n1", why="n1 offers MIG slices, and no whole GPU")
-                for name in ("gpu-errors", "multi-gpu", "smoke-infer", "smoke-train")
+                for name in ("distributed", "gpu-errors", "multi-gpu", "smoke-infer", "smoke-train")
             ),
         ),
         (facts(offer=GpuOffer()), ()),
@@ -116,7 +116,7 @@ def test_a_gate_that_no_canary_can_show_is_none_of_the_campaign() -> None:
     alone = with_suite(campaign, CampaignRecord(canaries=("n1",), suite=suite))
     assert [gate.name for gate in alone.gates] == ["smoke-train", "smoke-infer", "gpu-errors", "multi-gpu"]
     both = with_suite(campaign, CampaignRecord(canaries=("n1", "n2"), suite=suite))
-    assert [gate.name for gate in both.gates] == [*SUITE, "multi-gpu"]
+    assert [gate.name for gate in both.gates] == [*SUITE, "multi-gpu", "distributed"]
 
 
 def test_whoever_names_gates_later_has_those() -> None:
@@ -166,7 +166,7 @@ def test_the_next_gate_is_asked_when_the_one_before_it_has_answered() -> None:
 
 
 def test_a_round_is_complete_without_what_was_left_out() -> None:
-    left_out = tuple(LeftOut(gate=name, node="n2", why="none") for name in (*SUITE, "multi-gpu"))
+    left_out = tuple(LeftOut(gate=name, node="n2", why="none") for name in WHOLE)
     suite = Suite(image=IMAGE, left_out=left_out)
     gates = with_suite(a_campaign(suite_image=""), CampaignRecord(canaries=("n1", "n2"), suite=suite)).gates
     results = [GateResult(gate=READINESS, node=node, round=1, verdict=GateVerdict.PASSED) for node in ("n1", "n2")]

@@ -8,12 +8,14 @@ from seatrial.core.model.gates import suite
 from seatrial.core.model.gates.suite import BUILT_IN, SUITE, built_in, suite_of
 from seatrial.probes.catalogue import PAYLOADS
 
-GANG = {"distributed"}
-"""What needs more than one node is no gate of one."""
+
+def test_every_gate_is_a_payload_and_every_payload_a_gate() -> None:
+    assert set(BUILT_IN) == set(PAYLOADS)
 
 
-def test_every_gate_is_a_payload_and_every_payload_of_one_node_a_gate() -> None:
-    assert set(BUILT_IN) == set(PAYLOADS) - GANG
+def test_with_partners_the_sum_over_several_nodes_is_asked_as_well() -> None:
+    names, _ = suite_of("gpu-1", 8, has_links=True, has_partners=True)
+    assert names == (*SUITE, "multi-gpu", "distributed")
 
 
 def test_a_node_with_links_and_many_gpus_is_asked_everything() -> None:

@@ -304,6 +304,7 @@ LEDGER: Final = RolloutRecord(
                 detail="3 % slower",
                 at=AT - 3,
                 asked="0123456789ab",
+                is_left_out=True,
             ),
         ),
         round=2,
@@ -814,6 +815,41 @@ def _measuring(act: StartProbe) -> object:
     }
 
 
+async def _claimed(look: Look, _act: StartProbe) -> object:
+    (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
+    spec = job["spec"]["template"]["spec"]
+    (claim,) = spec["resourceClaims"]
+    template = await look.stored(f"{keys.claim_templates_path(ELSEWHERE)}/{claim['resourceClaimTemplateName']}")
+    (asked,) = template["spec"]["spec"]["devices"]["requests"]
+    limits = spec["containers"][0]["resources"].get("limits")
+    return asked["exactly"]["deviceClassName"], asked["exactly"]["count"], limits
+
+
+def _claiming(act: StartProbe) -> object:
+    return "gpu.nvidia.com", act.gate.gpus, None
+
+
+def _gang(seen: Snapshot) -> StartProbe:
+    return replace(_probe(seen), gate=replace(GATE, probe="distributed"), gang=(FIRST, SECOND))
+
+
+async def _spread(look: Look, _act: StartProbe) -> object:
+    (job,) = (await look.stored(keys.jobs_path(ELSEWHERE)))["items"]
+    spec, pod = job["spec"], job["spec"]["template"]["spec"]
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    service = await look.stored(f"{keys.services_path(ELSEWHERE)}/{pod['subdomain']}")
+    return (
+        spec["completionMode"],
+        spec["completions"],
+        [term["matchFields"][0]["values"] for term in terms],
+        service["spec"]["clusterIP"],
+    )
+
+
+def _spreading(act: StartProbe) -> object:
+    return "Indexed", len(act.gang), [[node] for node in act.gang], "None"
+
+
 def _guard(seen: Snapshot) -> GuardRollout:
     return GuardRollout(rollout=seen.rollout.name, expect=seen.rollout.resource_version)
 
@@ -866,6 +902,20 @@ ROLLOUT_CASES: Final = (
             "attempt": 2,
         },
         lands={"gate": Landing(says=_measuring, found=_job)},
+    ),
+    Case(
+        name="StartProbe where GPUs are claimed",
+        kind=StartProbe,
+        act=lambda seen: replace(_probe(seen), by_claim=True),
+        varies={"rollout": "nobody"},
+        lands={"by_claim": Landing(says=_claiming, found=_claimed)},
+    ),
+    Case(
+        name="StartProbe of a gang",
+        kind=StartProbe,
+        act=_gang,
+        varies={"node": SECOND, "gang": (SECOND, FIRST)},
+        lands={"gang": Landing(says=_spreading, found=_spread)},
     ),
 )
 

@@ -7,7 +7,7 @@ never counts as passed. Judging is core's. Tests: tests/app/test_gating.py, test
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.app.errors import CalledWrongly
 from seatrial.core.judging import limits
 from seatrial.core.model.gates import suite
+from seatrial.core.model.gates.ganged import GANG_MIN
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement, worst
 from seatrial.core.model.gates.suite import LeftOut
 from seatrial.core.model.instants import Instant
@@ -39,6 +40,8 @@ class GatesAsked:
     level: str = "baseline"
     gpus: int | None = None
     """How many GPUs a gate is given; None for all that are free."""
+    partners: tuple[str, ...] = ()
+    """Other nodes, for a gate that runs on several at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,8 @@ class NodeReport:
     free_count: int
     runs: tuple[GateRun, ...]
     left_out: tuple[LeftOut, ...] = ()
+    by_claim: bool = False
+    """Whether its GPUs were asked for by a ResourceClaim."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -86,7 +91,11 @@ async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda
         gates, left_out = chosen(asked, offer)
         runs: list[GateRun] = []
         for number, gate in enumerate(gates, 1):
-            runs.append(await _ask(prober, gate, offer, partial(on_gate, gate, number, len(gates))))
+            partners = [await prober.offer(name) for name in asked.partners] if gate.is_gang else []
+            gang, missing = gang_of(gate, offer, partners)
+            left_out += missing
+            if gang or not gate.is_gang:
+                runs.append(await _ask(prober, gate, offer, partial(on_gate, gate, number, len(gates)), gang))
             offer = await prober.offer(asked.node)
     return NodeReport(
         node=asked.node,
@@ -94,7 +103,29 @@ async def ask_node(cluster: Cluster, asked: GatesAsked, on_gate: OnGate = lambda
         free_count=offer.free_count,
         runs=tuple(runs),
         left_out=left_out,
+        by_claim=offer.by_claim,
     )
+
+
+def gang_of(gate: Gate, offer: Offer, partners: Iterable[Offer]) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
+    """Who is asked together, the node itself first; and who is left out of it, or that all of it is."""
+    if not gate.is_gang:
+        return (), ()
+    reasons = {each.node: why_apart(gate, offer, each) for each in partners if each.node != offer.node}
+    found = (offer.node, *(node for node, why in reasons.items() if not why))
+    left_out = tuple(LeftOut(gate=f"{gate.name} on {node}", node=node, why=why) for node, why in reasons.items() if why)
+    if len(found) < GANG_MIN:
+        others = "none of its partners has room" if reasons else "name others with --with NODE"
+        why = f"a sum over nodes needs {GANG_MIN}, and {offer.node} is alone: {others}"
+        return (), (*left_out, LeftOut(gate=gate.name, node=offer.node, why=why))
+    return found, left_out
+
+
+def why_apart(gate: Gate, offer: Offer, partner: Offer) -> str:
+    """Why a partner cannot take part; empty where it can. Nobody is evicted for it."""
+    if partner.by_claim is not offer.by_claim:
+        return f"its GPUs are given out in another way than those of {offer.node}"
+    return partner.why_not(gate)
 
 
 def refuse(asked: GatesAsked) -> None:
@@ -118,7 +149,10 @@ def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[Lef
     names: tuple[str, ...] = asked.names
     left_out: tuple[LeftOut, ...] = ()
     if not asked.names and not asked.own:
-        names, left_out = suite.suite_of(offer.node, offer.gpu_count, has_links=offer.has_links)
+        has_partners = any(name != offer.node for name in asked.partners)
+        names, left_out = suite.suite_of(
+            offer.node, offer.gpu_count, has_links=offer.has_links, has_partners=has_partners
+        )
     # Without a free one it still asks for one: that it cannot have it is the answer.
     count = asked.gpus if asked.gpus is not None else max(1, offer.free_count)
     return (
@@ -127,7 +161,9 @@ def chosen(asked: GatesAsked, offer: Offer) -> tuple[tuple[Gate, ...], tuple[Lef
     ), left_out
 
 
-async def _ask(prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str], None]) -> GateRun:
+async def _ask(
+    prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str], None], gang: tuple[str, ...] = ()
+) -> GateRun:
     begun_at, began = time.time(), time.monotonic()
     on_state("")
     why_not = offer.why_not(gate) if gate.is_job else f"it is asked in a rollout only: {gate.means} answers it"
@@ -136,7 +172,7 @@ async def _ask(prober: Prober, gate: Gate, offer: Offer, on_state: Callable[[str
             gate=gate.name, node=offer.node, round=1, attempt=1, verdict=GateVerdict.UNKNOWN, detail=why_not
         )
     else:
-        found = await prober.ask(gate, offer.node, on_state)
+        found = await prober.ask(gate, offer, on_state, gang)
     return GateRun(
         gate=gate,
         measured=limits.held_to(gate, found),

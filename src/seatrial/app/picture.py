@@ -211,7 +211,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
                 "gate": each.gate,
                 "node": each.node,
                 "round": each.round,
-                "verdict": each.verdict.value,
+                "verdict": each.said,
                 "detail": each.detail,
                 "at": each.at,
             }

@@ -140,12 +140,15 @@ def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) 
     if record.phase not in _FLEET and not is_promoted:
         return None
     passed = {
-        (each.gate, each.node)
+        (each.gate, node)
         for each in outside.measurements
         if each.verdict is GateVerdict.PASSED and each.round == _last_round(record, outside)
+        for node in (each.node, *each.gang)
     }
     # What was said is no part of the world outside, and may be taken back once it has counted.
-    measured = (gate for gate in campaign.gates if gate.attest is None)
+    measured = [gate for gate in campaign.gates if gate.attest is None]
+    # Who was left out of a gang, and that it was told, is in the record.
+    passed |= {(each.gate, each.node) for each in record.gates if each.is_left_out}
     asked = [(gate.name, node) for gate in measured for node in record.canaries]
     missing = [f"{gate} on {node}" for gate, node in asked if (gate, node) not in passed]
     if missing:

@@ -340,7 +340,12 @@ def _promote(outside: Outside, tag_base: str) -> Outside:
 
 def _start_probe(outside: Outside, act: StartProbe) -> Outside:
     made = Measurement(
-        gate=act.gate.name, node=act.node, round=act.round, attempt=act.attempt, verdict=GateVerdict.PENDING
+        gate=act.gate.name,
+        node=act.node,
+        round=act.round,
+        attempt=act.attempt,
+        verdict=GateVerdict.PENDING,
+        gang=act.gang,
     )
     if any(key_of(each) == key_of(made) for each in outside.measurements):
         return outside
@@ -479,7 +484,7 @@ def _judged(measurement: Measurement, version: str, fate: GateFate) -> Measureme
     if measurement.round in fate.unknown_rounds or measurement.attempt <= fate.unknown_tries:
         return replace(measurement, verdict=GateVerdict.UNKNOWN, detail="its pod was never scheduled")
     is_bad = fate.fails_on == version and measurement.round >= fate.from_round
-    if is_bad or measurement.node in fate.fails_at:
+    if is_bad or fate.fails_at & {measurement.node, *measurement.gang}:
         return replace(measurement, verdict=GateVerdict.FAILED, detail=fate.detail)
     node, unit = measurement.node, fate.unit
     figures = tuple(

@@ -49,6 +49,11 @@ def texts(campaign: Campaign, mode: Mode, operator: OperatorFacts = POLICY) -> s
             MOVING | {"create jobs.batch in namespace seatrial"},
         ),
         (
+            Campaign(publish=Via.GIT, gates=(Gate(name="ring", image="probes:1", probe="distributed"),)),
+            Mode.DIRECT,
+            MOVING | {"create jobs.batch in namespace seatrial", "create services in namespace seatrial"},
+        ),
+        (
             Campaign(publish=Via.GIT, pool="gpu-canary"),
             Mode.DIRECT,
             MOVING
@@ -70,6 +75,16 @@ def test_a_campaign_needs_what_it_will_do_and_no_more(campaign: Campaign, mode: 
 
 def test_drivers_by_pool_are_published_there_and_switched_where_the_policy_is() -> None:
     assert texts(Campaign(), Mode.DELEGATED, POOLS) == ALWAYS | WRITING | {"patch nvidiadrivers.nvidia.com"}
+
+
+@pytest.mark.parametrize("gpus", [0, 8])
+def test_where_gpus_are_claimed_a_gate_that_wants_some_needs_the_right_to_make_templates(gpus: int) -> None:
+    campaign = Campaign(publish=Via.NOBODY, gates=(Gate(name="nccl", image="nccl:1", gpus=gpus),))
+    where = {"home": "seatrial-gates", "namespace": "gpu-operator"}
+    needed = access.rights_of(campaign, mover_of(Mode.BY_HAND), POLICY, **where, by_claim=True)
+    claims = {"create resourceclaimtemplates.resource.k8s.io in namespace seatrial-gates"}
+    jobs = {"create jobs.batch in namespace seatrial-gates"}
+    assert {str(right) for right in needed} == ALWAYS | jobs | (claims if gpus else set())
 
 
 @asynccontextmanager
@@ -97,8 +112,10 @@ async def test_what_was_not_answered_is_not_known(server: standin.StandIn, to_se
 @pytest.mark.cluster
 async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
     controller_process.install(plane)
-    campaign = Campaign(gates=(Gate(name="nccl", image="nccl:1"),), pool="gpu-canary", still=("worker",))
-    needed = access.rights_of(campaign, mover_of(Mode.DIRECT), POOLS, home="seatrial", namespace="gpu-operator")
+    gates = (Gate(name="nccl", image="nccl:1"), Gate(name="ring", image="probes:1", probe="distributed"))
+    campaign = Campaign(gates=gates, pool="gpu-canary", still=("worker",))
+    where = {"home": "seatrial", "namespace": "gpu-operator"}
+    needed = access.rights_of(campaign, mover_of(Mode.DIRECT), POOLS, **where, by_claim=True)
     denied = {}
     for has_campaigns in (False, True):
         account = controller_process.identity(plane, f"asks-{has_campaigns}".lower(), has_campaigns=has_campaigns)
@@ -114,6 +131,8 @@ async def test_the_server_says_what_we_may_not_do(plane: ControlPlane) -> None:
         False: (
             "create jobs.batch in namespace seatrial",
             "create machineconfigpools.machineconfiguration.openshift.io",
+            "create resourceclaimtemplates.resource.k8s.io in namespace seatrial",
+            "create services in namespace seatrial",
             "delete machineconfigpools.machineconfiguration.openshift.io",
             "get clusterpolicies.nvidia.com",
             "get nvidiadrivers.nvidia.com",

@@ -355,6 +355,27 @@ async def test_a_probe_is_a_job_of_its_rollout_on_its_node_once(place: ControlPl
     place.kubectl("delete", "job", job["metadata"]["name"], "-n", NAMESPACE)
 
 
+async def test_gpus_are_claimed_by_one_template_of_the_rollout_however_many_probes_want_them(
+    place: ControlPlane, client: Client
+) -> None:
+    uid = rollout_uid(place)
+    first = replace(PROBE, gate=replace(PROBE.gate, gpus=8), by_claim=True)
+    for probe in (first, first, replace(first, round=3)):
+        assert await try_out(client, probe, uid=uid) == Outcome(action=probe, result=Result.DONE)
+    (template,) = place.get("resourceclaimtemplates", "-n", NAMESPACE)["items"]
+    assert template["metadata"]["ownerReferences"][0]["uid"] == uid
+    (asked,) = template["spec"]["spec"]["devices"]["requests"]
+    assert asked["exactly"] == {"allocationMode": "ExactCount", "count": 8, "deviceClassName": "gpu.nvidia.com"}
+    jobs = place.get("jobs", "-n", NAMESPACE, "-l", keys.GATE_KEY)["items"]
+    pods = [job["spec"]["template"]["spec"] for job in jobs]
+    assert len(pods) == 2
+    for pod in pods:
+        assert [each["resourceClaimTemplateName"] for each in pod["resourceClaims"]] == [template["metadata"]["name"]]
+        assert pod["containers"][0]["resources"] == {"claims": [{"name": "gpus"}]}
+    place.kubectl("delete", "jobs", "--all", "-n", NAMESPACE)
+    place.kubectl("delete", "resourceclaimtemplates", "--all", "-n", NAMESPACE)
+
+
 async def test_names_and_labels_of_any_length_make_a_job_the_server_takes(place: ControlPlane, client: Client) -> None:
     gate = Gate(name="Long_gate." * 12, image="example.invalid/x", gpus=0)
     long = replace(PROBE, gate=gate, node="node." * 50 + "end", round=12345, attempt=3)
@@ -385,12 +406,17 @@ async def test_a_probe_goes_with_its_rollout(place: ControlPlane, client: Client
         ]
     )
     uid = str(place.get("gpurollout", passing)["metadata"]["uid"])
-    assert (await try_out(client, replace(PROBE, rollout=passing), uid=uid)).result is Result.DONE
+    probe = replace(PROBE, rollout=passing, by_claim=True)
+    assert (await try_out(client, probe, uid=uid)).result is Result.DONE
+    assert place.get("resourceclaimtemplates", "-n", NAMESPACE)["items"]
     place.kubectl("delete", "gpurollout", passing)
     selector = f"{keys.ROLLOUT_LABEL}={passing}"
     wait_for(
-        lambda: not place.get("jobs", "-n", NAMESPACE, "-l", selector)["items"],
-        what="the probe to go with its owner",
+        lambda: (
+            not place.get("jobs", "-n", NAMESPACE, "-l", selector)["items"]
+            and not place.get("resourceclaimtemplates", "-n", NAMESPACE)["items"]
+        ),
+        what="the probe, and what it claims by, to go with its owner",
         timeout_seconds=60,
     )
 

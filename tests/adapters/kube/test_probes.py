@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from seatrial.adapters.kube.reading.gates import probes
+from seatrial.adapters.kube.reading.gates.items import ProbeItem, ProbePodItem, RefusalItem
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.core.actions.of_campaigns import StartProbe
@@ -22,7 +23,7 @@ PASSED = Measurement(gate="nccl", node="n1", round=2, attempt=1, verdict=GateVer
 CRASH = {"terminated": {"exitCode": 3, "reason": "Error", "message": "bandwidth 12 GB/s\nis below 300"}}
 
 
-def a_job(*conditions: str, reason: str = "", message: str = "", **metadata: Any) -> probes.ProbeItem | None:
+def a_job(*conditions: str, reason: str = "", message: str = "", **metadata: Any) -> ProbeItem | None:
     """The probe's Job as the server has it, with these conditions."""
     body = probes.job_of(PROBE, UID)
     body["metadata"] |= {"uid": "uid-job", "resourceVersion": "5"} | metadata
@@ -32,7 +33,7 @@ def a_job(*conditions: str, reason: str = "", message: str = "", **metadata: Any
 
 def a_pod(
     *, phase: str = "Failed", reason: str = "", state: Any = None, node: str = "", **metadata: Any
-) -> probes.ProbePodItem:
+) -> ProbePodItem:
     """The pod of the probe's Job."""
     owner = {"kind": "Job", "uid": "uid-job", "controller": True}
     body = {
@@ -43,16 +44,14 @@ def a_pod(
     return probes.probe_pod_item(msgspec.convert(body, kinds.Pod))
 
 
-def a_refusal(message: str, kind: str = "Job") -> probes.RefusalItem | None:
+def a_refusal(message: str, kind: str = "Job") -> RefusalItem | None:
     """What the Job controller says of a pod that it could not make."""
     about = {"kind": kind, "uid": "uid-job"}
     body = {"metadata": {"name": "e"}, "involvedObject": about, "reason": "FailedCreate", "message": message}
     return probes.refusal_item(msgspec.convert(body, kinds.Event))
 
 
-def measured(
-    job: probes.ProbeItem | None, *pods: probes.ProbePodItem, refused: probes.RefusalItem | None = None
-) -> tuple[GateVerdict, str]:
+def measured(job: ProbeItem | None, *pods: ProbePodItem, refused: RefusalItem | None = None) -> tuple[GateVerdict, str]:
     assert job is not None
     found = probes.measurement_of(job, pods, [refused] if refused is not None else [])
     assert found is not None
@@ -180,7 +179,7 @@ def test_a_payload_of_ours_leaves_its_report_where_it_is_read() -> None:
 
 
 def test_one_that_somebody_asks_for_by_hand_is_of_no_rollout_and_soon_gone() -> None:
-    body = probes.job_alone(PROBE.gate, "n1", "token")
+    body = probes.job_alone(PROBE, "token")
     found = probes.probe_item(msgspec.convert(body, Job))
     assert found is not None
     assert (found.rollout_uid, found.gate, found.node) == ("", "nccl", "n1")
@@ -208,14 +207,14 @@ def test_a_probe_that_completed_has_passed() -> None:
 
 @pytest.mark.parametrize("pods", [(), (a_pod(phase="Succeeded", deletionTimestamp="2026-01-02T03:04:05Z"),)])
 def test_a_probe_that_completed_when_its_pod_was_told_to_go_has_measured_nothing(
-    pods: tuple[probes.ProbePodItem, ...],
+    pods: tuple[ProbePodItem, ...],
 ) -> None:
     words = "its pod was deleted before it could be looked at"
     assert measured(a_job("Complete"), *pods) == (GateVerdict.UNKNOWN, words)
 
 
 @pytest.mark.parametrize("pods", [(), (a_pod(phase="Pending"),), (a_pod(phase="Running", state={"running": {}}),)])
-def test_a_probe_under_way_is_pending(pods: tuple[probes.ProbePodItem, ...]) -> None:
+def test_a_probe_under_way_is_pending(pods: tuple[ProbePodItem, ...]) -> None:
     assert measured(a_job(), *pods) == (GateVerdict.PENDING, "")
 
 
@@ -334,7 +333,7 @@ def test_a_probe_nobody_took_up_has_measured_nothing() -> None:
     ],
 )
 def test_a_probe_whose_pod_was_taken_away_has_measured_nothing(
-    reason: str, pods: tuple[probes.ProbePodItem, ...], words: str
+    reason: str, pods: tuple[ProbePodItem, ...], words: str
 ) -> None:
     assert measured(a_job("Failed", reason=reason), *pods) == (GateVerdict.UNKNOWN, words)
 

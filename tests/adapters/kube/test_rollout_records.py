@@ -408,7 +408,7 @@ def test_everything_a_campaign_says_is_written_by_its_name() -> None:
         ({"enteredAt": "2026-01-02T03:04:05"}, "status.campaign.enteredAt: the time '2026-01-02T03:04:05' lacks"),
         (
             {"gates": [{"gate": "nccl", "node": "n", "round": 1, "verdict": "perhaps"}]},
-            "status.campaign.gates[0].verdict: 'perhaps' is none of passed, skipped, pending, unknown, failed.",
+            "status.campaign.gates[0].verdict: 'perhaps' is none of passed, pending, unknown, failed.",
         ),
         ({"watched": [{"node": "n", "readyAt": "x"}]}, "status.campaign.watched[0].readyAt: "),
         ({"history": [{"phase": "Proposed", "at": "x"}]}, "status.campaign.history[0].at: "),

@@ -79,7 +79,7 @@ def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
         "node/n1: uncordon, state upgrade-done",
         "gpurollout/spring status: phase Gating",
         "gpurollout/spring status: phase Gating, gates: readiness on n1 passed, smoke on n1 pending",
-        "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPUs",
+        "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPU",
         "gpurollout/spring status: phase Baking, gates: readiness on n1 passed, smoke on n1 passed",
     ]
 

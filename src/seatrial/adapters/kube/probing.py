@@ -15,17 +15,20 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading.gates import probes
-from seatrial.adapters.kube.reading.gates.probes import Level, ProbeItem, ProbePodItem
+from seatrial.adapters.kube.reading.gates import devices, probes
+from seatrial.adapters.kube.reading.gates.companions import companions_of
+from seatrial.adapters.kube.reading.gates.items import ProbeItem, ProbePodItem, RefusalItem
+from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.reading.items import count_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
+from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.model.gates import suite
-from seatrial.core.model.gates.default_suite import GPU_RESOURCE
+from seatrial.core.model.gates.asking import GPU_RESOURCE, is_by_claim
 from seatrial.core.model.gates.gate import Gate, GateVerdict, Measurement
 
 LOOK_SECONDS: Final = 1.0
@@ -47,13 +50,15 @@ class Offer:
     is_ready: bool
     has_links: bool
     """Whether it shows an InfiniBand or RoCE device."""
+    by_claim: bool = False
+    """Whether its GPUs are had by a ResourceClaim only."""
 
     def why_not(self, gate: Gate) -> str:
         """Why a gate cannot be asked here; empty where it can."""
         if not self.is_ready:
             return f"{self.node} is not Ready"
         if gate.gpus and not self.gpu_count:
-            return f"{self.node} offers no {GPU_RESOURCE}"
+            return f"{self.node} offers no {GPU_RESOURCE}, and publishes no GPU through DRA"
         if gate.gpus > self.free_count:
             used = self.gpu_count - self.free_count
             return (
@@ -76,24 +81,49 @@ class Prober:
         """What a node has for gates, as of now."""
         node = await self._client.get(f"{keys.NODES}/{name}", kinds.Node)
         pods = await self._client.list(keys.PODS, kinds.Pod, field_selector=f"spec.nodeName={name}")
-        resources = node.status.allocatable
-        gpu_count = count_of(resources.get(GPU_RESOURCE, "0"))
-        used = sum(_gpus_of(pod) for pod in pods.items if pod.status.phase in ("Pending", "Running"))
+        resources = {each: count for each, count in node.status.allocatable.items() if count_of(count)}
+        gpus = await self._devices(name) if GPU_RESOURCE not in resources else frozenset[tuple[str, str]]()
+        by_claim = is_by_claim(resources, has_slices=bool(gpus))
+        if by_claim:
+            gpu_count, used = len(gpus), len(gpus & await self._claimed())
+        else:
+            gpu_count = count_of(resources.get(GPU_RESOURCE, "0"))
+            used = sum(_gpus_of(pod) for pod in pods.items if pod.status.phase in ("Pending", "Running"))
         return Offer(
             node=name,
             gpu_count=gpu_count,
             free_count=max(0, gpu_count - used),
+            by_claim=by_claim,
             is_ready=any(each.type == "Ready" and each.status == "True" for each in node.status.conditions),
             has_links=suite.has_links(node.metadata.labels, resources),
         )
 
-    async def ask(self, gate: Gate, node: str, on_state: OnState = lambda _: None) -> Measurement:
-        """Have a gate measured on a node, and wait for what comes of it."""
-        body = probes.job_alone(gate, node, secrets.token_hex(8), level=self._level)
-        name = body["metadata"]["name"]
-        await self._client.create(keys.jobs_path(self._home), body)
+    async def _devices(self, node: str) -> frozenset[tuple[str, str]]:
+        """The GPUs that the node publishes through DRA; none where the API server knows of no such thing."""
         try:
-            return await self._wait(gate, node, name, on_state)
+            found = await self._client.list(keys.RESOURCE_SLICES, devices.Slice, field_selector=f"spec.nodeName={node}")
+        except errors.NotFound:
+            return frozenset()
+        return devices.published(found.items)
+
+    async def _claimed(self) -> frozenset[tuple[str, str]]:
+        return devices.in_use((await self._client.list(keys.RESOURCE_CLAIMS, devices.Claim)).items)
+
+    async def ask(
+        self, gate: Gate, offer: Offer, on_state: OnState = lambda _: None, gang: tuple[str, ...] = ()
+    ) -> Measurement:
+        """Have a gate measured on a node, or on a gang of them, and wait for what comes of it."""
+        by_claim = offer.by_claim and gate.gpus > 0
+        act = StartProbe(rollout="", gate=gate, node=offer.node, round=1, attempt=1, by_claim=by_claim, gang=gang)
+        token = secrets.token_hex(8)
+        body = probes.job_alone(act, token, level=self._level)
+        job = await self._client.create(keys.jobs_path(self._home), body, Job)
+        name = job.metadata.name
+        try:
+            # After it, since they go with it, also when nobody is left to take it away; its pod waits for them.
+            for each in companions_of(act, token, self._home, _owner(job)):
+                await self._client.create(each.path, each.body)
+            return await self._wait(gate, offer.node, name, on_state)
         finally:
             await asyncio.shield(self._take_away(name))
 
@@ -120,7 +150,7 @@ class Prober:
                 on_state(state)
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _look(self, name: str) -> tuple[ProbeItem | None, list[ProbePodItem], list[probes.RefusalItem]]:
+    async def _look(self, name: str) -> tuple[ProbeItem | None, list[ProbePodItem], list[RefusalItem]]:
         try:
             job = await self._client.get(f"{keys.jobs_path(self._home)}/{name}", Job)
         except errors.NotFound:
@@ -129,7 +159,7 @@ class Prober:
             keys.pods_path(self._home), kinds.Pod, label_selector=f"batch.kubernetes.io/job-name={name}"
         )
         seen = [probes.probe_pod_item(pod) for pod in pods.items]
-        refused: list[probes.RefusalItem] = []
+        refused: list[RefusalItem] = []
         if not seen:
             about = f"{probes.REFUSALS},involvedObject.name={name}"
             events = await self._client.list(keys.events_path(self._home), kinds.Event, field_selector=about)
@@ -139,6 +169,10 @@ class Prober:
     async def _take_away(self, name: str) -> None:
         with contextlib.suppress(errors.NotFound):
             await self._client.delete(f"{keys.jobs_path(self._home)}/{name}", with_dependents=True)
+
+
+def _owner(job: Job) -> dict[str, Any]:
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": job.metadata.name, "uid": job.metadata.uid}
 
 
 def _state(pods: list[ProbePodItem], found: Measurement | None) -> str:

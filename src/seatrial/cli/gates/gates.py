@@ -21,8 +21,8 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.gates import attest
 from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.gates.gate import GateVerdict
-from seatrial.core.model.gates.suite import BUILT_IN, SUITE
+from seatrial.core.model.gates.gate import GANG, GateVerdict
+from seatrial.core.model.gates.suite import BUILT_IN, MANY, SUITE
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
@@ -35,7 +35,6 @@ JUNIT: Final = "junit"
 CTRF: Final = "ctrf"
 CODES: Final = {
     GateVerdict.PASSED: ExitCode.OK,
-    GateVerdict.SKIPPED: ExitCode.INCONCLUSIVE,
     GateVerdict.FAILED: ExitCode.GATE_FAILED,
     GateVerdict.UNKNOWN: ExitCode.INCONCLUSIVE,
     GateVerdict.PENDING: ExitCode.INCONCLUSIVE,
@@ -73,6 +72,14 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get(IMAGE_VARIABLE, ""),
         metavar="IMAGE",
         help=f"image with seatrial-probe in it (${IMAGE_VARIABLE})",
+    )
+    parser.add_argument(
+        "--with",
+        dest="partners",
+        action="append",
+        default=[],
+        metavar="NODE",
+        help="another node, for the sum over several of them (again for more)",
     )
     parser.add_argument("--gates-file", metavar="FILE", help="gates of your own in YAML, as spec.gates has them")
     parser.add_argument("--gpus", type=int, metavar="N", help="how many GPUs a gate is given (all that are free)")
@@ -120,6 +127,7 @@ def _run(args: argparse.Namespace) -> int:
         home=args.gates_namespace,
         level=args.gates_level,
         gpus=args.gpus,
+        partners=tuple(dict.fromkeys(args.partners)),
     )
     found = asyncio.run(gating.ask_node(cluster_options.cluster_of(args), asked, _tell))
     match args.output:
@@ -159,7 +167,8 @@ def _list(output: str) -> int:
 
 
 def _in_suite(name: str) -> str:
-    return "yes" if name in SUITE else "with 2 GPUs" if name == "multi-gpu" else "no"
+    more = {MANY: "with 2 GPUs", GANG: "with 2 nodes"}
+    return "yes" if name in SUITE else more.get(name, "no")
 
 
 # ── what a rollout's gates have said ─────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +200,8 @@ def _page(found: Look, *, is_wide: bool) -> Page:
         )
     data: dict[str, Any] = reports.shown_data(picture)
     failed = any(each.verdict is GateVerdict.FAILED for each in picture.record.gates)
-    said = worst(each.verdict for each in picture.record.gates) if picture.record.gates else GateVerdict.PENDING
+    asked = [each.verdict for each in picture.record.gates if not each.is_left_out]
+    said = worst(asked) if asked else GateVerdict.PENDING
     return Page(
         lines=reports.shown_lines(picture, is_wide=is_wide),
         data=data,

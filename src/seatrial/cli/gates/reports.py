@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 CTRF_STATUS: Final = {
     GateVerdict.PASSED: "passed",
-    GateVerdict.SKIPPED: "skipped",
     GateVerdict.FAILED: "failed",
     GateVerdict.UNKNOWN: "other",
     GateVerdict.PENDING: "pending",
@@ -64,7 +63,8 @@ def _summary(found: NodeReport) -> str:
     told = [f"{counts[each]} {each.value}" for each in GateVerdict if counts[each]]
     left = f", {len(found.left_out)} left out" if found.left_out else ""
     asked = ", ".join(told) or "nothing was asked"
-    return f"{found.node}: {asked}{left}; {found.gpu_count} GPUs, {found.free_count} free."
+    way = ", had by ResourceClaims" if found.by_claim else ""
+    return f"{found.node}: {asked}{left}; {found.gpu_count} GPUs, {found.free_count} free{way}."
 
 
 def _value(figure: Figure) -> str:
@@ -83,6 +83,7 @@ def as_data(found: NodeReport) -> dict[str, Any]:
         "verdict": found.verdict.value,
         "gpus": found.gpu_count,
         "free": found.free_count,
+        "byClaim": found.by_claim,
         "gates": [
             {
                 "gate": run.gate.name,
@@ -201,7 +202,7 @@ def shown_lines(picture: Picture, *, is_wide: bool = False) -> list[str]:
     if not told:
         return [columns(asked), *left_out, "", f"{picture.name}: no gate was asked yet."]
     said = [("GATE", "NODE", "VERDICT", "WHY")]
-    said += [(each.gate, each.node, each.verdict.value, each.detail) for each in told]
+    said += [(each.gate, each.node, each.said, each.detail) for each in told]
     return [columns(asked), *left_out, "", f"Round {picture.record.round} of {picture.name}:", columns(said)]
 
 
@@ -251,7 +252,7 @@ def shown_data(picture: Picture) -> dict[str, Any]:
             for gate in picture.campaign.gates
         ],
         "said": [
-            {"gate": each.gate, "node": each.node, "verdict": each.verdict.value, "why": each.detail}
+            {"gate": each.gate, "node": each.node, "verdict": each.said, "why": each.detail}
             for each in picture.record.gates
         ],
         "leftOut": [{"gate": each.gate, "node": each.node, "why": each.why} for each in _left_out(picture)],

@@ -100,7 +100,9 @@ class Teller:
         chapter.record = record
         self._tell_turns(record)
         if record.gates:
-            chapter.rounds[record.round] = {f"{each.gate} on {each.node}": each.verdict for each in record.gates}
+            chapter.rounds[record.round] = {
+                f"{each.gate} on {each.node}": each.verdict for each in record.gates if not each.is_left_out
+            }
         self._tell_bake(record)
         self._tell_wait(report.decision.holds if report.decision is not None else ())
 

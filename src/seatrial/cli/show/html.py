@@ -38,7 +38,6 @@ PHASES: Final = {
 }
 DOTS: Final = {
     GateVerdict.PASSED: "#1f8a5b",
-    GateVerdict.SKIPPED: "#9fb8cc",
     GateVerdict.PENDING: "#c9d2dc",
     GateVerdict.UNKNOWN: "#e0a030",
     GateVerdict.FAILED: "#bf3b3b",

@@ -59,7 +59,6 @@ class Ink:
 _SIGNS: Final = {
     "done": ("✔", "+"),
     "failed": ("✖", "x"),
-    "skipped": ("–", "-"),
     "now": ("▶", ">"),
     "pending": ("◌", "."),
     "unknown": ("?", "?"),
@@ -76,7 +75,6 @@ _SIGNS: Final = {
 _COLOURS: Final = {"good": "32", "bad": "31;1", "now": "36;1", "held": "33", "faint": "2", "bold": "1"}
 _VERDICTS: Final = {
     GateVerdict.PASSED: ("done", "good"),
-    GateVerdict.SKIPPED: ("skipped", "faint"),
     GateVerdict.FAILED: ("failed", "bad"),
     GateVerdict.PENDING: ("pending", "now"),
     GateVerdict.UNKNOWN: ("unknown", "held"),
@@ -191,8 +189,11 @@ def _gates(picture: Picture, ink: Ink) -> Iterator[str]:
         asked = ["readiness", *(gate.name for gate in picture.campaign.gates)]
         yield ink.paint(f"{', '.join(asked)}: not asked yet", "faint")
         return
-    shown = sorted(record.gates, key=lambda each: each.verdict is GateVerdict.PASSED)
+    counting = [each for each in record.gates if not each.is_left_out]
+    shown = sorted(counting, key=lambda each: each.verdict is GateVerdict.PASSED)
     passed = sum(each.verdict is GateVerdict.PASSED for each in shown)
+    for left in (each for each in record.gates if each.is_left_out):
+        yield ink.paint(f"{left.gate} on {left.node} left out: {left.detail}", "faint")
     if passed == len(shown):
         names = ", ".join(dict.fromkeys(each.gate for each in shown))
         yield f"{ink.paint(ink.sign('done'), 'good')} round {record.round} passed: {names}"

@@ -57,6 +57,10 @@ class StartProbe:
     attempt: int
     given: Given | None = None
     """What an expression is about; None for every other gate."""
+    by_claim: bool = False
+    """Its GPUs are asked for by a ResourceClaim, since the node publishes them through DRA and counts none."""
+    gang: tuple[str, ...] = ()
+    """Every node that it runs on at once, `node` among them; none where it is one alone."""
 
     @property
     def id(self) -> str:

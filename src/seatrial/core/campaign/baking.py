@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from seatrial.core.judging.kinds import expressing
+from seatrial.core.judging.kinds.ganging import Shared, shared
 from seatrial.core.judging.tries import DETAIL_MAX, TRIES_MAX, Judged, detail_max, judge
 from seatrial.core.model.campaign import Campaign, CampaignRecord
+from seatrial.core.model.gates.ganged import NOBODY, Gang
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement, worst
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
@@ -31,10 +33,10 @@ class Round:
 
     @property
     def verdict(self) -> GateVerdict:
-        return worst(each.verdict for each in self.results)
+        return worst(each.verdict for each in self.results if not each.is_left_out)
 
     def of(self, verdict: GateVerdict) -> tuple[GateResult, ...]:
-        return tuple(each for each in self.results if each.verdict is verdict)
+        return tuple(each for each in self.results if each.verdict is verdict and not each.is_left_out)
 
 
 def look_at(
@@ -44,6 +46,7 @@ def look_at(
     unwell: Mapping[str, str],
     patience_until: Instant,
     now: Instant,
+    gang: Gang = NOBODY,
     why_busy: Callable[[str, Gate], str] = lambda _node, _gate: "",
 ) -> Round:
     """How the current round stands; `unwell` are the canaries that are not well, and why, and have until then to be.
@@ -53,8 +56,11 @@ def look_at(
     tried = tuple(measured)
     expressions = frozenset(gate.name for gate in campaign.gates if gate.expression)
     length_max = detail_max(len(record.canaries) * len(campaign.gates))
+    together = _together(record, campaign, tried, gang, is_well=not unwell, length_max=length_max)
     results: list[GateResult] = []
-    due: list[tuple[str, str, int]] = []
+    due: list[tuple[str, str, int]] = [
+        (name, each.speaker, each.due) for name, each in together.items() if each.due is not None
+    ]
     later: list[Instant] = []
     for node in record.canaries:
         is_well = node not in unwell
@@ -65,10 +71,14 @@ def look_at(
         for gate in sorted(campaign.gates, key=lambda each: bool(each.expression)):
             if node in gate.not_on:
                 continue
+            if gate.name in together:
+                results.append(_shared(gate, node, record, together[gate.name], now))
+                continue
             judged = _kept(record, gate.name, node) or judge(gate, node, record.round, tried, length_max)
-            busy = why_busy(node, gate) if judged.due == 1 and gate.wants_gpus else ""
-            if busy:
-                judged = Judged(verdict=GateVerdict.SKIPPED, detail=foreign.line(busy, length_max))
+            aside = _aside(record, gate, node, judged, why_busy, length_max)
+            if aside is not None:
+                results.append(_result(gate.name, gate.mark, node, record, aside, now, is_left_out=True))
+                continue
             is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
             is_ready = is_ready and not (gate.all_gpus and is_taken)
             is_taken = is_taken or (gate.all_gpus and judged.verdict is GateVerdict.PENDING)
@@ -82,6 +92,65 @@ def look_at(
     return Round(results=tuple(results), due=tuple(due), again_at=min(later, default=None))
 
 
+def _together(
+    record: CampaignRecord,
+    campaign: Campaign,
+    tried: tuple[Measurement, ...],
+    gang: Gang,
+    *,
+    is_well: bool,
+    length_max: int,
+) -> dict[str, Shared]:
+    """By gate: what those say that run on several canaries at once, each when all before it on these GPUs are through.
+
+    They are asked when every canary is well: one that is not yet would be left out, and is what is looked at."""
+    alone = [gate for gate in campaign.gates if gate.is_job and not gate.is_gang]
+    is_open = is_well and not any(
+        (_kept(record, gate.name, node) or judge(gate, node, record.round, tried)).verdict is GateVerdict.PENDING
+        for gate in alone
+        for node in record.canaries
+        if node not in gate.not_on and _left_out(record, gate.name, node) is None
+    )
+    found: dict[str, Shared] = {}
+    for gate in (each for each in campaign.gates if each.is_gang):
+        stands = shared(gate, record.round, record.canaries, tried, gang, is_open=is_open, length_max=length_max)
+        found[gate.name] = stands
+        is_open = is_open and all(each.verdict is not GateVerdict.PENDING for each in stands.by_node.values())
+    return found
+
+
+def _shared(gate: Gate, node: str, record: CampaignRecord, stands: Shared, now: Instant) -> GateResult:
+    """What a gate that runs on several canaries says of one of them; who was left out when it began stays so."""
+    written = _kept(record, gate.name, node)
+    if written is None and node in stands.left_out:
+        row = _result(gate.name, gate.mark, node, record, stands.by_node[node], now, is_left_out=True)
+        return (_left_out(record, gate.name, node) if stands.due is None else None) or row
+    return _result(gate.name, gate.mark, node, record, written or stands.by_node[node], now)
+
+
+def _aside(
+    record: CampaignRecord,
+    gate: Gate,
+    node: str,
+    judged: Judged,
+    why_busy: Callable[[str, Gate], str],
+    length_max: int,
+) -> Judged | None:
+    """Why a gate is not asked of a canary in this round: others are at work on the GPUs that it wants. Said, it stays
+    so."""
+    if judged.due != 1 or not gate.wants_gpus:
+        return None
+    known = _left_out(record, gate.name, node)
+    why = known.detail if known is not None else foreign.line(why_busy(node, gate), length_max)
+    return Judged(verdict=GateVerdict.UNKNOWN, detail=why) if why else None
+
+
+def _left_out(record: CampaignRecord, gate: str, node: str) -> GateResult | None:
+    """The row of this round that says that a gate was not asked there."""
+    rows = (each for each in record.gates if (each.gate, each.node, each.round) == (gate, node, record.round))
+    return next((each for each in rows if each.is_left_out), None)
+
+
 def due_at(gate: Gate, attempt: int, round_at: Instant) -> Instant:
     """When a try may be made. A Job takes its time by itself; who answers at once has the gate's time between tries."""
     return round_at if gate.is_job else round_at + (attempt - 1) * gate.timeout_seconds / TRIES_MAX
@@ -91,12 +160,21 @@ def _kept(record: CampaignRecord, gate: str, node: str) -> Judged | None:
     """A verdict of this round that was written down: it stays, also when the Job that gave it is gone."""
     for each in record.gates:
         is_same = (each.gate, each.node, each.round) == (gate, node, record.round)
-        if is_same and each.verdict in (GateVerdict.PASSED, GateVerdict.SKIPPED, GateVerdict.FAILED):
+        if is_same and each.verdict in (GateVerdict.PASSED, GateVerdict.FAILED):
             return Judged(verdict=each.verdict, detail=each.detail)
     return None
 
 
-def _result(gate: str, mark: str, node: str, record: CampaignRecord, judged: Judged, now: Instant) -> GateResult:
+def _result(
+    gate: str,
+    mark: str,
+    node: str,
+    record: CampaignRecord,
+    judged: Judged,
+    now: Instant,
+    *,
+    is_left_out: bool = False,
+) -> GateResult:
     """The result as it is kept: one that says the same as before stays as it was."""
     new = GateResult(
         gate=gate,
@@ -106,6 +184,7 @@ def _result(gate: str, mark: str, node: str, record: CampaignRecord, judged: Jud
         detail=judged.detail,
         at=now,
         asked=mark,
+        is_left_out=is_left_out,
     )
     for old in record.gates:
         if replace(old, at=0.0) == replace(new, at=0.0):
@@ -127,13 +206,14 @@ def is_outdated(record: CampaignRecord, campaign: Campaign) -> bool:
 
 def why_incomplete(record: CampaignRecord, campaign: Campaign) -> str:
     """Which gate has not passed on which canary, as it is asked for now; empty when all have."""
-    verdicts = {(each.gate, each.asked, each.node): each.verdict for each in record.gates}
+    verdicts = {
+        (each.gate, each.asked, each.node): GateVerdict.PASSED if each.is_left_out else each.verdict
+        for each in record.gates
+    }
     for node in record.canaries:
         gates = (gate for gate in campaign.gates if node not in gate.not_on)
         for name, mark in ((READINESS, ""), *((gate.name, gate.mark) for gate in gates)):
             verdict = verdicts.get((name, mark, node))
-            if verdict is GateVerdict.SKIPPED and record.exposed is not None:
-                continue  # somebody worked there, and telemetry has watched
             if verdict is not GateVerdict.PASSED:
                 return f"gate {name} was not asked on {node}" if verdict is None else f"gate {name} is {verdict}"
     return "" if record.canaries else "there is no canary"

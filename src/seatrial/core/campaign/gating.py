@@ -17,7 +17,7 @@ from seatrial.core.actions.of_campaigns import CampaignAct, StartProbe
 from seatrial.core.campaign import baking
 from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
-from seatrial.core.campaign.proving import comparing, controls, exposing
+from seatrial.core.campaign.proving import comparing, controls, exposing, gangs, starting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging.kinds import attesting, expressing
 from seatrial.core.judging.tries import TRIES_MAX
@@ -78,7 +78,7 @@ def step_gating(view: View) -> Course:
                 well_since=view.now,
                 exposed=exposing.begun(view),
             )
-        case GateVerdict.UNKNOWN | GateVerdict.SKIPPED:
+        case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
             return Course(record=record, acts=_with_controls(view, looked), holds=_pending(view, looked))
@@ -126,9 +126,7 @@ def _bake(view: View) -> Course:
                 return _wait_for_controls(view, record, beside)
             record = replace(record, compared=comparing.after_round(view, beside))
             return Course(record=baking.counted(record, view.seen.attentive_since, now))
-        case GateVerdict.SKIPPED if record.exposed is not None:
-            return Course(record=baking.counted(record, view.seen.attentive_since, now))
-        case GateVerdict.UNKNOWN | GateVerdict.SKIPPED:
+        case GateVerdict.UNKNOWN:
             return Course(record=baking.uncounted(record, now))
         case GateVerdict.PENDING:
             told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
@@ -142,8 +140,9 @@ def _between_rounds(view: View) -> Course:
     if record.unwell_since:
         return _wait_until_well(view)
     # A round that a pause cut short has no verdicts, and those of nobody are no pass.
-    good = (GateVerdict.PASSED, *((GateVerdict.SKIPPED,) if record.exposed is not None else ()))
-    has_passed = bool(record.gates) and all(each.verdict in good for each in record.gates)
+    has_passed = bool(record.gates) and all(
+        each.verdict is GateVerdict.PASSED or each.is_left_out for each in record.gates
+    )
     if baking.is_ended(record, campaign) and has_passed:
         waiting = exposing.idle(view) or comparing.unproven(view) or view.unapproved(Point.WAVES)
         if waiting is None and not _is_fresh(view):
@@ -157,7 +156,7 @@ def _between_rounds(view: View) -> Course:
         return Course(record=baking.next_round(record, view.now))
     if waiting is not None:  # asked again all the same: who says yes in three days is to rest on today's evidence
         return Course(record=record, holds=(waiting,), wake_at=due_at)
-    unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN]
+    unknown = [each for each in record.gates if each.verdict is GateVerdict.UNKNOWN and not each.is_left_out]
     if unknown:
         return Course(record=record, holds=(_unmeasured(view, unknown[0], record.gates, due_at),))
     unseen = exposing.unseen(view, due_at)
@@ -203,9 +202,7 @@ def step_round_in_waves(view: View) -> Course | None:
             return fail(view, why_failed(record), is_final=True, gates=looked.results)
         case GateVerdict.PASSED:
             return Course(record=baking.uncounted(record, view.now))
-        case GateVerdict.SKIPPED if record.exposed is not None:
-            return Course(record=baking.uncounted(record, view.now))
-        case GateVerdict.UNKNOWN | GateVerdict.SKIPPED:
+        case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
             return Course(record=record, acts=_probes(view, looked), holds=_pending(view, looked))
@@ -255,8 +252,8 @@ def _look(view: View) -> baking.Round:
     """How the round stands."""
     unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
     measured = (*view.seen.measurements, *_attested(view))
-    until = _patience_until(view)
-    return baking.look_at(view.record, view.campaign, measured, unwell, until, view.now, partial(_why_busy, view))
+    until, gang = _patience_until(view), gangs.gang_of(view)
+    return baking.look_at(view.record, view.campaign, measured, unwell, until, view.now, gang, partial(_why_busy, view))
 
 
 def _why_busy(view: View, name: str, gate: Gate) -> str:
@@ -301,11 +298,11 @@ def _probes(view: View, looked: baking.Round) -> tuple[CampaignAct, ...]:
 
 def _due(view: View, looked: baking.Round) -> Iterator[StartProbe]:
     gates = {gate.name: gate for gate in view.campaign.gates}
-    number = view.record.round
     for name, node, attempt in looked.due:
-        gate = gates[name].on(controls.gpus_of(view, node))
+        together = gangs.gang_of(view).nodes if gates[name].is_gang else ()
+        gate = gates[name].on(min(controls.gpus_of(view, each) for each in together or (node,)))
         given = _given(view, looked, node) if gate.expression else None
-        yield StartProbe(rollout=view.name, gate=gate, node=node, round=number, attempt=attempt, given=given)
+        yield starting.probe(view, gate, node, attempt, given, together)
 
 
 def _given(view: View, looked: baking.Round, node: str) -> Given:
@@ -378,7 +375,7 @@ def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Cour
     due_at = record.round_at + view.campaign.bake.every_seconds
     if view.now >= due_at:
         return Course(record=baking.next_round(record, view.now))
-    unknown = (*looked.of(GateVerdict.UNKNOWN), *looked.of(GateVerdict.SKIPPED))[0]
+    unknown = looked.of(GateVerdict.UNKNOWN)[0]
     return Course(record=record, holds=(_unmeasured(view, unknown, looked.results, due_at),))
 
 

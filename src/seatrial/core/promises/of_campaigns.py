@@ -129,9 +129,9 @@ def _unbaked(record: CampaignRecord | None, intent: Intent) -> str:
         return "there is no record of a canary"
     if record.phase not in (RolloutPhase.WAVING, RolloutPhase.PROMOTING):
         return f"the campaign is at {record.phase}"
-    good = (GateVerdict.PASSED, *((GateVerdict.SKIPPED,) if record.exposed is not None else ()))
-    unpassed = [each for each in record.gates if each.verdict not in good]
-    if not record.gates or unpassed:
+    asked = [each for each in record.gates if not each.is_left_out]
+    unpassed = [each for each in asked if each.verdict is not GateVerdict.PASSED]
+    if not asked or unpassed:
         return f"gate {unpassed[0].gate} is {unpassed[0].verdict}" if unpassed else "no gate was asked"
     # Once the fleet follows, what is asked for later changes nothing.
     asked_seconds = record.bake_asked_seconds

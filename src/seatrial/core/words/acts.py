@@ -44,6 +44,7 @@ from seatrial.core.actions.on_nodes import (
 )
 from seatrial.core.actions.on_rollouts import GuardRollout, ReleaseRollout, WriteRolloutRecord
 from seatrial.core.model.campaign import Switch, Via
+from seatrial.core.model.gates.asking import in_words
 from seatrial.core.model.gates.gate import PREPULL
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.pods import Pod
@@ -177,7 +178,7 @@ def _record(record: RolloutRecord) -> str:
         f"{each.node} (attempt {each.attempt})" if each.attempt > 1 else each.node for each in record.admitted
     )
     gates = record.campaign.gates if record.campaign is not None else ()
-    verdicts = ", ".join(f"{each.gate} on {each.node} {each.verdict}" for each in gates)
+    verdicts = ", ".join(f"{each.gate} on {each.node} {each.said}" for each in gates)
     parts = (
         f"phase {record.campaign.phase}" if record.campaign is not None else "its record",
         f"may be disrupted: {admitted}" if admitted else "",
@@ -192,9 +193,10 @@ def _outside(action: OuterAct) -> Written:
             return Written(where="job to bring the image", what=f"on node/{node}, image {gate.image}")
         case StartProbe(gate=gate, node=node) if not gate.is_job:
             return Written(where=f"question for gate {gate.name}", what=f"about node/{node}, to {gate.means}")
-        case StartProbe(gate=gate, node=node):
+        case StartProbe(gate=gate, node=node, by_claim=by_claim, gang=gang):
             command = f", command {' '.join(gate.command)}" if gate.command else ""
-            what = f"on node/{node}, image {gate.image}, {gate.gpus} GPUs{command}"
+            where = f"on {', '.join(f'node/{each}' for each in gang)} at once" if gang else f"on node/{node}"
+            what = f"{where}, image {gate.image}, {in_words(gate.gpus, by_claim=by_claim)}{command}"
             return Written(where=f"job for gate {gate.name}", what=what)
         case SetAutoUpgrade(resource=resource, value=value):
             return Written(where=resource, what=f"driver.upgradePolicy.autoUpgrade {str(value).lower()}")

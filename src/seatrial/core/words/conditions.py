@@ -141,7 +141,7 @@ def _healthy(record: RolloutRecord) -> Condition:
     if failed_count:
         told = f"{failed_count} {'node' if failed_count == 1 else 'nodes'} failed; `seatrial why NODE` explains"
         return Condition(type="Healthy", status=Status.FALSE, reason="NodesFailed", message=told)
-    unknown = [each for each in gates if each.verdict is GateVerdict.UNKNOWN]
+    unknown = [each for each in gates if each.verdict is GateVerdict.UNKNOWN and not each.is_left_out]
     if unknown:
         return Condition(type="Healthy", status=Status.UNKNOWN, reason="GateUnknown", message=_gates_text(unknown))
     return Condition(type="Healthy", status=Status.TRUE, reason="NothingFailed")

@@ -89,7 +89,7 @@ def _evidence(record: CampaignRecord, campaign: Campaign | None) -> Iterable[str
     for each in record.gates:
         # What is being measured is no evidence, and would have the text written anew with every round.
         if each.verdict is not GateVerdict.PENDING:
-            yield f"{each.gate} on {each.node}: {each.verdict}" + (f" ({each.detail})" if each.detail else "")
+            yield f"{each.gate} on {each.node}: {each.said}" + (f" ({each.detail})" if each.detail else "")
     if record.baked_seconds >= 1:
         yield f"{', '.join(record.canaries)} well for {explain.span(record.baked_seconds)}"
     if campaign is not None and record.compared is not None:

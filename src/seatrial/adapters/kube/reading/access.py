@@ -48,8 +48,10 @@ class Right:
         return f"{self.verb} {'.'.join(filter(None, (kind, self.group)))}{where}"
 
 
-def rights_of(campaign: Campaign, mover: Mover, operator: OperatorFacts, *, home: str, namespace: str) -> set[Right]:
-    """What a campaign will need, by who moves the nodes and how versions are published."""
+def rights_of(
+    campaign: Campaign, mover: Mover, operator: OperatorFacts, *, home: str, namespace: str, by_claim: bool = False
+) -> set[Right]:
+    """What a campaign will need, by who moves the nodes, how versions are published and how GPUs are given out."""
     needed = {
         Right(verb="patch", resource="nodes"),
         Right(verb="patch", resource="gpurollouts", group="seatrial.dev"),
@@ -59,6 +61,11 @@ def rights_of(campaign: Campaign, mover: Mover, operator: OperatorFacts, *, home
         needed |= _rights_for(need, operator, namespace)
     if campaign.suite_image or any(gate.is_job for gate in campaign.gates):
         needed.add(Right(verb="create", resource="jobs", group="batch", namespace=home))
+    if by_claim and any(gate.is_job and gate.gpus for gate in campaign.gates):
+        group = "resource.k8s.io"
+        needed.add(Right(verb="create", resource="resourceclaimtemplates", group=group, namespace=home))
+    if any(gate.is_gang for gate in campaign.gates):
+        needed.add(Right(verb="create", resource="services", namespace=home))
     pool_verbs = (*(("create", "delete") if campaign.pool else ()), *(("patch",) if campaign.still else ()))
     group = "machineconfiguration.openshift.io"
     needed |= {Right(verb=verb, resource="machineconfigpools", group=group) for verb in pool_verbs}
@@ -108,7 +115,9 @@ class Access:
         campaign, record = intent.campaign, seen.rollout.campaign
         if campaign is not None:
             mover = mover_of(mode_of(record, campaign, seen.operator))
-            self.want(rights_of(campaign, mover, seen.operator, home=self._home, namespace=self._namespace))
+            by_claim = any(node.facts.gives_by_claim for node in seen.nodes.values())
+            where = {"home": self._home, "namespace": self._namespace}
+            self.want(rights_of(campaign, mover, seen.operator, **where, by_claim=by_claim))
 
     def want(self, rights: Iterable[Right]) -> None:
         """Say what will be needed; what is new is asked about at once."""

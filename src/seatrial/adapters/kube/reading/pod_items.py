@@ -25,7 +25,7 @@ from seatrial.adapters.kube.reading.items import (
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model import consumers
-from seatrial.core.model.gates.default_suite import GPU_RESOURCE
+from seatrial.core.model.gates.asking import GPU_RESOURCE
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, Pod, PodOwner, ValidatorPod
 from seatrial.core.model.troubles import Symptom

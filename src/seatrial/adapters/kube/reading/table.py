@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from seatrial.adapters.kube.reading import followers, items, pod_items, pools, rollout_items
+from seatrial.adapters.kube.reading.gates import items as gate_items
 from seatrial.adapters.kube.reading.gates import probes
 from seatrial.adapters.kube.shapes import keys, kinds, models, operator_models
 from seatrial.adapters.kube.shapes.campaign_models import Job, MachineConfigPool
@@ -147,7 +148,7 @@ WARNINGS: Final[Row[kinds.Event, items.WarningItem]] = Row(
     indices=(WARNINGS_BY_POD,),
 )
 
-PROBES: Final[Row[Job, probes.ProbeItem]] = Row(
+PROBES: Final[Row[Job, gate_items.ProbeItem]] = Row(
     name="jobs",
     path=lambda where: keys.jobs_path(where.home),
     model=Job,
@@ -155,8 +156,8 @@ PROBES: Final[Row[Job, probes.ProbeItem]] = Row(
     label_selector=probes.SELECTOR,
 )
 
-PROBE_PODS_BY_JOB: Final[By[probes.ProbePodItem, str]] = By(keys=lambda item: (item.job_uid,))
-PROBE_PODS: Final[Row[kinds.Pod, probes.ProbePodItem]] = Row(
+PROBE_PODS_BY_JOB: Final[By[gate_items.ProbePodItem, str]] = By(keys=lambda item: (item.job_uid,))
+PROBE_PODS: Final[Row[kinds.Pod, gate_items.ProbePodItem]] = Row(
     name="pods of jobs",
     path=lambda where: keys.pods_path(where.home),
     model=kinds.Pod,
@@ -165,8 +166,8 @@ PROBE_PODS: Final[Row[kinds.Pod, probes.ProbePodItem]] = Row(
     indices=(PROBE_PODS_BY_JOB,),
 )
 
-REFUSALS_BY_JOB: Final[By[probes.RefusalItem, str]] = By(keys=lambda item: (item.job_uid,))
-REFUSALS: Final[Row[kinds.Event, probes.RefusalItem]] = Row(
+REFUSALS_BY_JOB: Final[By[gate_items.RefusalItem, str]] = By(keys=lambda item: (item.job_uid,))
+REFUSALS: Final[Row[kinds.Event, gate_items.RefusalItem]] = Row(
     name="events of jobs",
     path=lambda where: keys.events_path(where.home),
     model=kinds.Event,

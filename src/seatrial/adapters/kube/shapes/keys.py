@@ -47,6 +47,10 @@ GATE_KEY: Final = PROBE_LABEL
 NODE_KEY: Final = "seatrial.dev/node"
 ROUND_KEY: Final = "seatrial.dev/round"
 ATTEMPT_KEY: Final = "seatrial.dev/attempt"
+GANG_KEY: Final = "seatrial.dev/gang"
+"""On a probe that runs on several nodes at once: their names. On its pods: the Service that knows them."""
+JOB_LABEL: Final = "batch.kubernetes.io/job-name"
+INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 """On a probe, as labels (cut to what a label may be) and as annotations (whole): what it measures."""
 
 # ── NVIDIA's: a dot follows "upgrade" in some of them, and a dash in others ──────────────────────────────────────────
@@ -158,6 +162,16 @@ def maintenances_path(namespace: str) -> str:
 def jobs_path(namespace: str) -> str:
     """Where the probes of gates are made and listed."""
     return f"/apis/batch/v1{_inside(namespace)}/jobs"
+
+
+def services_path(namespace: str) -> str:
+    """Where the name is made by which the pods of a gang find each other."""
+    return f"/api/v1{_inside(namespace)}/services"
+
+
+def claim_templates_path(namespace: str) -> str:
+    """Where the templates are made by which pods of probes claim their GPUs."""
+    return f"/apis/resource.k8s.io/v1{_inside(namespace)}/resourceclaimtemplates"
 
 
 def pods_path(namespace: str) -> str:

@@ -365,6 +365,7 @@ class GateEntry(Model, frozen=True, omit_defaults=True):
     detail: str = ""
     at: str = ""
     asked: str = ""
+    left_out: bool = False
 
 
 class LeftOutEntry(Model, frozen=True):

@@ -261,6 +261,7 @@ def _written_gate(result: GateResult) -> models.GateEntry:
         detail=result.detail,
         at=_text_or_nothing(result.at),
         asked=result.asked,
+        left_out=result.is_left_out,
     )
 
 
@@ -352,6 +353,7 @@ def _read_gate(entry: models.GateEntry, place: str) -> GateResult:
         detail=foreign.lines(entry.detail),
         at=_instant(entry.at, f"{place}.at"),
         asked=entry.asked,
+        is_left_out=entry.left_out,
     )
 
 

@@ -5,11 +5,12 @@ Tests: tests/adapters/kube/test_execute_campaign.py, tests/adapters/test_measure
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.gates import probes
+from seatrial.adapters.kube.reading.gates.companions import companions_of
 from seatrial.adapters.kube.reading.gates.probes import Level
 from seatrial.adapters.kube.shapes import keys, models
 from seatrial.adapters.kube.writing.outcomes import done, failed, stale, tried
@@ -41,12 +42,19 @@ class JobMeasurer:
         owner = self._rollouts.stored_rollout(act.rollout)
         if owner is None:
             return stale(act, f"there is no GPURollout {act.rollout} any more")
+        uid = owner.metadata.uid
         try:
-            job = probes.job_of(act, owner.metadata.uid, level=self._level)
-            await self._client.create(keys.jobs_path(self._home), job)
-        except errors.Conflict as err:
-            if not err.is_name_taken:  # its name is made of what it measures, so whoever made it asked the same
-                raise
+            # First, since a Job that is seen is not asked for again: cut off in between, all of this is done anew.
+            for each in companions_of(act, uid, self._home, probes.owner_of(act.rollout, uid)):
+                await self._create(each.path, each.body)
+            await self._create(keys.jobs_path(self._home), probes.job_of(act, uid, level=self._level))
         except errors.NotFound as err:
             return failed(act, str(err))  # the namespace; looking again would not bring it
         return done(act)
+
+    async def _create(self, path: str, body: dict[str, Any]) -> None:
+        try:
+            await self._client.create(path, body)
+        except errors.Conflict as err:
+            if not err.is_name_taken:  # its name is made of what it is for, so whoever made it asked the same
+                raise

@@ -19,7 +19,7 @@ from typing import Final
 
 from seatrial.core.actions.of_campaigns import StartProbe
 from seatrial.core.campaign.course import Course, remembered
-from seatrial.core.campaign.proving import controls
+from seatrial.core.campaign.proving import controls, starting
 from seatrial.core.holds import Hold, HoldCode
 from seatrial.core.judging import comparing, evidence
 from seatrial.core.judging.asked import Asked, asked_of
@@ -110,7 +110,7 @@ def _stand(view: View, gates: tuple[Gate, ...], nodes: Iterable[str], *, is_open
                 break
             pending.append((gate.name, node))
             if tried is None:
-                due.append(StartProbe(rollout=view.name, gate=gate, node=node, round=number, attempt=1))
+                due.append(starting.probe(view, gate, node))
             break  # one at a time: they would wait for each other's GPUs, and the limit counts
     return Standing(
         due=tuple(due),

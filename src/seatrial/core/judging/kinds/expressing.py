@@ -36,13 +36,16 @@ def given(
     """What there is to judge of a node in one round; what expressions say is about this, and no part of it."""
     last: dict[str, Measurement] = {}
     for each in measured:
-        if (each.node, each.round) == (facts.name, number) and each.gate not in expressions:
+        is_of_it = facts.name in (each.node, *each.gang)
+        if is_of_it and each.round == number and each.gate not in expressions:
             known = last.get(each.gate)
             last[each.gate] = each if known is None or each.attempt > known.attempt else known
     seen = [(name, figure) for name, each in sorted(last.items()) for figure in _whole(each)]
     driver = facts.driver.version if facts.driver is not None else ""
     told = {"name": facts.name, "driver": driver, "product": facts.labels.get(PRODUCT, "")}
-    said = (each for each in results if each.node == facts.name and each.gate not in expressions)
+    said = (
+        each for each in results if each.node == facts.name and each.gate not in expressions and not each.is_left_out
+    )
     return Given(
         verdicts=tuple((each.gate, each.verdict.value) for each in said),
         figures=tuple(seen),

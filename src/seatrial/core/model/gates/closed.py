@@ -23,7 +23,8 @@ def kept_closed(record: CampaignRecord | None, campaign: Campaign | None) -> fro
     if record is None or campaign is None or (record.paused_in or record.phase) not in BEFORE_WORK:
         return frozenset()
     wanted = [gate for gate in campaign.gates if gate.wants_gpus]
-    passed = {(each.gate, each.asked, each.node) for each in record.gates if each.verdict is GateVerdict.PASSED}
+    through = (each for each in record.gates if each.verdict is GateVerdict.PASSED or each.is_left_out)
+    passed = {(each.gate, each.asked, each.node) for each in through}
     return frozenset(
         node
         for node in record.canaries

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Final
 
 from seatrial.core.model.campaign import Campaign, CampaignRecord
-from seatrial.core.model.gates.suite import BUILT_IN, MANY, SUITE, LeftOut, Needs, Suite, has_links, suite_of
+from seatrial.core.model.gates.asking import GPU_RESOURCE
+from seatrial.core.model.gates.suite import BUILT_IN, WHOLE, LeftOut, Needs, Suite, has_links, suite_of
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeFacts
 
-GPU_RESOURCE: Final = "nvidia.com/gpu"
 SLICE_PREFIX: Final = "nvidia.com/mig-"
 
 
@@ -48,7 +48,7 @@ def _left_out(facts: NodeFacts) -> Iterable[LeftOut]:
     if not count and any(name.startswith(SLICE_PREFIX) for name in resources):
         # A slice is no GPU to the payloads, and asking for one that is not there would wait for ever.
         why = f"{facts.name} offers MIG slices, and no whole GPU"
-        names = (name for name in (*SUITE, MANY) if BUILT_IN[name].gpus is Needs.ALL)
+        names = (name for name in WHOLE if BUILT_IN[name].gpus is Needs.ALL)
         yield from (LeftOut(gate=name, node=facts.name, why=why) for name in names)
 
 
@@ -56,5 +56,8 @@ def with_suite(campaign: Campaign, record: CampaignRecord | None) -> Campaign:
     """A campaign with the gates that it is asked: its own, or those that were chosen for it."""
     if campaign.suite_image is None or record is None or record.suite is None:
         return campaign
-    asked = (gate for gate in record.suite.gates if not set(gate.not_on) >= set(record.canaries))
+    canaries = set(record.canaries)
+    asked = (gate for gate in record.suite.gates if not set(gate.not_on) >= canaries)
+    # A sum over nodes is one of all canaries, or none.
+    asked = (gate for gate in asked if not gate.is_gang or (len(canaries) > 1 and not set(gate.not_on) & canaries))
     return replace(campaign, gates=tuple(asked))

@@ -19,6 +19,8 @@ PREPULL: Final = "prepull"
 """The Job that brings a driver's image to a node before it is moved: measured like a gate, and no gate of anybody's."""
 PROBE_LABEL: Final = "seatrial.dev/gate"
 """The label by which a pod is known that measures a gate."""
+GANG: Final = "distributed"
+"""The payload that runs on several nodes at once."""
 READINESS: Final = "readiness"
 """The gate that every canary has: it runs the new driver, and is proven as any other node."""
 
@@ -27,8 +29,6 @@ class GateVerdict(StrEnum):
     """A gate's answer, the worst last."""
 
     PASSED = "passed"
-    SKIPPED = "skipped"
-    """Not asked, because others are at work on the GPUs it wants: what telemetry shows of that work counts alone."""
     PENDING = "pending"
     UNKNOWN = "unknown"
     FAILED = "failed"
@@ -106,6 +106,11 @@ class Gate:
         return replace(self, gpus=max(1, gpu_count)) if self.all_gpus else self
 
     @property
+    def is_gang(self) -> bool:
+        """Whether it is asked of several nodes at once."""
+        return self.is_job and self.probe == GANG
+
+    @property
     def means(self) -> str:
         """How it is answered, in a few words."""
         if self.attest is not None:
@@ -156,6 +161,8 @@ class Measurement:
     unmeasured: tuple[Unmeasured, ...] = ()
     kept_out_of: str = ""
     """The namespace that does not let its pod in, where that is so."""
+    gang: tuple[str, ...] = ()
+    """The nodes that it was measured on together; none where it was one alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,3 +177,10 @@ class GateResult:
     at: Instant = 0.0
     asked: str = ""
     """The mark of the gate as it was asked; the same name may stand for another gate later."""
+    is_left_out: bool = False
+    """It was not asked there, and `detail` says why; then its verdict counts for nothing."""
+
+    @property
+    def said(self) -> str:
+        """The verdict, for people."""
+        return "left out" if self.is_left_out else self.verdict.value

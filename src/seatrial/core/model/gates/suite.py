@@ -2,7 +2,8 @@
 
 Law of this file: what a node cannot show is left out beforehand, and told; what it should show and does not is never
 left out. Four checks always: it trains, it answers, its links are well, its GPUs have no errors. More than one GPU adds
-the sum over all of them. The payloads themselves are in `seatrial.probes`, which knows none of this.
+the sum over all of them, and partners the sum over several nodes. The payloads themselves are in `seatrial.probes`,
+which knows none of this.
 
 Tests: tests/core/test_suite.py
 """
@@ -15,7 +16,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from seatrial.core.model.gates.gate import Gate
+from seatrial.core.model.gates.gate import GANG, Gate
 
 
 class Needs(StrEnum):
@@ -56,6 +57,7 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = MappingProxyType(
             says="no ECC errors, lost rows or pages; nothing holds the clocks back", command=WITHOUT_KERNEL_LOG
         ),
         "multi-gpu": BuiltIn(says="a sum over all GPUs of the node by NCCL", measures=True),
+        GANG: BuiltIn(says="a sum over the GPUs of several nodes by NCCL"),
         "deep-readiness": BuiltIn(says="CUDA starts on every GPU; peers, fabric, driver versions, MIG"),
         "performance": BuiltIn(
             says="matrix rates, copies, launch latency, with clocks and power", timeout_seconds=1800.0, measures=True
@@ -66,6 +68,8 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = MappingProxyType(
 SUITE: Final = ("smoke-train", "smoke-infer", "rdma", "gpu-errors")
 """What is asked where nobody names a gate."""
 MANY: Final = "multi-gpu"
+WHOLE: Final = (*SUITE, MANY, GANG)
+"""What there is to ask, where a node has more than one GPU and is not alone."""
 LINKS: Final = "rdma"
 
 
@@ -88,14 +92,16 @@ class Suite:
     @property
     def gates(self) -> tuple[Gate, ...]:
         """The same for every canary; who cannot show something is not asked for that."""
-        skipped = {name: tuple(each.node for each in self.left_out if each.gate == name) for name in (*SUITE, MANY)}
+        skipped = {name: tuple(each.node for each in self.left_out if each.gate == name) for name in WHOLE}
         return tuple(
             replace(built_in(name, self.image, 0), all_gpus=BUILT_IN[name].gpus is Needs.ALL, not_on=skipped[name])
-            for name in (*SUITE, MANY)
+            for name in WHOLE
         )
 
 
-def suite_of(node: str, gpu_count: int, *, has_links: bool) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
+def suite_of(
+    node: str, gpu_count: int, *, has_links: bool, has_partners: bool = False
+) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
     """The gates a node is asked when nobody names any, and those that are left out."""
     left_out: list[LeftOut] = []
     if not has_links:
@@ -104,7 +110,7 @@ def suite_of(node: str, gpu_count: int, *, has_links: bool) -> tuple[tuple[str, 
     if gpu_count == 1:
         left_out.append(LeftOut(gate=MANY, node=node, why=f"{node} has one GPU"))
     skipped = {each.gate for each in left_out}
-    names = (*SUITE, *((MANY,) if gpu_count > 1 else ()))
+    names = (*SUITE, *((MANY,) if gpu_count > 1 else ()), *((GANG,) if has_partners else ()))
     return tuple(name for name in names if name not in skipped), tuple(left_out)
 
 

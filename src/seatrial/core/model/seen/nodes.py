@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from seatrial.core.model.gates.asking import is_by_claim
 from seatrial.core.model.instants import ApiInstant, Instant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.pods import DraPlugin, DriverPod, DriverRevision, Pod, ValidatorPod
@@ -111,6 +112,11 @@ class NodeFacts:
     def gpu_pods(self) -> tuple[Pod, ...]:
         """The pods that hold a GPU of the node."""
         return tuple(pod for pod in self.pods if pod.gpu is not None)
+
+    @property
+    def gives_by_claim(self) -> bool:
+        """Whether who wants one of its GPUs has to claim it."""
+        return is_by_claim((name for name, count in self.offer.resources if count), has_slices=bool(self.published))
 
     @property
     def is_unavailable(self) -> bool:

@@ -32,20 +32,20 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from seatrial.adapters.kube.reading.gates import companions, gangs
 from seatrial.adapters.kube.reading.gates import reports as gate_reports
+from seatrial.adapters.kube.reading.gates.items import ProbeItem, ProbePodItem, RefusalItem
 from seatrial.adapters.kube.reading.gates.reports import GateReport, Unreadable
-from seatrial.adapters.kube.reading.items import Meta, controller_of, meta_of
+from seatrial.adapters.kube.reading.items import controller_of, meta_of
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.campaign_models import Job
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.actions.of_campaigns import StartProbe
-from seatrial.core.model.gates.default_suite import GPU_RESOURCE
-from seatrial.core.model.gates.figures import Unmeasured
-from seatrial.core.model.gates.gate import PREPULL, Gate, GateVerdict, Measurement
+from seatrial.core.model.gates.asking import GPU_RESOURCE
+from seatrial.core.model.gates.gate import PREPULL, GateVerdict, Measurement
 from seatrial.core.text import foreign
 
 CONTAINER: Final = "probe"
@@ -101,7 +101,8 @@ def name_of(action: StartProbe, owner_uid: str) -> str:
     """The Job's name: the same for the same question of the same rollout, and for no other."""
     parts = (owner_uid, action.gate.name, action.node, str(action.round), str(action.attempt))
     end = f"-{action.round}-{action.attempt}-{_digest(*parts)}"
-    room = (_NAME_MAX - len(end) - len("gate--")) // 2
+    name_max = _NAME_MAX - (gangs.INDEX_LENGTH if action.gang else 0)  # the pods' hostnames have their index behind it
+    room = (name_max - len(end) - len("gate--")) // 2
     return f"gate-{_slug(action.gate.name, room)}-{_slug(action.node, room)}{end}"
 
 
@@ -114,22 +115,18 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
         keys.ATTEMPT_KEY: str(action.attempt),
     }
     labels = {key: _label(text) for key, text in {**said, keys.ROLLOUT_LABEL: action.rollout}.items()}
-    owner = {
-        "apiVersion": keys.API_VERSION,
-        "kind": "GPURollout",
-        "name": action.rollout,
-        "uid": owner_uid,
-        "controller": True,
-    }
+    said |= {keys.GANG_KEY: ",".join(action.gang)} if action.gang else {}
     limit_seconds = max(1, math.ceil(action.gate.timeout_seconds))
-    return {
+    name = name_of(action, owner_uid)
+    pod = _pod_of(action, owner_uid, limit_seconds, level)
+    job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": name_of(action, owner_uid),
+            "name": name,
             "labels": labels,
             "annotations": said,
-            "ownerReferences": [owner],
+            "ownerReferences": [owner_of(action.rollout, owner_uid)],
         },
         "spec": {
             "backoffLimit": 0,
@@ -138,14 +135,19 @@ def job_of(action: StartProbe, owner_uid: str, *, level: Level = Level.BASELINE)
             "podFailurePolicy": {
                 "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
             },
-            "template": {"metadata": {"labels": labels}, "spec": _pod_of(action, limit_seconds, level)},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
         },
     }
+    return gangs.spread(job, action, companions.service_name(owner_uid)) if action.gang else job
 
 
-def job_alone(gate: Gate, node: str, token: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
+def owner_of(rollout: str, uid: str) -> dict[str, Any]:
+    """The rollout that a probe belongs to, and goes with."""
+    return {"apiVersion": keys.API_VERSION, "kind": "GPURollout", "name": rollout, "uid": uid, "controller": True}
+
+
+def job_alone(action: StartProbe, token: str, *, level: Level = Level.BASELINE) -> dict[str, Any]:
     """The Job that measures a gate for somebody who asks by hand: of no rollout, and soon gone by itself."""
-    action = StartProbe(rollout="", gate=gate, node=node, round=1, attempt=1)
     job = job_of(action, token, level=level)
     del job["metadata"]["ownerReferences"]
     for labels in (job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]):
@@ -154,7 +156,7 @@ def job_alone(gate: Gate, node: str, token: str, *, level: Level = Level.BASELIN
     return job
 
 
-def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, Any]:
+def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": CONTAINER,
         "image": action.gate.image,
@@ -164,23 +166,30 @@ def _pod_of(action: StartProbe, limit_seconds: int, level: Level) -> dict[str, A
     if command or action.gate.command:
         # With a payload of ours what stands in `command` are further options of it.
         container["command"] = [*command, *action.gate.command]
-    if action.gate.gpus:
+    claims: list[dict[str, str]] = []
+    if action.by_claim:
+        name = companions.claim_name(action.gate.gpus, uid)
+        claims.append({"name": companions.CLAIM, "resourceClaimTemplateName": name})
+        container["resources"] = {"claims": [{"name": companions.CLAIM}]}
+    elif action.gate.gpus:
         container["resources"] = {"limits": {GPU_RESOURCE: str(action.gate.gpus)}}
     if level is Level.RESTRICTED:
         container["securityContext"] = _restricted(action)
-    only_here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [action.node]}]}
+    # A term for each, since the API server takes one name in each of them; any term is enough.
+    here = [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        for node in action.gang or (action.node,)
+    ]
     return {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": limit_seconds,
         "automountServiceAccountToken": False,
         # By the node's name, since its hostname label may say something else; by the scheduler, since it counts GPUs.
-        "affinity": {
-            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [only_here]}}
-        },
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": here}}},
         # GPU nodes are tainted for all kinds of reasons, and this pod is about one node whatever its taints say.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-    }
+    } | ({"resourceClaims": claims} if claims else {})
 
 
 def _restricted(action: StartProbe) -> dict[str, Any]:
@@ -209,52 +218,6 @@ def _digest(*parts: str) -> str:
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeItem:
-    """One Job that measures a gate."""
-
-    metadata: Meta
-    rollout_uid: str
-    """Empty for one that somebody asked for by hand."""
-    gate: str
-    node: str
-    round: int
-    attempt: int
-    is_complete: bool
-    is_failed: bool
-    is_leaving: bool
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbePodItem:
-    """The pod of a probe: whether its container ran, and its last words."""
-
-    metadata: Meta
-    job_uid: str
-    has_ended: bool
-    has_run: bool
-    is_leaving: bool
-    said: str
-    is_unfit: bool = False
-    """The kubelet does not start it as it is asked for."""
-    is_stuck: bool = False
-    """It will not start before somebody changes something."""
-    is_overdue: bool = False
-    """The kubelet ended it at the gate's limit; how its container then ended says little."""
-    report: GateReport | Unreadable | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusalItem:
-    """Why the pod of a Job could not be made."""
-
-    metadata: Meta
-    job_uid: str
-    said: str
 
 
 def refusal_item(event: kinds.Event) -> RefusalItem | None:
@@ -288,6 +251,7 @@ def probe_item(job: Job) -> ProbeItem | None:
         is_leaving=meta.deletion_timestamp is not None,
         reason=foreign.line(failure.reason) if failure is not None else "",
         message=foreign.line(failure.message) if failure is not None else "",
+        gang=tuple(filter(None, map(foreign.line, notes.get(keys.GANG_KEY, "").split(",")))),
     )
 
 
@@ -308,6 +272,7 @@ def probe_pod_item(pod: kinds.Pod) -> ProbePodItem:
         is_stuck=any(state.reason in _STUCK for state in waiting),
         is_overdue=pod.status.reason == DEADLINE,
         report=next((_report_of(state, pod.spec.node_name) for state in ended), None),
+        index=int(index) if (index := pod.metadata.labels.get(keys.INDEX_LABEL, "0")).isdecimal() else 0,
     )
 
 
@@ -324,11 +289,11 @@ def measurement_of(
     """What a probe has measured so far; None for one that is taken away before its end.
 
     One that is pending says something only where its pod is not let in, or not started as it is."""
-    told = tuple(pods)
+    told = tuple(sorted(pods, key=lambda each: each.index))
     verdict, detail = _verdict(probe, told, next((each.said for each in refusals), ""))
     if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
-    report = _report(told)
+    report = _report(pod for pod in told if not pod.index)  # of a gang the first one's: it stands for all
     return Measurement(
         gate=probe.gate,
         node=probe.node,
@@ -339,6 +304,7 @@ def measurement_of(
         figures=report.measured if report is not None else (),
         unmeasured=report.unknown if report is not None else (),
         kept_out_of=probe.metadata.namespace if verdict is GateVerdict.PENDING and detail else "",
+        gang=probe.gang,
     )
 
 
@@ -353,6 +319,8 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> 
             return GateVerdict.PENDING, ""
         if _was_taken(probe, pods):
             return GateVerdict.UNKNOWN, _TAKEN
+        if probe.gang:
+            return gangs.held_together(pods) or (GateVerdict.PASSED, "")
         return _of_report(pods) or (GateVerdict.PASSED, "")
     if not probe.is_failed:
         unfit = next((pod.said for pod in pods if pod.is_unfit), "")
@@ -362,6 +330,8 @@ def _verdict(probe: ProbeItem, pods: tuple[ProbePodItem, ...], refused: str) -> 
         return GateVerdict.UNKNOWN, f"it was not run to its end in time: {words}"
     if probe.reason == DISRUPTED:
         return GateVerdict.UNKNOWN, "its pod was moved away before it ended"
+    if probe.gang:
+        return gangs.failed(probe, pods)
     if not pods or any(pod.is_leaving for pod in pods):
         return GateVerdict.UNKNOWN, _TAKEN
     if not _have_ended(pods):
@@ -377,7 +347,8 @@ def _was_taken(probe: ProbeItem, pods: tuple[ProbePodItem, ...]) -> bool:
     """Whether a Job that completed lacks its pod: told to go, a container may well end with 0 and have done nothing.
 
     A pull needs nobody's word, and a Job that goes takes its pod along."""
-    return not probe.is_leaving and probe.gate != PREPULL and (not pods or any(pod.is_leaving for pod in pods))
+    is_short = len(pods) < max(1, len(probe.gang))
+    return not probe.is_leaving and probe.gate != PREPULL and (is_short or any(pod.is_leaving for pod in pods))
 
 
 def _have_ended(pods: Iterable[ProbePodItem]) -> bool:
@@ -386,18 +357,7 @@ def _have_ended(pods: Iterable[ProbePodItem]) -> bool:
 
 def _of_report(pods: Iterable[ProbePodItem]) -> tuple[GateVerdict, str] | None:
     """What the report says of itself; None where there is none, or it only measured."""
-    for pod in pods:
-        if isinstance(pod.report, Unreadable):
-            return GateVerdict.UNKNOWN, pod.report.why
-        if pod.report is not None and pod.report.broken:
-            return GateVerdict.FAILED, _listed(pod.report.broken)
-        if pod.report is not None and pod.report.unknown:
-            return GateVerdict.UNKNOWN, _listed(pod.report.unknown)
-    return None
-
-
-def _listed(told: Iterable[Unmeasured]) -> str:
-    return "; ".join(f"{each.name}{f' of {each.gpu}' if each.gpu else ''}: {each.why}" for each in told)
+    return next((found for pod in pods if (found := gate_reports.verdict_of(pod.report)) is not None), None)
 
 
 def _last_words(ended: Iterable[kinds.Terminated]) -> str:

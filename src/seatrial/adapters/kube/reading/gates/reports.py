@@ -12,12 +12,14 @@ Tests: tests/adapters/kube/test_gate_reports.py, tests/testbed/test_real_gates.p
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from seatrial.core.model.gates.figures import Figure, Unmeasured
+from seatrial.core.model.gates.gate import GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 
@@ -95,6 +97,21 @@ def read(text: str, *, node: str, at: Instant) -> GateReport | Unreadable | None
         broken=tuple(_told(each, node) for each in found.broken),
         unknown=tuple(_told(each, node) for each in found.unknown),
     )
+
+
+def verdict_of(report: GateReport | Unreadable | None) -> tuple[GateVerdict, str] | None:
+    """What a report says of itself, and why; None where there is none, or it only measured."""
+    if isinstance(report, Unreadable):
+        return GateVerdict.UNKNOWN, report.why
+    if report is not None and report.broken:
+        return GateVerdict.FAILED, _listed(report.broken)
+    if report is not None and report.unknown:
+        return GateVerdict.UNKNOWN, _listed(report.unknown)
+    return None
+
+
+def _listed(told: Iterable[Unmeasured]) -> str:
+    return "; ".join(f"{each.name}{f' of {each.gpu}' if each.gpu else ''}: {each.why}" for each in told)
 
 
 def _figure(said: _Measured, node: str, at: Instant) -> Figure:
