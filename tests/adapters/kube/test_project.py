@@ -279,8 +279,8 @@ def test_a_whole_node_is_joined_from_its_pods() -> None:
             namespace="gpu-operator", name="validator-n1", uid="uid-validator-n1", is_ready=True, ready_since=AT
         ),
         pods=(
-            Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE),
-            Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE),
+            Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE, gpu_count=1),
+            Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE, gpu_count=1),
             Pod(namespace="jobs", name="web", uid="uid-web", keeper=PodOwner.NOBODY),
         ),
     )
@@ -362,6 +362,7 @@ def test_what_eviction_would_cost_is_known() -> None:
         name="train-0",
         uid="uid-train-0",
         gpu=GpuUse.RESOURCE,
+        gpu_count=1,
         is_terminating=True,
         keeper=PodOwner.NOBODY,
         has_empty_dir=True,

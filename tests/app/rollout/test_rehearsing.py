@@ -16,6 +16,7 @@ from seatrial.app.rollout.targeting import RolloutTarget
 from seatrial.core.compat.matrix import Component
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ByHand, Canary, Mode, Point, Via
+from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
 from tests import builders
@@ -49,6 +50,7 @@ def around(
     )
 
 
+BEGUN = "may be disrupted: n1"
 QUIET = (
     "driver manager ENABLE_GPU_POD_EVICTION=false, ENABLE_AUTO_DRAIN=false: "
     "else it uncordons nodes before they are proven"
@@ -76,12 +78,20 @@ def test_the_canary_alone_is_touched_and_every_write_comes_in_order() -> None:
         "pod/gpu-operator/driver-n1: delete, so that its DaemonSet starts a new driver",
         "node/n1: state validation-required",
         "node/n1: state uncordon-required",
-        "node/n1: uncordon, state upgrade-done",
-        "gpurollout/spring status: phase Gating",
-        "gpurollout/spring status: phase Gating, gates: readiness on n1 passed, smoke on n1 pending",
+        "gpurollout/spring status: phase Gating, may be disrupted: n1",
+        f"gpurollout/spring status: phase Gating, {BEGUN}, gates: readiness on n1 passed, smoke on n1 pending",
         "job for gate smoke: on node/n1, image example.com/smoke:1, 1 GPU",
-        "gpurollout/spring status: phase Baking, gates: readiness on n1 passed, smoke on n1 passed",
+        f"gpurollout/spring status: phase Baking, {BEGUN}, gates: readiness on n1 passed, smoke on n1 passed",
+        "node/n1: uncordon, state upgrade-done",
     ]
+
+
+def test_the_suite_is_announced_for_as_many_gpus_as_the_canary_has() -> None:
+    eight = GpuOffer(resources=(("nvidia.com/gpu", 8),))
+    outset = around(live("n1", offer=eight), gates=(), suite_image="example.com/probes:1")
+    jobs = [line for line in lines(rehearsing.rehearse(outset, TARGET)) if line.startswith("job for gate")]
+    assert {job.split(":")[0].split()[-1] for job in jobs} == {"smoke-train", "smoke-infer", "gpu-errors", "multi-gpu"}
+    assert jobs[0].startswith("job for gate smoke-train: on node/n1, image example.com/probes:1, 8 GPUs")
 
 
 def test_users_of_the_canary_are_named_in_what_would_be_evicted() -> None:

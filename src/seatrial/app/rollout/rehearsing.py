@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.campaign import waves
+from seatrial.core.campaign import canary, waves
 from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via
+from seatrial.core.model.gates import default_suite
+from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.words import acts as words
 from seatrial.core.words import conditions
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.starting import Outset
     from seatrial.app.rollout.targeting import RolloutTarget
     from seatrial.core.model.campaign import Campaign
+    from seatrial.core.model.intent import Intent
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.ports import Outcome, Sight
     from seatrial.run.loop import Report
@@ -71,7 +74,7 @@ def rehearse(outset: Outset, target: RolloutTarget) -> Trial:
     from seatrial.sim.world import World
 
     members = [_playable(node) for node in outset.members.values()]
-    world = World(members, outset.intent, outside=_outside(outset, target), started_at=outset.at)
+    world = World(members, _asking(outset), outside=_outside(outset, target), started_at=outset.at)
     rehearsal = _Rehearsal(world, outset)
     ports = replace(world.ports(rehearsal), observer=rehearsal, executor=rehearsal)
     memory = Memory(outset.at)
@@ -81,6 +84,19 @@ def rehearse(outset: Outset, target: RolloutTarget) -> Trial:
     is_judged = record.phase not in BEFORE_VERDICT
     mine = () if is_judged else tuple(held for held in holds if held.subject == outset.intent.rollout)
     return Trial(writes=tuple(rehearsal.writes), record=record, holds=mine)
+
+
+def _asking(outset: Outset) -> Intent:
+    """With the gates that its canaries will be asked, by what the nodes show now; the played ones show no GPUs."""
+    campaign, members = outset.intent.campaign, outset.members
+    if campaign is None or not campaign.suite_image:
+        return outset.intent
+    chosen = canary.choose(members, campaign.canary)
+    facts = [members[name].facts for name in chosen]
+    known = CampaignRecord(canaries=chosen, suite=default_suite.chosen(campaign.suite_image, facts))
+    count = min((default_suite.gpu_count(each.offer) for each in facts), default=0)
+    gates = tuple(replace(gate.on(count), all_gpus=False) for gate in default_suite.with_suite(campaign, known).gates)
+    return replace(outset.intent, campaign=replace(campaign, gates=gates, suite_image=None))
 
 
 def _playable(node: NodeSeen) -> NodeSeen:
@@ -178,10 +194,15 @@ class _Rehearsal:
     def is_over(self, report: Report) -> bool:
         record = self._world.rollout.campaign
         if record is not None and record.phase not in BEFORE_VERDICT:
-            return True
+            return not any(self._is_closed(name) for name in record.canaries)
         # A world in which nothing happens any more only has the clock of our own deadlines.
         is_idle = self._world.next_at is None and report.decision is not None and not report.decision.actions
         return self._passes >= PASSES_MAX or (is_idle and not report.outcomes)
+
+    def _is_closed(self, name: str) -> bool:
+        """Whether a canary has still to be opened: that follows its gates."""
+        node = self._world.observe().seen.nodes[name]
+        return node.record is not None and node.record.phase is NodePhase.UNCORDON_REQUIRED
 
 
 def then(campaign: Campaign, trial: Trial, members: int) -> str:
