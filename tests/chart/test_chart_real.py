@@ -21,7 +21,8 @@ from seatrial_lab import deploy
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.building import build
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.chart.charts import CHART, NAMESPACE, helm
+from tests.chart import post
+from tests.chart.charts import CHART, NAMESPACE, helm, one
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
@@ -33,7 +34,7 @@ GATES = "seatrial-gates"
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A control plane of its own, since the definition is the chart's here, with the chart in it."""
     with ControlPlane.start(tmp_path_factory.mktemp("charted")) as plane:
-        for name in (NAMESPACE, "gpu-operator", "people"):
+        for name in (NAMESPACE, "gpu-operator", "people", post.DRA):
             plane.kubectl("create", "namespace", name)
         plane.kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
         on(plane, "install", "seatrial", CHART, "--dry-run=server")
@@ -66,6 +67,47 @@ def test_the_server_is_the_kubernetes_that_this_run_is_about_and_the_chart_passe
     served = json.loads(installed.kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"]
     assert served == build.kubernetes().version
     helm("lint", "--strict", "--kube-version", served, CHART)
+
+
+# ── the chart of the hook ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("settings", [(), *((each,) for each in post.SWITCHES), post.SWITCHES], ids=str)
+def test_the_server_takes_everything_that_the_chart_of_the_hook_makes(
+    installed: ControlPlane, settings: tuple[str, ...]
+) -> None:
+    made = post.rendered(*settings, namespace=NAMESPACE)
+    found = installed.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "-o", "name", "-f", "-"),
+        stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}),
+    )
+    assert len(found.split()) == len(made) >= 8, "every object, hooks included"
+
+
+@pytest.mark.parametrize("settings", [(), post.SWITCHES], ids=["as it is", "everything switched on"])
+def test_the_chart_of_the_hook_passes_the_linter_for_this_kubernetes(settings: tuple[str, ...]) -> None:
+    helm("lint", "--strict", "--kube-version", build.kubernetes().version, post.CHART, *post.flags_of(settings))
+
+
+def test_the_chart_of_the_hook_is_installed_changed_and_removed(installed: ControlPlane) -> None:
+    """Without its Jobs: no node here would run them, and tests/e2e/test_hook_job.py has one. Their pods are let in."""
+    on(installed, "install", "post", post.CHART, "--no-hooks")
+    roles = ("get", "roles,clusterroles,configmaps,serviceaccounts", "-A", "-o", "name")
+    assert installed.kubectl(*roles).count("dra-reroll") == 5
+    for made in (post.rendered(namespace=NAMESPACE), post.rendered(*post.SWITCHES, namespace=NAMESPACE)):
+        spec = one(made, "Job", post.JOB)["spec"]["template"]["spec"]
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "trial"}, "spec": spec}
+        restricted = ("-n", NAMESPACE, "create", "--dry-run=server", "-f", "-")
+        installed.kubectl(*restricted, stdin=json.dumps(pod))
+    on(installed, "upgrade", "post", post.CHART, "--no-hooks", *post.flags_of(("rbac.scope=cluster",)))
+    assert installed.kubectl(*roles).count("dra-reroll") == 4, "the role of the plugins' namespace is gone"
+    for off in post.SWITCHES_OFF:
+        on(installed, "upgrade", "post", post.CHART, "--no-hooks", *post.flags_of((off,)))
+        assert "dra-reroll" not in installed.kubectl(*roles)
+    on(installed, "uninstall", "post", "--no-hooks")
+
+
+# ── what people may do ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", ["seatrial-approver", "seatrial-word"])
