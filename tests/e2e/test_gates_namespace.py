@@ -95,3 +95,20 @@ def test_a_gate_within_the_level_runs_away_from_the_controllers(stage: LightStag
     assert probes(stage, GATES)
     assert probes(stage, keys.HOME) == {}
     assert not [line for line in stage.log_lines()[stage.said_before :] if "code=gate-refused" in line]
+
+
+def test_two_canaries_are_asked_together_under_the_rights_of_the_manifests(stage: LightStage) -> None:
+    set_level(stage, "baseline")
+    ring = {"name": "ring", "image": "example.invalid/probes:1", "probe": "distributed", "gpus": 1}
+    stage.begin("ganged", gates=[ring], canary={"count": 2}, bake={"durationSeconds": 0})
+    stage.wait_phase("Done")
+    chosen = ("-l", f"{keys.GATE_KEY},{keys.ROLLOUT_LABEL}={stage.rollout}")
+    (job,) = stage.plane.get("jobs", "-n", GATES, *chosen)["items"]
+    assert (job["spec"]["completionMode"], job["status"]["succeeded"]) == ("Indexed", 2)
+    pods = stage.plane.get("pods", "-n", GATES, *chosen)["items"]
+    assert sorted(pod["spec"]["nodeName"] for pod in pods) == job["metadata"]["annotations"][keys.GANG_KEY].split(",")
+    assert {pod["spec"]["subdomain"] for pod in pods} == {
+        each["metadata"]["name"] for each in stage.plane.get("services", "-n", GATES)["items"]
+    }
+    said = [each for each in stage.status()["campaign"]["gates"] if each["gate"] == "ring"]
+    assert [each["verdict"] for each in said] == ["passed", "passed"]
