@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -93,11 +95,20 @@ def test_every_label_of_the_hook_is_one_that_an_api_server_takes(write: Write, f
 
 
 @pytest.mark.parametrize("deployer", DEPLOYERS)
-def test_a_shell_and_helm_can_read_what_is_written(deployer: str, write: Write) -> None:
+def test_the_folders_say_the_order_whoever_deploys(deployer: str, write: Write) -> None:
     root = write(only=(deployer,))[deployer] / PATH
-    assert {each.name for each in root.iterdir() if each.is_dir() and each.name[:3].isdigit()} == {
+    assert sorted(each.name for each in root.iterdir() if each.is_dir() and each.name[:3].isdigit()) == [
         "001-network-operator",
         "002-gpu-operator",
         "003-nvidia-dra-driver-gpu",
         "004-gpu-operator-post",
-    }
+    ]
+
+
+def test_every_script_is_one_that_a_shell_can_read_and_run(write: Write) -> None:
+    scripts = sorted((write(only=("helm",))["helm"] / PATH).rglob("*.sh"))
+    assert len(scripts) == 5
+    for each in scripts:
+        assert os.access(each, os.X_OK)
+        done = subprocess.run(["sh", "-n", each], capture_output=True, text=True, timeout=10)
+        assert (done.returncode, done.stderr) == (0, "")

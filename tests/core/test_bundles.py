@@ -388,6 +388,14 @@ def test_argo_cd_gets_the_hook_from_one_source_and_leaves_restarts_of_plugins_al
     assert [each["kind"] for each in dra["spec"]["ignoreDifferences"]] == ["DaemonSet"]
 
 
+def test_a_registry_is_made_known_to_argo_cd_once_and_an_index_not_at_all() -> None:
+    mirror = {path for path in documents(Deployer.ARGOCD, charts="oci://r.example.com/charts") if "repository" in path}
+    assert mirror == {"001-network-operator/repository.yaml"}
+    (secret,) = documents(Deployer.ARGOCD, charts="oci://r.example.com/charts")[mirror.pop()].objects
+    assert secret["stringData"]["url"] == "r.example.com/charts"
+    assert not any("repository" in path for path in documents(Deployer.ARGOCD))
+
+
 def test_argo_cd_leaves_a_definition_alone_that_two_charts_bring() -> None:
     newer = an_entry(**{**FULL, "gpu_operator": "v26.7.0"})
     (found,) = release(a_stack(newer), "gpu-operator").ignored

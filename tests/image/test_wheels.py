@@ -140,3 +140,13 @@ def test_the_controllers_image_has_every_program_of_ours() -> None:
     assert sorted(recipe.CONTROLLER.programs) == sorted(project["scripts"])
     assert set(recipe.PROBES.programs) <= set(project["scripts"])
     assert recipe.PROBES.extra in project["optional-dependencies"]
+
+
+def test_our_own_wheel_has_the_chart_that_bundles_come_with() -> None:
+    """In a checkout it is a link to charts/; a link is nothing that a wheel could have."""
+    _, content = wheels.build_own(ROOT, 1_700_000_000)
+    inside = zipfile.ZipFile(io.BytesIO(content))
+    chart = ROOT / "charts" / "gpu-operator-post"
+    for path in (each for each in chart.rglob("*") if each.is_file()):
+        name = f"seatrial/manifests/gpu-operator-post/{path.relative_to(chart).as_posix()}"
+        assert inside.read(name) == path.read_bytes()

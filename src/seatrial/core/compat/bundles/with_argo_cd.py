@@ -30,7 +30,7 @@ def files(stack: Stack, asked: Asked) -> Iterator[File]:
     git = _Git(url=asked.repository, revision=asked.revision, path=asked.path)
     for release in stack.releases:
         yield Document(path=f"{release.folder}/application.yaml", objects=(_application(release, git),))
-        if release.chart.is_oci:
+        if _is_first_of_registry(release, stack):
             yield Document(path=f"{release.folder}/repository.yaml", objects=(_registry(release),))
     yield Document(path=ROOT, objects=(_root(git),), comment=("Apply this one; it brings the others.",))
 
@@ -39,7 +39,10 @@ def chart_files(stack: Stack, asked: Asked) -> Iterator[File]:
     """The same Applications from a chart, whose values say where the bundle is."""
     for release in stack.releases:
         git = _Templated()
-        made = [_application(release, git), *([_registry(release, git)] if release.chart.is_oci else [])]
+        made = [
+            _application(release, git),
+            *([_registry(release, git)] if _is_first_of_registry(release, stack) else []),
+        ]
         yield Document(path=f"templates/{release.folder}.yaml", objects=tuple(made), templates=dict(git.templates))
     yield Document(path="Chart.yaml", objects=({**_CHART, "appVersion": _version_of(stack)},))
     values = {
@@ -204,6 +207,14 @@ def _sources(release: Release, git: _Git | _Templated) -> dict[str, Any]:
 def _host(release: Release) -> str:
     """Argo CD knows a registry by its name alone."""
     return release.chart.repository.removeprefix("oci://")
+
+
+def _is_first_of_registry(release: Release, stack: Stack) -> bool:
+    """Whether it is the one with which a registry is made known: Argo CD wants each of them once."""
+    chart = release.chart
+    return chart.is_oci and release == next(
+        each for each in stack.releases if each.chart.repository == chart.repository
+    )
 
 
 def _registry(release: Release, git: _Templated | None = None) -> dict[str, Any]:

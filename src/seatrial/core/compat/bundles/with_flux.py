@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from seatrial.core.compat.bundles.stack import NGC
+from seatrial.core.compat.bundles.stack import DRA_HOME, NGC
 from seatrial.core.compat.bundles.values import CHART, VALUES, Asked, Chart, Document, File, Release, Stack
 
 NAMESPACE: Final = "flux-system"
@@ -66,7 +66,7 @@ def _values_of(release: Release) -> str:
 def _source_of(chart: Chart) -> str:
     if chart.is_local:
         return REPOSITORY
-    return {NGC: "nvidia"}.get(chart.repository, "dra-driver-nvidia" if chart.is_oci else "charts")
+    return {NGC: "nvidia", DRA_HOME: "dra-driver-nvidia"}.get(chart.repository, "charts")
 
 
 def _source(chart: Chart, asked: Asked) -> dict[str, Any]:
