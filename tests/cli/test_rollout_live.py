@@ -221,10 +221,10 @@ def test_a_trial_tells_every_write_up_to_the_first_verdict_and_makes_none(run: R
             f"ClusterPolicy/climb driver version {NEW}",
             "cordon, state",
             "delete, so that its DaemonSet starts a new driver",
-            "uncordon, state",
             "phase Gating",
             "job for gate smoke",
             "phase Baking",
+            "uncordon, state",
             "then: gates readiness, smoke asked again every 60 min, bake 48 h with evidence, waves of 1, 2, 1 nodes",
         )
     ]
