@@ -18,6 +18,7 @@ STANDING, REROLLING, SETTLED = "core/test_dra_standing.py", "core/test_dra_rerol
 WORDS, SEEDS = "core/test_dra_words.py", "sim/test_dra_seeds.py"
 CHART, CHART_REAL, HOOK = "chart/test_post_chart.py", "chart/test_chart_real.py", "e2e/test_hook_job.py"
 CONTROLLER = "controller/test_reroller.py"
+PARITY, SYNCING = "bundles/test_parity.py", "bundles/test_syncing.py"
 
 CRITERIA: dict[str, tuple[tuple[str, str], ...]] = {
     "AC1 a Job of the chart runs after installs and upgrades": (
@@ -31,6 +32,9 @@ CRITERIA: dict[str, tuple[tuple[str, str], ...]] = {
         (HOOK, "test_nothing_was_asked_for_without_a_right_and_every_right_was_used"),
     ),
     "AC3 every deployer renders the same": (
+        (PARITY, "test_every_deployer_brings_the_same_objects"),
+        (PARITY, "test_rendered_twice_it_is_the_same_byte_by_byte"),
+        (SYNCING, "test_it_runs_again_when_the_stack_or_the_hook_has_changed"),
         (CHART, "test_nothing_is_rendered_that_deployers_render_differently"),
         (CHART, "test_the_same_values_are_rendered_the_same"),
         (CHART, "test_whatever_is_a_reason_to_run_again_changes_an_object_that_is_no_hook"),
