@@ -64,8 +64,8 @@ def uids(pods: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def container(pod: dict[str, Any]) -> dict[str, Any]:
-    status: dict[str, Any] = pod["status"]["containerStatuses"][0]
-    return status
+    found: list[dict[str, Any]] = pod["status"].get("containerStatuses", [])
+    return found[0] if found else {"restartCount": 0, "state": {}}  # a pod that was made this moment has none yet
 
 
 def wait_for_driver(made: fleet.Fleet, node: str, look: Any, what: str) -> dict[str, Any]:

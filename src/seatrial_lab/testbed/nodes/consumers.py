@@ -120,7 +120,7 @@ def add_claim_pod(
 
 def release(where: fleet.Fleet, workload: fleet_spec.Workload) -> None:
     """Let the pods of a workload go that stay Terminating."""
-    where.plane.kubectl("annotate", "pod", "--all", "-n", workload.namespace, f"{stages.STAYS}-")
+    fleet.let_go(where.plane, workload.namespace)
 
 
 def _start(

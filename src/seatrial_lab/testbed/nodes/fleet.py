@@ -49,6 +49,15 @@ def make_fleet(plane: control_plane.ControlPlane, spec: FleetSpec, *, timeout_se
     return fleet
 
 
+def let_go(plane: control_plane.ControlPlane, namespace: str) -> None:
+    """Let the pods of a namespace go that stay Terminating; one that goes in this very moment is no failure."""
+    try:
+        plane.kubectl("annotate", "pod", "--all", "-n", namespace, f"{stages.STAYS}-")
+    except errors.KubectlFailed as err:
+        if "(NotFound)" not in str(err):
+            raise
+
+
 class Fleet:
     """A fleet that exists."""
 
@@ -376,7 +385,7 @@ class Fleet:
         """Empty the namespaces before deleting them: the other way round takes ten seconds each."""
         namespaces = [each["metadata"]["name"] for each in self.plane.get("namespace", "-l", self._selector)["items"]]
         for name in namespaces:
-            self.plane.kubectl("annotate", "pod", "--all", "-n", name, f"{stages.STAYS}-")
+            let_go(self.plane, name)
             kinds = "deployment,daemonset,job,pod,resourceclaim"
             self.plane.kubectl("delete", kinds, "--all", "-n", name, "--cascade=foreground")
         if namespaces:
