@@ -132,6 +132,8 @@ BASES["attested"] = BASES["direct"] | {
 }
 _RATE: Final = {"query": 'max(errors{node="$node"})', "unit": "1/s", "atMost": 1}
 BASES["asked"] = BASES["direct"] | {"gates": [{"name": "rate", "prometheus": _RATE}]}
+_WORK: Final = {"podSelector": "team=vision", "pods": 1, "seconds": 600}
+BASES["worked"] = BASES["direct"] | {"gates": [{"name": "vision", "tenant": _WORK}]}
 BASES["judged"] = BASES["direct"] | {"gates": [{"name": "all", "expression": "true"}, _GATE]}
 BASES["told"] = BASES["direct"] | {"gates": [{"name": "ci", "webhook": "https://ci.example/ask"}]}
 CASES: Final = (
@@ -204,6 +206,9 @@ CASES: Final = (
     _case("gates[].figures[].atLeast", 4000, "measured"),
     _case("gates[].figures[].atMost", 5000, "measured"),
     _case("gates[].attest.asks", "nobody complains", "attested"),
+    _case("gates[].tenant.podSelector", "team=speech", "worked"),
+    _case("gates[].tenant.pods", 2, "worked"),
+    _case("gates[].tenant.seconds", 60, "worked"),
     _case("gates[].webhook", "https://ci.example/other", "told"),
     _case("gates[].expression", "false", "judged"),
     _case("gates[].prometheus.query", "max(other)", "asked"),

@@ -31,6 +31,7 @@ from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.compared import Compared, Comparison
 from seatrial.core.model.gates.exposed import TelemetryFacts
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
+from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.intent import Domain, Intent, Requestor
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.owners import DriverClaim
@@ -327,6 +328,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.GATE_UNATTESTED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}),
         careful(gates=(Gate(name="signed", attest=Attest(asks="the tenants are content")),)),
+    ),
+    HoldCode.TENANTS_AWAITED: (
+        at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}),
+        careful(gates=(Gate(name="vision", tenant=Tenant(pod_selector="team=vision")),)),
     ),
     HoldCode.GATE_REFUSED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(REFUSED,)),

@@ -219,5 +219,6 @@ def test_every_deployer_is_named_in_the_sentences_and_known_by_what_it_writes() 
 def test_no_sentence_of_the_product_lists_deployers_by_itself() -> None:
     source = Path(deployers.__file__).parents[2]
     names = re.compile("|".join(each.name for each in deployers.DEPLOYERS))
-    listing = [path.name for path in sorted(source.rglob("*.py")) if names.search(path.read_text(encoding="utf-8"))]
-    assert listing == ["deployers.py"]
+    listing = [path for path in sorted(source.rglob("*.py")) if names.search(path.read_text(encoding="utf-8"))]
+    # A bundle is for one of them, and says so.
+    assert [path.name for path in listing if "bundle" not in path.as_posix()] == ["deployers.py"]

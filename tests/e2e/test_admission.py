@@ -303,7 +303,7 @@ def with_window(**window: Any) -> dict[str, Any]:
         (a_campaign(gates=[GATE | {"name": "readiness"}]), "readiness is the gate that every canary has"),
         (
             a_campaign(gates=[{"name": "nccl"}]),
-            "a gate has exactly one of image, attest, prometheus, expression and webhook",
+            "a gate has exactly one of image, attest, prometheus, expression, tenant and webhook",
         ),
         (a_campaign(gates=[{"image": "nccl"}]), "spec.gates[0].name: Required value"),
         (a_campaign(gates=[GATE | {"gpus": -1}]), "spec.gates[0].gpus"),

@@ -52,6 +52,7 @@ from seatrial.core.model.gates.compared import Compared, Comparison, Lens, Missi
 from seatrial.core.model.gates.exposed import Exposed, Exposure, Rare
 from seatrial.core.model.gates.gate import Gate, GateResult, GateVerdict, Limit, Metric
 from seatrial.core.model.gates.suite import LeftOut, Suite
+from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.offers import GpuOffer
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, Share
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeRecord
@@ -420,6 +421,7 @@ SAID: Final[Mapping[str, object]] = {
         attest=Attest(asks="the tenants are content"),
         prometheus=Metric(query="max(errors)", unit="1/s", at_least=0.0, at_most=1.0),
         expression="true",
+        tenant=Tenant(pod_selector="team=vision", pods=2, seconds=60.0),
         webhook="https://ci.example/ask",
     ),
     "a policy": EMPTYING,

@@ -39,9 +39,7 @@ COMMANDS: Final = {
     "plan": Command(
         "seatrial.cli.matrix.plan", "show the ordered steps from what runs to what is wanted, or which rules fight"
     ),
-    "bundle": Command(
-        "seatrial.cli.matrix.bundle", "write the stack of an entry as files for helm, helmfile, Flux or Argo CD"
-    ),
+    "bundle": Command("seatrial.cli.matrix.bundle", "write the stack of an entry as files for whoever deploys it"),
     "forecast": Command(
         "seatrial.cli.run.forecast",
         "say what an upgrade will cost: duration against capacity, and which limits to take",

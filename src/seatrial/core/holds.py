@@ -77,6 +77,7 @@ class HoldCode(StrEnum):
     GATE_REFUSED = "gate-refused"
     GATE_UNKNOWN = "gate-unknown"
     GATE_UNATTESTED = "gate-unattested"
+    TENANTS_AWAITED = "tenants-awaited"
     TELEMETRY_MISSING = "telemetry-missing"
     CANARY_IDLE = "canary-idle"
     LOSS_NOT_EXCLUDED = "loss-not-excluded"

@@ -146,10 +146,10 @@ def _why_unproven(record: CampaignRecord, outside: Outside, campaign: Campaign) 
         for node in (each.node, *each.gang)
     }
     # What was said is no part of the world outside, and may be taken back once it has counted.
-    measured = [gate for gate in campaign.gates if gate.attest is None]
+    measured = [gate for gate in campaign.gates if gate.attest is None and gate.tenant is None]
     # Who was left out of a gang, and that it was told, is in the record.
     passed |= {(each.gate, each.node) for each in record.gates if each.is_left_out}
-    asked = [(gate.name, node) for gate in measured for node in record.canaries]
+    asked = [(gate.name, node) for gate in measured for node in record.canaries if node not in gate.not_on]
     missing = [f"{gate} on {node}" for gate, node in asked if (gate, node) not in passed]
     if missing:
         return f"the campaign is {record.phase}, and {missing[0]} has not passed"

@@ -279,9 +279,9 @@ def test_a_whole_node_is_joined_from_its_pods() -> None:
             namespace="gpu-operator", name="validator-n1", uid="uid-validator-n1", is_ready=True, ready_since=AT
         ),
         pods=(
-            Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE, gpu_count=1),
-            Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE, gpu_count=1),
-            Pod(namespace="jobs", name="web", uid="uid-web", keeper=PodOwner.NOBODY),
+            Pod(namespace="jobs", name="train-0", uid="uid-train-0", gpu=GpuUse.RESOURCE, gpu_count=1, is_running=True),
+            Pod(namespace="jobs", name="train-1", uid="uid-train-1", gpu=GpuUse.RESOURCE, gpu_count=1, is_running=True),
+            Pod(namespace="jobs", name="web", uid="uid-web", is_running=True, keeper=PodOwner.NOBODY),
         ),
     )
 
@@ -344,7 +344,9 @@ def test_a_pod_without_a_node_is_nobodys() -> None:
 def test_a_pod_without_a_gpu_is_kept_for_jobs_to_wait_for_and_drains() -> None:
     job = {"kind": "Job", "name": "prepare", "uid": "job-2", "controller": True}
     pod = objects.a_pod("prepare-0", owner=job, labels={"b": "2", "a": "1"})
-    assert user_of(pod) == Pod(namespace="jobs", name="prepare-0", uid="uid-prepare-0", labels=(("a", "1"), ("b", "2")))
+    assert user_of(pod) == Pod(
+        namespace="jobs", name="prepare-0", uid="uid-prepare-0", labels=(("a", "1"), ("b", "2")), is_running=True
+    )
 
 
 def test_pods_with_equal_labels_share_them() -> None:
@@ -363,6 +365,7 @@ def test_what_eviction_would_cost_is_known() -> None:
         uid="uid-train-0",
         gpu=GpuUse.RESOURCE,
         gpu_count=1,
+        is_running=True,
         is_terminating=True,
         keeper=PodOwner.NOBODY,
         has_empty_dir=True,
@@ -1232,3 +1235,13 @@ def test_a_nodes_owner_is_found_by_selectors_and_by_its_label() -> None:
 def test_an_owner_label_means_nothing_where_no_nvidia_driver_can_own() -> None:
     facts = joined(labels={OWNER_LABEL: "gone"})
     assert (facts.owner, facts.owner_conflict) == ("", "")
+
+
+def test_when_a_container_of_a_user_last_ended_and_was_started_again_is_known() -> None:
+    pod = objects.a_gpu_pod()
+    pod["status"]["containerStatuses"] = [
+        {"name": "main", "ready": False, "restartCount": 1, "lastState": {"terminated": {"finishedAt": objects.AT}}}
+    ]
+    found = user_of(pod)
+    assert found is not None
+    assert (found.is_running, found.restarted_at) == (False, AT)

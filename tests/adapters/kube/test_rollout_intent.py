@@ -28,6 +28,7 @@ from seatrial.core.model.campaign import (
 )
 from seatrial.core.model.gates.attested import Attest, Word
 from seatrial.core.model.gates.gate import Gate, Limit, Metric
+from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.intent import Checkpoint, Domain, Intent, OnDelete, Order, Requestor, Retries
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.policy import Drain, Eviction, JobWait, Limits, Policy, PolicyWish, Share
@@ -58,6 +59,7 @@ def a_rollout(**fields: Any) -> models.Rollout:
     )
 
 
+KINDS = "image, attest, prometheus, expression, tenant, webhook"
 OURS = ("all_gpus", "not_on")
 """What the suite says of its gates, and nobody else can."""
 
@@ -238,6 +240,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
                 "figures": [{"name": "hbm-copy", "atLeast": 4e3}],
             },
             {"name": "signed", "attest": {"asks": "the tenants are content"}},
+            {"name": "vision", "tenant": {"podSelector": "team=vision", "pods": 2}},
             {"name": "all", "expression": "verdicts.nccl == 'passed'"},
             {"name": "ci", "webhook": "https://ci.example/ask"},
             {"name": "rate", "prometheus": {"query": "max(errors)", "unit": "1/s", "atMost": 0.5}},
@@ -266,6 +269,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
             Gate(name="nccl", image="nccl:2", command=("run", "-g"), gpus=8, timeout_seconds=60),
             Gate(name="speed", image="p:1", probe="performance", figures=(Limit(name="hbm-copy", at_least=4000.0),)),
             Gate(name="signed", attest=Attest(asks="the tenants are content")),
+            Gate(name="vision", tenant=Tenant(pod_selector="team=vision", pods=2)),
             Gate(name="all", expression="verdicts.nccl == 'passed'"),
             Gate(name="ci", webhook="https://ci.example/ask"),
             Gate(name="rate", prometheus=Metric(query="max(errors)", unit="1/s", at_most=0.5)),
@@ -326,11 +330,15 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
     [
         (
             {"gates": [{"name": "a"}]},
-            "spec.gates[0]: a gate has one of image, attest, prometheus, expression, webhook; a has none of them.",
+            f"spec.gates[0]: a gate has one of {KINDS}; a has none of them.",
+        ),
+        (
+            {"gates": [{"name": "a", "tenant": {"podSelector": "team in vision"}}]},
+            "spec.gates[0].tenant.podSelector: ",
         ),
         (
             {"gates": [{"name": "a", "image": "i:1", "attest": {"asks": "b"}}]},
-            "spec.gates[0]: a gate has one of image, attest, prometheus, expression, webhook; a has image and attest.",
+            f"spec.gates[0]: a gate has one of {KINDS}; a has image and attest.",
         ),
         (
             {"approvals": {"attested": [WORD | {"verdict": "perhaps"}]}},

@@ -220,6 +220,9 @@ def wants(gate: Gate) -> str:
         return gate.expression or f"{gate.webhook} says 200"
     if gate.prometheus is not None:
         return "; ".join([gate.prometheus.query, *_limits(gate)])
+    if gate.tenant is not None:
+        work = gate.tenant
+        return f"{work.pods} pods of {work.pod_selector} run there for {work.seconds:g} s"
     what = f"{gate.probe} of seatrial-probe" if gate.probe else "its container ends well"
     return "; ".join([what, *_limits(gate)])
 
@@ -245,6 +248,7 @@ def shown_data(picture: Picture) -> dict[str, Any]:
                 "prometheus": gate.prometheus.query if gate.prometheus is not None else None,
                 "expression": gate.expression or None,
                 "webhook": gate.webhook or None,
+                "tenant": gate.tenant.pod_selector if gate.tenant is not None else None,
                 "figures": [
                     {"name": each.name, "atLeast": each.at_least, "atMost": each.at_most} for each in gate.limits
                 ],

@@ -19,7 +19,7 @@ from seatrial.core.campaign import evidence as watching
 from seatrial.core.campaign.course import Course, fail, remembered, turn_to
 from seatrial.core.campaign.proving import comparing, controls, exposing, gangs, starting
 from seatrial.core.holds import Hold, HoldCode
-from seatrial.core.judging.kinds import attesting, expressing
+from seatrial.core.judging.kinds import attesting, expressing, tenanting
 from seatrial.core.judging.tries import TRIES_MAX
 from seatrial.core.model.campaign import CampaignRecord, Point, RolloutPhase, Turn
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict, Measurement
@@ -81,7 +81,8 @@ def step_gating(view: View) -> Course:
         case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
-            return Course(record=record, acts=_with_controls(view, looked), holds=_pending(view, looked))
+            holds, wake_at = _pending(view, looked), _enough_at(view, looked)
+            return Course(record=record, acts=_with_controls(view, looked), holds=holds, wake_at=wake_at)
         case _:
             assert_never(looked.verdict)
 
@@ -130,7 +131,8 @@ def _bake(view: View) -> Course:
             return Course(record=baking.uncounted(record, now))
         case GateVerdict.PENDING:
             told = watching.told(view, _patience_until(view)) if record.unwell_since else ()
-            return Course(record=record, acts=_with_controls(view, looked), holds=(*told, *_pending(view, looked)))
+            holds, wake_at = (*told, *_pending(view, looked)), _enough_at(view, looked)
+            return Course(record=record, acts=_with_controls(view, looked), holds=holds, wake_at=wake_at)
         case _:
             assert_never(looked.verdict)
 
@@ -205,7 +207,8 @@ def step_round_in_waves(view: View) -> Course | None:
         case GateVerdict.UNKNOWN:
             return _ask_again(view, record, looked)
         case GateVerdict.PENDING:
-            return Course(record=record, acts=_probes(view, looked), holds=_pending(view, looked))
+            holds, wake_at = _pending(view, looked), _enough_at(view, looked)
+            return Course(record=record, acts=_probes(view, looked), holds=holds, wake_at=wake_at)
         case _:
             assert_never(looked.verdict)
 
@@ -251,7 +254,7 @@ def _lost_canaries(view: View) -> str:
 def _look(view: View) -> baking.Round:
     """How the round stands."""
     unwell = {name: explain.why(lack) for name, lack in watching.why_unwell(view).items()}
-    measured = (*view.seen.measurements, *_attested(view))
+    measured = (*view.seen.measurements, *_attested(view), *_tenanted(view))
     until, gang = _patience_until(view), gangs.gang_of(view)
     return baking.look_at(view.record, view.campaign, measured, unwell, until, view.now, gang, partial(_why_busy, view))
 
@@ -272,6 +275,25 @@ def _attested(view: View) -> Iterator[Measurement]:
             yield attesting.measured(
                 gate, node, record.round, view.campaign.attested, since=since, limit_at=limit_at, now=view.now
             )
+
+
+def _tenanted(view: View) -> Iterator[Measurement]:
+    """How the work of tenants stands where a gate asks for it."""
+    record = view.record
+    known = {(each.gate, each.node): each for each in record.gates if each.round == record.round}
+    for gate in view.campaign.gates:
+        for node in record.canaries if gate.tenant is not None else ():
+            seen, before = view.nodes[node], known.get((gate.name, node))
+            opened_at = seen.record.entered_at if seen.record is not None else 0.0
+            since = view.now if seen.facts.is_cordoned else max(_attentive_since(view), opened_at)
+            yield tenanting.measured(gate, seen.facts, record.round, before, since=since, now=view.now)
+
+
+def _enough_at(view: View, looked: baking.Round) -> Instant | None:
+    """When the work of tenants has run for long enough, if it goes on as it does; None where none does."""
+    asked = {gate.name: gate.tenant.seconds for gate in view.campaign.gates if gate.tenant is not None}
+    waiting = (each for each in looked.of(GateVerdict.PENDING) if each.gate in asked)
+    return min((each.at + asked[each.gate] for each in waiting), default=None)
 
 
 def _patience_until(view: View) -> Instant:
@@ -314,10 +336,22 @@ def _given(view: View, looked: baking.Round, node: str) -> Given:
 def _pending(view: View, looked: baking.Round) -> tuple[Hold, ...]:
     """What a round waits for: the words of people, and what is measured."""
     asked = {gate.name for gate in view.campaign.gates if gate.attest is not None}
+    working = {gate.name for gate in view.campaign.gates if gate.tenant is not None}
     waiting = looked.of(GateVerdict.PENDING)
     unsaid = dict.fromkeys(each.gate for each in waiting if each.gate in asked)
-    holds = tuple(_unattested(view, looked.results, name) for name in unsaid)
-    return holds if holds and all(each.gate in asked for each in waiting) else (*holds, _running(view, looked))
+    holds = (
+        *(_unattested(view, looked.results, name) for name in unsaid),
+        *(_untenanted(view, looked, each) for each in waiting if each.gate in working),
+    )
+    is_all = all(each.gate in asked | working for each in waiting)
+    return holds if holds and is_all else (*holds, _running(view, looked))
+
+
+def _untenanted(view: View, looked: baking.Round, found: GateResult) -> Hold:
+    """That the work of tenants has not run for long enough on a canary."""
+    until = _enough_at(view, looked)
+    until = until if until is not None and until > view.now else None
+    return view.hold(HoldCode.TENANTS_AWAITED, gate=found.gate, node=found.node, why=found.detail, until=until)
 
 
 def _unattested(view: View, results: Iterable[GateResult], name: str, until: Instant | None = None) -> Hold:
@@ -357,7 +391,7 @@ def _running(view: View, looked: baking.Round) -> Hold:
             namespace=refused.kept_out_of,
             until=until,
         )
-    asked = {gate.name for gate in view.campaign.gates if gate.attest is not None}
+    asked = {gate.name for gate in view.campaign.gates if gate.attest is not None or gate.tenant is not None}
     waiting = (each for each in looked.of(GateVerdict.PENDING) if each.gate not in asked)
     names = sorted({f"{each.gate} on {each.node}" for each in waiting})
     return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until)

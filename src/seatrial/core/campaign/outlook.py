@@ -51,8 +51,9 @@ def outlook(view: View) -> Outlook | None:
     fleet = _fleet_seconds(view, phase)
     is_asked = any(point in campaign.manual and point not in campaign.approved for point in AHEAD[phase])
     is_to_prove = bool(campaign.bake.exclude) and phase is not RolloutPhase.WAVING
-    is_attested = phase is not RolloutPhase.WAVING and any(gate.attest is not None for gate in campaign.gates)
-    is_open = is_asked or is_to_prove or is_attested
+    others = any(gate.attest is not None or gate.tenant is not None for gate in campaign.gates)
+    is_up_to_others = phase is not RolloutPhase.WAVING and others
+    is_open = is_asked or is_to_prove or is_up_to_others
     is_waiting = is_open or campaign.openings is not None or not view.mover.is_automatic
     return Outlook(seconds=bake + (fleet or 0.0), is_floor=fleet is None or is_waiting)
 

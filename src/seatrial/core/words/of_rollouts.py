@@ -272,6 +272,11 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Look, and say so with `seatrial gates attest {subject} {gate}{whom} --pass --because TEXT`, or --fail, and "
         "the rollout is undone. Until then no time counts as evidence.",
     ),
+    HoldCode.TENANTS_AWAITED: says(
+        "gate {gate} waits for work of tenants on {node}: {why}",
+        "Let pods of theirs run on {node}: nothing is brought there for a gate. Until they have run for long enough no "
+        "time counts as evidence.",
+    ),
     HoldCode.TELEMETRY_MISSING: says(
         "the canary bakes, and nothing of it counts as evidence: nobody sees {why}",
         "See that its exporter runs and that Prometheus scrapes it (docs/how-to/watch-with-prometheus.md); or start "

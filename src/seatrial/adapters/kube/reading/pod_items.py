@@ -90,6 +90,8 @@ def _user_item(pod: kinds.Pod, *, is_in_operators_namespace: bool) -> PodItem | 
             uid=kept.uid,
             labels=_labels(meta.labels),
             gpu_count=_gpu_count(pod) if gpu is not None else 0,
+            is_running=_is_ready(pod),
+            restarted_at=_restarted_at(pod),
             gpu=None if is_operand else gpu,
             is_terminating=is_leaving,
             keeper=keeper,
@@ -210,6 +212,12 @@ def _resources(pod: kinds.Pod) -> Iterator[str]:
         for name in (*container.resources.limits, *container.resources.requests):
             if name.startswith(keys.RESOURCE_PREFIX):
                 yield intern(name)
+
+
+def _restarted_at(pod: kinds.Pod) -> ApiInstant | None:
+    ended = (each.last_state.terminated for each in pod.status.container_statuses)
+    times = [each.finished_at for each in ended if each is not None and each.finished_at]
+    return max(map(instant_of, times), default=None)
 
 
 def _gpu_count(pod: kinds.Pod) -> int:

@@ -60,7 +60,7 @@ ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
 DAY_SECONDS: Final = 86_400
 DAYS_AHEAD: Final = 15
-GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "webhook")
+GATE_KINDS: Final = ("image", "attest", "prometheus", "expression", "tenant", "webhook")
 """What a gate is, one of them: the fields of spec.gates that say it."""
 
 _START: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
@@ -222,6 +222,8 @@ def _read_gate(said: models.RolloutGate, number: int) -> Gate:
     if len(kinds) != 1:
         found = " and ".join(kinds) or "none of them"
         raise ValueError(f"spec.gates[{number}]: a gate has one of {', '.join(GATE_KINDS)}; {said.name} has {found}.")
+    if said.tenant is not None:
+        _at(f"spec.gates[{number}].tenant.podSelector", Selector.parse, said.tenant.pod_selector)
     return _by_name(Gate, said)
 
 

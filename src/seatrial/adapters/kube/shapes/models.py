@@ -192,6 +192,12 @@ class RolloutMetric(Model, frozen=True):
     at_most: float | None = None
 
 
+class RolloutTenant(Model, frozen=True):
+    pod_selector: str
+    pods: int = 1
+    seconds: int = 600
+
+
 class RolloutGate(Model, frozen=True):
     name: str
     image: str = ""
@@ -203,6 +209,7 @@ class RolloutGate(Model, frozen=True):
     attest: RolloutAttest | None = None
     prometheus: RolloutMetric | None = None
     expression: str = ""
+    tenant: RolloutTenant | None = None
     webhook: str = ""
 
 

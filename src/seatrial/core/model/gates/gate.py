@@ -13,6 +13,7 @@ from typing import Final
 
 from seatrial.core.model.gates.attested import Attest
 from seatrial.core.model.gates.figures import Figure, Unmeasured
+from seatrial.core.model.gates.tenanted import Tenant
 from seatrial.core.model.instants import Instant
 
 PREPULL: Final = "prepull"
@@ -88,6 +89,8 @@ class Gate:
     """What the controller's Prometheus is asked."""
     expression: str = ""
     """What has to be true of what the other gates of the round have said, in CEL."""
+    tenant: Tenant | None = None
+    """Whose work has to run well there."""
     webhook: str = ""
     """The address that is asked, where the controller may ask there."""
 
@@ -119,6 +122,8 @@ class Gate:
             return "an expression"
         if self.webhook:
             return "a webhook"
+        if self.tenant is not None:
+            return "the work of tenants"
         return "the controller's Prometheus" if self.prometheus is not None else self.image
 
     @property
@@ -143,6 +148,8 @@ class Gate:
             told += ascii(("expression", self.expression))
         if self.webhook:
             told += ascii(("webhook", self.webhook))
+        if self.tenant is not None:
+            told += ascii(("tenant", self.tenant.pod_selector, self.tenant.pods, self.tenant.seconds))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 

@@ -39,6 +39,10 @@ class Pod:
     """How it holds a GPU, if it does; then it has to leave before the driver does."""
     gpu_count: int = 0
     """How many whole GPUs it asked for; 0 where it holds what it holds in another way, and nobody can say how many."""
+    is_running: bool = False
+    """All of its containers run and are ready."""
+    restarted_at: ApiInstant | None = None
+    """When one of its containers last ended that was started again; None where none did."""
     holds_claim: bool = False
     """Whether the kubelet needs the DRA plugin to let it go, be it only a monitor."""
     is_terminating: bool = False
