@@ -58,6 +58,7 @@ RESTING: Final = frozenset(
         HoldCode.TELEMETRY_MISSING,
         HoldCode.CANARY_IDLE,
         HoldCode.LOSS_NOT_EXCLUDED,
+        HoldCode.TENANTS_AWAITED,
     }
 )
 """What a campaign as a whole may wait for when nothing moves any more: somebody's decision, or the next hour."""

@@ -59,9 +59,10 @@ UNDECIDED: Final = frozenset(
         HoldCode.DAEMON_SET_HOLDS_GPU,
         HoldCode.STATIC_POD_HOLDS_GPU,
         HoldCode.OFFER_REDUCED,
+        HoldCode.CANARY_CLOSED,
     }
 )
-"""What keeps a node that is under way until somebody decides, of a pod or of a loss; or until its time is up."""
+"""What keeps a node that is under way until somebody decides, of a pod, of a loss or of a gate; or its time is up."""
 RESTING: Final = UNDECIDED | {
     HoldCode.FAILED,
     HoldCode.FAILURE_BUDGET,

@@ -264,7 +264,7 @@ async def test_a_change_that_tells_us_nothing_costs_nothing() -> None:
     kinds.lists[keys.PODS].append(objects.a_gpu_pod(node="n1"))
     async with observing(kinds) as observer:
         before = seen_by(observer)
-        probed = objects.a_gpu_pod(node="n1", version="101", status={"containerStatuses": [{"restartCount": 1}]})
+        probed = objects.a_gpu_pod(node="n1", version="101", metadata={"annotations": {"seen-by": "somebody"}})
         kinds.tell("MODIFIED", keys.PODS, probed)
         kinds.tell("ADDED", keys.PODS, objects.a_gpu_pod("train-9", node="n2", version="102"))
         after = await until(observer, lambda seen: bool(seen.nodes["n2"].facts.gpu_pods))

@@ -144,7 +144,11 @@ def measured(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Bre
     record, target = seen.rollout.campaign, str(intent.target.driver)
     closed = frozenset() if leaving.is_leaving(seen, intent) else kept_closed(record, intent.campaign)
     for action in decision.actions:
-        if isinstance(action, Uncordon) and action.node in closed and wants(seen.nodes[action.node].facts, target):
+        if not isinstance(action, Uncordon) or action.node not in closed:
+            continue
+        node = seen.nodes[action.node]
+        # Who had failed and is well by itself is opened as any such node: its campaign ends, or a person decides.
+        if is_under_way(node.record) and wants(node.facts, target):
             yield breach("measured", action.node, "it is opened, and a gate that wants its GPUs has not passed")
 
 
