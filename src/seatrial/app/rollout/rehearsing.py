@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
-from seatrial.core.campaign import canary, waves
+from seatrial.core.campaign import waves
 from seatrial.core.holds import Hold
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via
 from seatrial.core.model.gates import default_suite
@@ -88,14 +88,14 @@ def rehearse(outset: Outset, target: RolloutTarget) -> Trial:
 
 def _asking(outset: Outset) -> Intent:
     """With the gates that its canaries will be asked, by what the nodes show now; the played ones show no GPUs."""
+    from seatrial.app.rollout.starting import begun_with
+
     campaign, members = outset.intent.campaign, outset.members
     if campaign is None or not campaign.suite_image:
         return outset.intent
-    chosen = canary.choose(members, campaign.canary)
-    facts = [members[name].facts for name in chosen]
-    known = CampaignRecord(canaries=chosen, suite=default_suite.chosen(campaign.suite_image, facts))
-    count = min((default_suite.gpu_count(each.offer) for each in facts), default=0)
-    gates = tuple(replace(gate.on(count), all_gpus=False) for gate in default_suite.with_suite(campaign, known).gates)
+    begun = begun_with(campaign, members)
+    count = min((default_suite.gpu_count(members[name].facts.offer) for name in begun.canaries), default=0)
+    gates = tuple(replace(gate.on(count), all_gpus=False) for gate in default_suite.with_suite(campaign, begun).gates)
     return replace(outset.intent, campaign=replace(campaign, gates=gates, suite_image=None))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.options import StartOptions
     from seatrial.app.rollout.picking import Rollout
     from seatrial.app.rollout.targeting import RolloutTarget
-    from seatrial.core.model.campaign import Campaign
+    from seatrial.core.model.campaign import Campaign, CampaignRecord
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.intent import Intent
     from seatrial.core.model.seen.nodes import NodeSeen
@@ -216,22 +216,30 @@ def preview(outset: Outset, target: RolloutTarget) -> Iterator[tuple[str, str]]:
         yield "Waits", f"{other} has not ended: this one will be held until it has"
 
 
+def begun_with(campaign: Campaign, members: Mapping[str, NodeSeen]) -> CampaignRecord:
+    """Whom it would begin with, and which gates of the suite they could show, by what the nodes show now."""
+    from seatrial.core.campaign import canary
+    from seatrial.core.model.campaign import CampaignRecord
+    from seatrial.core.model.gates import default_suite
+
+    chosen = canary.choose(members, campaign.canary)
+    facts = (members[name].facts for name in chosen)
+    return CampaignRecord(canaries=chosen, suite=default_suite.chosen(campaign.suite_image or "", facts))
+
+
 def _course(outset: Outset, campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Who goes first, what has to be shown, and who follows."""
     from seatrial.core.campaign import canary, waves
-    from seatrial.core.model.campaign import CampaignRecord
     from seatrial.core.model.gates import default_suite
 
     members = outset.members
     chosen = canary.choose(members, campaign.canary)
     how = "named" if campaign.canary.nodes else "chosen by their load" if len(chosen) > 1 else "chosen by its load"
     yield "Canary", f"{', '.join(chosen)} ({how})" if chosen else "none that will do; it will wait and say why"
-    facts = [members[name].facts for name in chosen]
-    suite = default_suite.chosen(campaign.suite_image or "", facts)
-    known = CampaignRecord(canaries=chosen, suite=suite)
-    asked = default_suite.with_suite(campaign, known).gates
+    begun = begun_with(campaign, members)
+    asked = default_suite.with_suite(campaign, begun).gates
     yield "Gates", ", ".join(["readiness", *(f"{gate.name} ({gate.means})" for gate in asked)])
-    for each in suite.left_out if suite is not None else ():
+    for each in begun.suite.left_out if begun.suite is not None else ():
         yield "", f"without {each.gate} on {each.node}: {each.why}"
     hours, every = campaign.bake.seconds / 3600, campaign.bake.every_seconds / 60
     load = f", at work for {campaign.bake.load_min:.0%} of it" if campaign.bake.load_min else ""

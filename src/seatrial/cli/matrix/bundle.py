@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.matrix.ending import ended
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
@@ -82,14 +83,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    try:
-        return _diff(args) if args.what == "diff" else _write(args)
-    except SeatrialError as err:
-        code = _exit_of(err)
-        if code is ExitCode.ERROR:
-            raise  # said by whoever called us
-        print(f"seatrial: {err}", file=sys.stderr)
-        return code
+    return ended(_diff if args.what == "diff" else _write, args, _exit_of)
 
 
 def _write(args: argparse.Namespace) -> int:

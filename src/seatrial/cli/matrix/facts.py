@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.app.matrix.knowing import FACTS_BESIDE, usable
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.matrix.ending import ended
 from seatrial.cli.program import print_data
 from seatrial.core.errors import SeatrialError
 
@@ -81,14 +82,7 @@ def _add_bundle_arguments(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    try:
-        return _run(args)
-    except SeatrialError as err:
-        code = _exit_of(err)
-        if code is ExitCode.ERROR:
-            raise  # said by whoever called us
-        print(f"seatrial: {err}", file=sys.stderr)
-        return code
+    return ended(_run, args, _exit_of)
 
 
 def _run(args: argparse.Namespace) -> int:
