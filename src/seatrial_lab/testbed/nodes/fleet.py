@@ -374,7 +374,7 @@ class Fleet:
         # kubectl waits for deleted objects one by one and five per second, so we do not let it wait.
         self.plane.kubectl("delete", "node", "-l", self._selector, "--wait=false")
         waiting.wait_for(
-            lambda: not self.plane.kubectl("get", "node,namespace", "-l", self._selector, "-o", "name"),
+            lambda: not self.plane.get("node,namespace", "-l", self._selector)["items"],
             what=f"the nodes and namespaces of fleet {self.spec.prefix} to be gone",
             timeout_seconds=DEADLINE_SECONDS,
         )

@@ -9,6 +9,7 @@ import json
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -17,7 +18,7 @@ from seatrial_lab.testbed import errors, record, waiting
 from seatrial_lab.testbed.building import build, operator_parts
 from seatrial_lab.testbed.neighbours import operands
 from seatrial_lab.testbed.nodes import kubelet
-from seatrial_lab.testbed.plane import audit, boot, credentials, processes
+from seatrial_lab.testbed.plane import audit, boot, credentials, processes, reading
 
 Object = dict[str, Any]
 
@@ -147,8 +148,16 @@ class ControlPlane:
 
     def get(self, *arguments: str) -> Object:
         """Return what `kubectl get` finds, decoded."""
-        found: Object = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+        question = reading.understood(arguments)
+        found: Object | None = self._reader.get(question) if question is not None else None
+        if found is None:
+            found = json.loads(self.kubectl("get", *arguments, "-o", "json"))
         return found
+
+    @cached_property
+    def _reader(self) -> reading.Reader:
+        token = credentials.read_token(self.folder / "credentials", credentials.ADMIN)
+        return reading.Reader(self.url, authority=self.authority, token=token)
 
     def apply(self, objects: Iterable[Object]) -> None:
         """Apply objects server-side, in their order."""
