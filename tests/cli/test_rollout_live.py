@@ -388,6 +388,7 @@ def test_a_watch_that_has_nothing_to_show_says_so(run: Run) -> None:
 # ── beside a real controller ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
     plane.kubectl("delete", "clusterpolicy", "climb")  # nobody follows it here: the drivers are a DaemonSet of our own
     fleet = make_fleet(plane, FleetSpec(prefix="peak", node_count=4, driver_version=OLD, reload_seconds=0.3))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pytest
+
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
@@ -28,6 +30,8 @@ BY_POOL = (
     operator_drivers.NvidiaDriver(name=FLEET, node_count=NODES - 1, version=OLD),
 )
 KINDS: dict[str, tuple[operator_drivers.NvidiaDriver, ...]] = {"cluster-policy": (), "nvidia-driver": BY_POOL}
+EACH_KIND = [pytest.param(kind, marks=pytest.mark.long if drivers else ()) for kind, drivers in KINDS.items()]
+"""As fixtures take them: one kind in every run of the tests, the others are played by `make stories`."""
 PUBLISHED, MATRIX = "cluster/gpu.yaml", "gpu-version-matrix.yaml"
 LEASE_SECONDS = 12
 TIMEOUT_SECONDS = 150.0

@@ -330,6 +330,7 @@ def test_every_half_done_node_is_finished_as_announced(left: Left, account: Path
     assert (paused[PLUGIN], paused[TOOLKIT]) == ("true", "custom")
 
 
+@pytest.mark.long
 def test_a_later_upgrade_is_undone_as_announced(left: Left, account: Path, tmp_path: Path) -> None:
     fleet, names = left.fleet, left.names
     fleet.set_driver_version(NEWER)

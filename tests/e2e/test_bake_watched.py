@@ -74,6 +74,7 @@ def watched(shared: Watched) -> Watched:
     return shared
 
 
+@pytest.mark.long
 def test_a_canary_that_nobody_sees_gains_nothing_and_goes_on_once_it_is_seen(watched: Watched) -> None:
     stage, canary = watched.stage, NODES[1]
     watched.exporters[canary].is_silent = True
@@ -92,6 +93,7 @@ def test_a_canary_that_nobody_sees_gains_nothing_and_goes_on_once_it_is_seen(wat
     assert json.loads(stage.run("bake", "explain", "-o", "json").stdout)["proven"]["watched_hours"] >= 4 / 3600
 
 
+@pytest.mark.long
 def test_nothing_accrues_while_prometheus_is_away_and_what_it_had_scraped_is_not_lost(watched: Watched) -> None:
     stage = watched.stage
     stage.begin("away", **LONG_BAKE)

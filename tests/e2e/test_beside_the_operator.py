@@ -85,6 +85,7 @@ def wait_for(is_so: Callable[[], bool], what: str, describe: Callable[[], object
     )
 
 
+@pytest.mark.long
 def test_while_the_operator_moves_the_nodes_we_describe_it_and_touch_nothing(
     lone_plane: ControlPlane, beside: operator.GpuOperator, account: Path, tmp_path: Path
 ) -> None:

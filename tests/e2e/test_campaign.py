@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.campaigns import BAD, KINDS, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
+from tests.e2e.campaigns import BAD, EACH_KIND, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=EACH_KIND)
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Automatic upgrades are off: our controller moves the nodes."""
     with staged(tmp_path_factory.mktemp(f"campaign-{request.param}"), request.param) as made:

@@ -74,6 +74,7 @@ def test_a_canary_that_is_deleted_takes_its_evidence_with_it(stage: LightStage) 
     assert not stage.marks()
 
 
+@pytest.mark.long
 def test_a_canary_that_is_re_imaged_starts_its_bake_anew(stage: LightStage) -> None:
     name = stage.fleet.nodes[1]
     stage.begin("re-imaged", canary={"selector": {"kubernetes.io/hostname": name}}, **LONG_BAKE)
@@ -207,6 +208,7 @@ def test_what_a_syncer_puts_back_is_named_and_not_fought(stage: LightStage) -> N
     assert not stage.marks()
 
 
+@pytest.mark.long
 def test_a_resource_that_a_syncer_owns_is_not_written_at_all(stage: LightStage) -> None:
     stage.lay_out()
     with stage.synced(manager="argocd-controller"):
@@ -222,6 +224,7 @@ def test_a_resource_that_a_syncer_owns_is_not_written_at_all(stage: LightStage) 
     assert not stage.marks()
 
 
+@pytest.mark.long
 def test_a_canary_that_a_person_cordons_during_the_bake_stays_cordoned(stage: LightStage) -> None:
     with gate_runs.GateRuns(stage.plane, namespace="seatrial") as gates:
         stage.begin("cordoned", gates=ONE_GATE, **LONG_BAKE)
@@ -253,6 +256,7 @@ MISREAD: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_a_spec_that_an_older_definition_lets_through_is_a_fault_with_its_place(
     stage: LightStage, lenient: None
 ) -> None:

@@ -84,6 +84,7 @@ def test_a_failed_canary_waits_for_a_yes_before_it_is_undone(stage: LightStage) 
     assert not stage.cordoned()
 
 
+@pytest.mark.long
 def test_outside_of_its_window_nothing_starts(stage: LightStage) -> None:
     soon = datetime.now(UTC) + timedelta(hours=3)
     closed = {"open": [{"start": f"{soon:%H:%M}", "minutes": 60}]}
@@ -164,6 +165,7 @@ def test_an_abort_during_the_bake_takes_the_canary_back(stage: LightStage) -> No
     assert stage.condition("Healthy") == ("False", "Undone")
 
 
+@pytest.mark.long
 def test_an_abort_between_two_waves_takes_back_who_went_and_leaves_the_rest(stage: LightStage) -> None:
     stage.begin("from-waves", waves=WATCHED)
     stage.wait_held("wave-pause")
@@ -177,6 +179,7 @@ def test_an_abort_between_two_waves_takes_back_who_went_and_leaves_the_rest(stag
 # ── the next ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_a_second_rollout_waits_for_the_first_and_goes_on_when_it_ended(stage: LightStage) -> None:
     stage.begin("one", **LONG_BAKE)
     stage.wait_phase("Baking")
@@ -199,6 +202,7 @@ def test_a_second_rollout_waits_for_the_first_and_goes_on_when_it_ended(stage: L
     assert not stage.marks()
 
 
+@pytest.mark.long
 def test_what_was_done_can_be_rolled_back_after_a_later_one_was_undone(stage: LightStage) -> None:
     stage.begin("good")
     stage.wait_phase("Done")

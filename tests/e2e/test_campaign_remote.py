@@ -50,6 +50,7 @@ def test_a_remote_that_is_away_keeps_the_canary_from_starting(stage: LightStage)
     assert stage.remote_log().count(f"Driver {stage.target} for the canary {stage.canary}") == 1
 
 
+@pytest.mark.long
 def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage: LightStage) -> None:
     with stage.synced():
         stage.wait_held("approval-pending", saying="before the fleet follows the canary")
@@ -85,6 +86,7 @@ def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage:
     assert set(stage.fleet.driver_versions().values()) == {stage.target}
 
 
+@pytest.mark.long
 def test_a_remote_that_is_away_holds_the_promotion_and_it_is_done_once(stage: LightStage) -> None:
     with stage.remote_away():
         stage.do("rollout", "approve", LIFE, "promotion")
@@ -175,6 +177,7 @@ def test_a_revert_that_conflicts_says_what_to_type_and_goes_on_once_the_old_vers
     assert not fresh.marks()
 
 
+@pytest.mark.long
 def test_an_abort_after_our_commits_were_rewritten_away_waits_for_the_old_version(fresh: LightStage) -> None:
     with fresh.synced():
         fresh.begin("rewritten", **fresh.by_git(**LONG_BAKE))

@@ -25,6 +25,7 @@ def stage(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> It
         yield made
 
 
+@pytest.mark.long
 def test_a_rollout_that_names_an_address_of_its_own_waits_and_nobody_is_asked(stage: LightStage) -> None:
     stage.open()
     stage.lay_out()

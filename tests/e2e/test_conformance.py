@@ -61,6 +61,8 @@ SPEC: Final = FleetSpec(
     has_dra=True,
 )
 each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+OFTEN: Final = ("plain", "module-does-not-load", "gpu-lost", "drain", "users-leave", "taken-back")
+"""The ways that nodes go most often; the others are played by `make stories`."""
 
 
 # ── on the simulator ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -470,7 +472,10 @@ def test_a_story_does_not_depend_on_how_long_things_take(scenario: Scenario) -> 
 
 
 @pytest.mark.cluster
-@each_scenario
+@pytest.mark.parametrize(
+    "scenario",
+    [pytest.param(each, id=each.name, marks=() if each.name in OFTEN else pytest.mark.long) for each in SCENARIOS],
+)
 def test_a_real_control_plane_tells_the_same_story(scenario: Scenario, play: Play) -> None:
     with play(scenario.name, **scenario.spec) as stage:
         staged = Staged(stage)

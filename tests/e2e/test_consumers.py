@@ -231,6 +231,7 @@ def add_daemon_set_on(fleet: Fleet, node: str, *, name: str) -> Workload:
     return made
 
 
+@pytest.mark.long
 def test_who_must_not_be_evicted_holds_the_node_and_is_named_until_somebody_acts(play: Play, fleet: Fleet) -> None:
     under, static, bare, scratch, budgeted, saving = fleet.nodes
     daemon = add_daemon_set_on(fleet, under, name="agent")

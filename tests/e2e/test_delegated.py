@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
-from tests.e2e.campaigns import BAD, KINDS, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
+from tests.e2e.campaigns import BAD, EACH_KIND, MATRIX, NEW, OLD, Stage, left_behind, matrix_of, staged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 
@@ -32,7 +32,7 @@ ALLOWED = {
 READS = {"get", "list", "watch"}
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=EACH_KIND)
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Automatic upgrades are on: NVIDIA's controller moves the nodes, two at a time."""
     folder = tmp_path_factory.mktemp(f"delegated-{request.param}")

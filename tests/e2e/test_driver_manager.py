@@ -91,6 +91,7 @@ def test_with_them_true_whoever_slipped_in_is_named_and_leaves_first(play: Play)
         stage.remove(service)
 
 
+@pytest.mark.long
 def test_a_failed_node_stays_closed_however_often_it_is_opened(play: Play) -> None:
     with play("broken") as stage, DriverManager(stage.cluster, PREFIX) as manager:
         (node,) = stage.fleet.nodes
@@ -113,6 +114,7 @@ def test_a_failed_node_stays_closed_however_often_it_is_opened(play: Play) -> No
         stage.wait(lambda: not stage.history.latest()[node].is_cordoned, "the mended node to be open")
 
 
+@pytest.mark.long
 def test_a_driver_that_crashes_is_started_again_without_its_driver_manager(play: Play) -> None:
     with play("crashing") as stage, DriverManager(stage.cluster, PREFIX) as manager:
         (node,) = stage.fleet.nodes

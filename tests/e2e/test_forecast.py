@@ -38,6 +38,7 @@ def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
     made.remove()
 
 
+@pytest.mark.long
 def test_a_forecast_lies_between_what_the_environment_takes_and_what_the_last_upgrade_took(
     play: Play, fleet: Fleet
 ) -> None:

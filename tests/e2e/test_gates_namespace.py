@@ -59,6 +59,7 @@ def probes(stage: LightStage, namespace: str, kind: str = "jobs") -> dict[str, i
     return {each["metadata"]["name"]: each["status"].get("succeeded", 0) for each in found}
 
 
+@pytest.mark.long
 def test_a_gate_that_the_namespace_does_not_let_in_is_told_and_goes_on_once_the_level_is_raised(
     stage: LightStage,
 ) -> None:

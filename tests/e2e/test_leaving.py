@@ -114,6 +114,7 @@ def test_a_rollout_without_a_campaign_leaves_nobody_half_way(stage: LightStage) 
     assert any(text.startswith("Deleted; ") for text in told(stage, "plain"))
 
 
+@pytest.mark.long
 def test_one_that_has_ended_goes_at_once_while_another_is_under_way(stage: LightStage) -> None:
     stage.begin("first")
     stage.wait_phase("Done")

@@ -148,6 +148,7 @@ def test_a_failed_openshift_stays_away_from_the_fleet_until_a_person_lets_it_thr
     stage.wait(lambda: stage.phases()[-1:] == ["Reverted"], "the second one to be undone")
 
 
+@pytest.mark.long
 def test_a_driver_that_fails_leaves_no_pool_paused_and_a_pause_of_others_alone(stage: LightStage) -> None:
     stage.begin("driver", canary=POOLS | {"pausePools": ["worker", "nobody"]}, **LONG_BAKE)
     stage.wait_held("pool-missing", saying="there is no MachineConfigPool nobody")

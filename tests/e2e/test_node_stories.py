@@ -36,6 +36,7 @@ def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
     made.remove()
 
 
+@pytest.mark.long
 def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_pod(play: Play) -> None:
     with play("module") as stage:
         broken, others = stage.fleet.nodes[1], (*stage.fleet.nodes[:1], *stage.fleet.nodes[2:])
@@ -65,6 +66,7 @@ def test_a_module_that_does_not_load_fails_one_node_and_a_retry_takes_a_fresh_po
     assert set(stage.fleet.driver_versions().values()) == {stage.target}
 
 
+@pytest.mark.long
 def test_a_budget_that_allows_nothing_is_honoured_named_and_outwaited(play: Play) -> None:
     with play("budget") as stage:
         workload = stage.fleet.add_workload("service", replicas=1, gpus_per_pod=8, min_available=1)

@@ -158,6 +158,7 @@ def test_a_change_of_nothing_that_is_loaded_restarts_the_driver_under_its_users(
     assert drivers.items() & uids(fleet.driver_pods()).items() == set()
 
 
+@pytest.mark.long
 def test_who_asks_for_an_upgrade_gets_one_and_who_waits_for_safe_load_is_let_load_scenarios_37_38_73(
     play: Play, fleet: Fleet
 ) -> None:
@@ -187,6 +188,7 @@ def test_who_asks_for_an_upgrade_gets_one_and_who_waits_for_safe_load_is_let_loa
         assert not stage.was_cordoned(node)
 
 
+@pytest.mark.long
 def test_a_version_taken_back_midway_lets_go_who_has_not_begun_and_takes_back_who_has(play: Play, fleet: Fleet) -> None:
     begun, held, *pending = fleet.nodes
     holder = consumers.add_static_pod(fleet, held, name="static", gpus=1)
@@ -220,6 +222,7 @@ def test_a_version_taken_back_midway_lets_go_who_has_not_begun_and_takes_back_wh
     assert [node for node, moment in stage.history.latest().items() if moment.is_cordoned] == []
 
 
+@pytest.mark.long
 def test_orphaned_driver_pods_are_nobodys_until_somebody_asks_scenarios_52_53_74(play: Play, fleet: Fleet) -> None:
     first, *others = fleet.nodes
     drivers = uids(fleet.driver_pods())

@@ -36,6 +36,7 @@ def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.long
 def test_the_journal_of_a_real_rollout_is_replayed_and_a_changed_one_is_refused(play: Play, tmp_path: Path) -> None:
     with play("replay", limits={"maxParallelUpgrades": 2}) as stage:
         stage.fleet.set_driver_version(stage.target)

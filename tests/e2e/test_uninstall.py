@@ -98,6 +98,7 @@ def test_uninstalled_mid_wave_the_rollout_stays_and_every_node_is_open_and_witho
     stage.wait_phase("Done")
 
 
+@pytest.mark.long
 def test_a_node_that_nobody_has_proved_stays_closed_and_is_named(stage: LightStage) -> None:
     broken, *others = stage.fleet.nodes
     stage.fleet.break_driver(broken, "module-load", restart_count=10)
@@ -115,6 +116,7 @@ def test_a_node_that_nobody_has_proved_stays_closed_and_is_named(stage: LightSta
     stage.wait(lambda: not stage.cordoned(), "the node to be taken up again by the next controller")
 
 
+@pytest.mark.long
 def test_while_a_controller_leads_nothing_is_touched(stage: LightStage) -> None:
     stage.begin("held")
     stage.wait_phase("Done")

@@ -84,6 +84,7 @@ def test_the_operator_finishes_its_own_upgrade_as_nodes_report_their_drivers(
         beside.wait_ready()
 
 
+@pytest.mark.long
 def test_with_automatic_upgrades_off_the_operator_leaves_nodes_to_us(lone_plane: control_plane.ControlPlane) -> None:
     with operator.GpuOperator.start(lone_plane, operator.OperatorSpec(auto_upgrade=True)) as beside:
         beside.wait_ready()
@@ -98,6 +99,7 @@ def test_with_automatic_upgrades_off_the_operator_leaves_nodes_to_us(lone_plane:
         assert beside.driver_versions() == dict.fromkeys(beside.nodes, OLD)
 
 
+@pytest.mark.long
 def test_with_automatic_upgrades_off_the_operator_strips_its_state_again_and_again(
     lone_plane: control_plane.ControlPlane,
 ) -> None:
