@@ -280,6 +280,7 @@ def _watched_data(record: CampaignRecord) -> dict[str, Any] | None:
     return {
         "seconds": exposed.watched_seconds,
         "loadedGpuHours": exposed.loaded_gpu_hours,
+        "soakedGpuHours": exposed.soaked_gpu_hours,
         "events": {each.name: each.events for each in exposed.rare},
         "lack": exposed.lack,
     }

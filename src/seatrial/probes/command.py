@@ -97,7 +97,8 @@ def _reset_clocks() -> int:
 def _options(args: argparse.Namespace) -> Options:
     return Options(
         effort=Effort(warm_seconds=args.warm_seconds, blocks=args.blocks, places=args.places),
-        soak_seconds=args.soak_seconds,
+        heat_seconds=args.heat_seconds,
+        seconds=args.seconds,
         lock_mhz=args.lock_mhz,
         since=args.since,
         level=args.level,
@@ -128,8 +129,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--places", type=_count, default=3, metavar="N", help="places in memory to time them in (3)")
     parser.add_argument("--warm-seconds", type=float, default=1.0, metavar="S", help="warm-up before each figure (1)")
     parser.add_argument(
-        "--soak-seconds", type=float, default=15.0, metavar="S", help="work before the first figure (15)"
+        "--heat-seconds", type=float, default=15.0, metavar="S", help="work before the first figure of performance (15)"
     )
+    parser.add_argument("--seconds", type=float, default=600.0, metavar="S", help="how long soak works (600)")
     parser.add_argument("--lock-mhz", type=int, default=0, metavar="MHZ", help="hold the clocks there while measuring")
     parser.add_argument("--steps", type=_count, default=300, metavar="N", help="steps of smoke-train (300)")
     parser.add_argument(

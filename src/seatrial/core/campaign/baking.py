@@ -68,7 +68,7 @@ def look_at(
         readiness = Judged(verdict=verdict, detail=unwell.get(node, "")[:DETAIL_MAX])
         results.append(_result(READINESS, "", node, record, readiness, now))
         is_taken = False  # one that wants all GPUs after the other: they would wait for each other, and limits count
-        for gate in sorted(campaign.gates, key=lambda each: bool(each.expression)):
+        for gate in sorted(campaign.gates, key=lambda each: (bool(each.expression), each.is_soak)):
             if node in gate.not_on:
                 continue
             if gate.name in together:
@@ -81,6 +81,7 @@ def look_at(
                 continue
             is_ready = not gate.expression or expressing.is_ready(node, results, expressions)
             is_ready = is_ready and not (gate.all_gpus and is_taken)
+            is_ready = is_ready and not (gate.is_soak and _is_pending(node, results))
             is_taken = is_taken or (gate.all_gpus and judged.verdict is GateVerdict.PENDING)
             if judged.due is not None and is_well and is_ready:
                 at = due_at(gate, judged.due, record.round_at)
@@ -104,7 +105,7 @@ def _together(
     """By gate: what those say that run on several canaries at once, each when all before it on these GPUs are through.
 
     They are asked when every canary is well: one that is not yet would be left out, and is what is looked at."""
-    alone = [gate for gate in campaign.gates if gate.is_job and not gate.is_gang]
+    alone = [gate for gate in campaign.gates if gate.is_job and not (gate.is_gang or gate.is_soak)]
     is_open = is_well and not any(
         (_kept(record, gate.name, node) or judge(gate, node, record.round, tried)).verdict is GateVerdict.PENDING
         for gate in alone
@@ -137,12 +138,19 @@ def _aside(
     length_max: int,
 ) -> Judged | None:
     """Why a gate is not asked of a canary in this round: others are at work on the GPUs that it wants. Said, it stays
-    so."""
+    so. A soak that came to nothing is not asked again: it gave way, and whoever took the GPUs works there now."""
+    if gate.is_soak and (judged.verdict is GateVerdict.UNKNOWN or (judged.due or 0) > 1):
+        return Judged(verdict=GateVerdict.UNKNOWN, detail=judged.detail)
     if judged.due != 1 or not gate.wants_gpus:
         return None
     known = _left_out(record, gate.name, node)
     why = known.detail if known is not None else foreign.line(why_busy(node, gate), length_max)
     return Judged(verdict=GateVerdict.UNKNOWN, detail=why) if why else None
+
+
+def _is_pending(node: str, results: Iterable[GateResult]) -> bool:
+    """Whether a gate of the round has still to answer on a node."""
+    return any(each.verdict is GateVerdict.PENDING for each in results if each.node == node)
 
 
 def _left_out(record: CampaignRecord, gate: str, node: str) -> GateResult | None:

@@ -262,6 +262,9 @@ def _look(view: View) -> baking.Round:
 def _why_busy(view: View, name: str, gate: Gate) -> str:
     """Who is at work on the GPUs that a gate wants, where telemetry speaks for it; in the first round it does not."""
     if view.record.phase is RolloutPhase.GATING or view.record.exposed is None:
+        if gate.is_soak:
+            is_early = view.record.phase is RolloutPhase.GATING
+            return "it fills the time of the bake" if is_early else "nobody watches, so its work would not count"
         return ""  # its Job waits until the scheduler has room for it, for as long as the gate may take
     return controls.why_busy(view, name, gate.on(controls.gpus_of(view, name)).gpus)
 

@@ -71,21 +71,24 @@ def measured(evidence: Evidence, seen: Round) -> Evidence:
     return replace(evidence, comparisons=tuple(comparing.added(each, seen) for each in evidence.comparisons))
 
 
-def watched(exposed: Exposed, seen: Stretch, *, with_pods: Iterable[str]) -> Exposed:
+def watched(exposed: Exposed, seen: Stretch, *, with_pods: Iterable[str], with_ours: Iterable[str] = ()) -> Exposed:
     """With one more stretch of telemetry from after the upgrade; the same, where it does not follow the last one.
 
-    `with_pods` are the nodes on which somebody's pods were seen. Events are counted on canaries and on nodes that have
-    followed them, against the controls that have not.
+    `with_pods` are the nodes on which somebody's pods were seen, `with_ours` those with nobody's but of gates. Events
+    are counted on canaries and on nodes that have followed them, against the controls that have not.
     """
     if seen.since != exposed.watched_until or seen.until <= seen.since:
         return exposed
-    busy = set(with_pods)
+    busy, ours = set(with_pods), set(with_ours)
     new = {each.node for each in exposed.canaries} | set(exposed.followers)
     old = set(exposed.controls) - new
     loaded = sum(seen.of(name).busy_gpu_hours for name in new & busy)
     return replace(
         exposed,
-        canaries=tuple(added(each, seen.of(each.node), has_pods=each.node in busy) for each in exposed.canaries),
+        canaries=tuple(
+            added(each, seen.of(each.node), has_pods=each.node in busy, is_ours=each.node in ours)
+            for each in exposed.canaries
+        ),
         rare=tuple(_counted(each, seen, new, old, loaded) for each in exposed.rare),
         watched_until=seen.until,
     )

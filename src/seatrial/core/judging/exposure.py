@@ -37,13 +37,15 @@ def summed_up(seen: Telemetry, node: str, since: Instant, until: Instant) -> Wat
     )
 
 
-def added(exposure: Exposure, watch: Watch, *, has_pods: bool) -> Exposure:
+def added(exposure: Exposure, watch: Watch, *, has_pods: bool, is_ours: bool = False) -> Exposure:
     """With one more stretch; without pods on the node nobody worked there, whatever was at work."""
+    worked = watch.busy_gpu_hours if has_pods else 0.0
     return replace(
         exposure,
         watched_seconds=exposure.watched_seconds + watch.seconds,
         watched_gpu_hours=exposure.watched_gpu_hours + watch.gpu_hours,
-        loaded_gpu_hours=exposure.loaded_gpu_hours + (watch.busy_gpu_hours if has_pods else 0.0),
+        loaded_gpu_hours=exposure.loaded_gpu_hours + worked,
+        soaked_gpu_hours=exposure.soaked_gpu_hours + (worked if is_ours else 0.0),
     )
 
 

@@ -49,6 +49,7 @@ class Proven:
     """Since somebody began to watch."""
     watched_hours: float = 0.0
     loaded_gpu_hours: float = 0.0
+    soaked_gpu_hours: float = 0.0
     load: float = 0.0
     events: tuple[Event, ...] = ()
     lack: str = ""
@@ -92,6 +93,7 @@ def proven(record: CampaignRecord, campaign: Campaign, now: Instant) -> Proven:
         clock_hours=_clock_hours(record, exposed, now),
         watched_hours=exposed.watched_seconds / HOUR,
         loaded_gpu_hours=exposed.loaded_gpu_hours,
+        soaked_gpu_hours=exposed.soaked_gpu_hours,
         load=exposed.load,
         events=tuple(_event(each, asked) for each in found),
         lack=exposed.lack,
@@ -159,7 +161,10 @@ def _of_speed(found: Proven) -> tuple[str, ...]:
 def _work(found: Proven) -> str:
     if not found.loaded_gpu_hours:
         return "The canary stood idle: that proves little. Let somebody's pods run there."
-    return f"The canary worked for {found.loaded_gpu_hours:.1f} GPU-hours, {found.load:.0%} of what was watched."
+    worked = f"The canary worked for {found.loaded_gpu_hours:.1f} GPU-hours, {found.load:.0%} of what was watched"
+    return (
+        f"{worked}; {found.soaked_gpu_hours:.1f} of them for gates alone." if found.soaked_gpu_hours else f"{worked}."
+    )
 
 
 def _of_event(event: Event, found: Proven) -> str:

@@ -14,7 +14,10 @@ class Options:
     """One set for all payloads; each reads what concerns it."""
 
     effort: Effort = field(default_factory=Effort)
-    soak_seconds: float = 15.0
+    heat_seconds: float = 15.0
+    """Work before the first figure of `performance`."""
+    seconds: float = 600.0
+    """How long `soak` works."""
     lock_mhz: int = 0
     since: dict[str, Any] | None = None
     """An earlier report of the same payload, to tell what has grown since."""

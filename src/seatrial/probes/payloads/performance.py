@@ -93,7 +93,7 @@ def _measured(
 
 def _warm_up(torch: Any, number: int, options: Options) -> None:
     """A cold GPU is faster than one that has worked for a while, and jobs run on the latter."""
-    until = time.monotonic() + options.soak_seconds
+    until = time.monotonic() + options.heat_seconds
     for _, _, _, work in _bf16(torch, number):
         while time.monotonic() < until:
             work()

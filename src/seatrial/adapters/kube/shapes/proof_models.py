@@ -13,6 +13,7 @@ class ExposureEntry(Model, frozen=True):
     watched_seconds: float
     watched_gpu_hours: float
     loaded_gpu_hours: float
+    soaked_gpu_hours: float = 0.0
 
 
 class RareEntry(Model, frozen=True):

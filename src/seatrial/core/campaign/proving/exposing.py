@@ -65,8 +65,9 @@ def noticed(view: View) -> CampaignRecord:
         return replace(record, exposed=begun(view)) if record.phase is RolloutPhase.BAKING else record
     if stretch is None or stretch.since != exposed.watched_until or not _is_due(view, exposed, stretch):
         return record
-    busy = [name for name, node in view.nodes.items() if node.facts.gpu_pods]
-    after = watched(exposed, stretch, with_pods=busy)
+    busy = {name: node.facts.gpu_pods for name, node in view.nodes.items() if node.facts.gpu_pods}
+    ours = [name for name, pods in busy.items() if all(pod.is_probe for pod in pods)]
+    after = watched(exposed, stretch, with_pods=busy, with_ours=ours)
     waiting = exposed.waiting_seconds + _seconds(view, exposed, stretch)
     lack = _lack(exposed, stretch)
     return replace(record, exposed=replace(after, waiting_seconds=round(waiting, 3), lack=lack))

@@ -22,7 +22,7 @@ def kept_closed(record: CampaignRecord | None, campaign: Campaign | None) -> fro
     """The canaries on whose GPUs a gate has still to pass."""
     if record is None or campaign is None or (record.paused_in or record.phase) not in BEFORE_WORK:
         return frozenset()
-    wanted = [gate for gate in campaign.gates if gate.wants_gpus]
+    wanted = [gate for gate in campaign.gates if gate.wants_gpus and not gate.is_soak]
     through = (each for each in record.gates if each.verdict is GateVerdict.PASSED or each.is_left_out)
     passed = {(each.gate, each.asked, each.node) for each in through}
     return frozenset(

@@ -32,6 +32,8 @@ class Exposure:
     watched_gpu_hours: float = 0.0
     loaded_gpu_hours: float = 0.0
     """Of these, with a GPU at work and somebody's pods on the node."""
+    soaked_gpu_hours: float = 0.0
+    """Of those, with nobody's pods there but those of gates: such as a soak."""
 
     @property
     def load(self) -> float:
@@ -114,6 +116,11 @@ class Exposed:
     def loaded_gpu_hours(self) -> float:
         """How many GPU-hours the canaries worked meanwhile."""
         return sum(each.loaded_gpu_hours for each in self.canaries)
+
+    @property
+    def soaked_gpu_hours(self) -> float:
+        """How many of them they worked for gates alone."""
+        return sum(each.soaked_gpu_hours for each in self.canaries)
 
     @property
     def load(self) -> float:

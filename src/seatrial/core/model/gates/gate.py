@@ -22,6 +22,8 @@ PROBE_LABEL: Final = "seatrial.dev/gate"
 """The label by which a pod is known that measures a gate."""
 GANG: Final = "distributed"
 """The payload that runs on several nodes at once."""
+SOAK: Final = "soak"
+"""The payload that works for as long as it is told to: no question of its own, it makes an idle canary work."""
 READINESS: Final = "readiness"
 """The gate that every canary has: it runs the new driver, and is proven as any other node."""
 
@@ -112,6 +114,11 @@ class Gate:
     def is_gang(self) -> bool:
         """Whether it is asked of several nodes at once."""
         return self.is_job and self.probe == GANG
+
+    @property
+    def is_soak(self) -> bool:
+        """Whether it fills the time of the bake: asked last, left to whoever wants the GPUs, and missed by nobody."""
+        return self.is_job and self.probe == SOAK
 
     @property
     def means(self) -> str:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from seatrial.core.model.gates.gate import GANG, Gate
+from seatrial.core.model.gates.gate import GANG, SOAK, Gate
 
 
 class Needs(StrEnum):
@@ -62,6 +62,7 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = MappingProxyType(
         "performance": BuiltIn(
             says="matrix rates, copies, launch latency, with clocks and power", timeout_seconds=1800.0, measures=True
         ),
+        SOAK: BuiltIn(says="products, copies and sums on all GPUs, for ten minutes", timeout_seconds=900.0),
         "dcgm-diag": BuiltIn(says="NVIDIA's own diagnostic, test by test", timeout_seconds=3600.0),
     }
 )

@@ -153,6 +153,7 @@ def job_alone(action: StartProbe, token: str, *, level: Level = Level.BASELINE) 
     for labels in (job["metadata"]["labels"], job["spec"]["template"]["metadata"]["labels"]):
         labels.pop(keys.ROLLOUT_LABEL, None)
     job["spec"]["ttlSecondsAfterFinished"] = KEPT_ALONE_SECONDS
+    job["spec"]["template"]["spec"].pop("priorityClassName", None)  # it comes with the chart, which may not be there
     return job
 
 
@@ -180,7 +181,7 @@ def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> d
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         for node in action.gang or (action.node,)
     ]
-    return {
+    pod: dict[str, Any] = {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": limit_seconds,
         "automountServiceAccountToken": False,
@@ -189,7 +190,12 @@ def _pod_of(action: StartProbe, uid: str, limit_seconds: int, level: Level) -> d
         # GPU nodes are tainted for all kinds of reasons, and this pod is about one node whatever its taints say.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-    } | ({"resourceClaims": claims} if claims else {})
+    }
+    if claims:
+        pod["resourceClaims"] = claims
+    if action.gate.is_soak:
+        pod["priorityClassName"] = keys.SOAK_PRIORITY
+    return pod
 
 
 def _restricted(action: StartProbe) -> dict[str, Any]:
