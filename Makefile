@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Every worker of a run collects whatever it is given, and importing all tests takes a minute of CPU.
+marked = $(shell grep -rl 'mark\.$(1)' tests --include='test_*.py')
 
 .PHONY: facts facts-derive help demo test test-fast lint format bench coverage docs image testbed clean explore faults dra-seeds judging crashes gitops forge krew deploy image-probes gitops-timings upgrade kubernetes-oldest stories
 
@@ -27,9 +29,9 @@ test: $(READY) lint ## everything, on a real control plane (built once, then cac
 	@$(RUN)/coverage erase
 	@$(RUN)/coverage run -m pytest tests/core -q -n 2
 	@$(RUN)/coverage combine -q
-	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster" -q -n 2
-	@$(RUN)/python -m pytest tests --ignore=tests/core -m "cluster and not own_plane and not gitops and not long" -q -n 3 --dist loadfile
-	@$(RUN)/python -m pytest tests --ignore=tests/core -m own_plane -q -n 2 --dist loadfile
+	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster and not long" -q -n 3
+	@$(RUN)/python -m pytest $(call marked,cluster) -m "cluster and not own_plane and not gitops and not long" -q -n 4 --dist loadfile
+	@$(RUN)/python -m pytest $(call marked,own_plane) -m "own_plane and not gitops" -q -n 2 --dist loadfile
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered
 
 test-fast: $(READY) ## everything that needs neither a control plane nor a long search
@@ -53,7 +55,7 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.rollout
 
 stories: $(READY) ## play the long stories on the control plane: leaders that freeze, the operator's own limits, a restored etcd
-	@$(RUN)/python -m pytest tests --ignore=tests/core -m long -q -n 3 --dist loadfile
+	@$(RUN)/python -m pytest $(call marked,cluster) -m "cluster and long" -q -n 3 --dist loadfile
 
 explore: $(READY) ## walk every state of larger small worlds, and draw four times as many worlds and stories (half an hour)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8

@@ -68,6 +68,7 @@ def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
 # ── worlds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_three_nodes_at_a_limit_of_two_whose_drivers_reload_at_once() -> None:
     assert_all_is_well(explore(some_nodes(3), limits(2), world=AT_ONCE), states_min=10_000)
 
@@ -77,6 +78,7 @@ def test_three_nodes_of_which_one_has_a_driver_that_fails_at_once_and_no_failure
     assert_all_is_well(found, states_min=5_000)
 
 
+@pytest.mark.long
 def test_three_nodes_of_which_an_admin_cordoned_one() -> None:
     found = explore(some_nodes(3, cordoned="n2"), limits(2), world=AT_ONCE)
     assert_all_is_well(found, states_min=5_000)

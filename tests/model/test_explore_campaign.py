@@ -101,7 +101,10 @@ def assert_all_is_well(found: Exploration, *, states_min: int) -> None:
 VIAS = [Via.DIRECT, Via.GIT]
 
 
-@pytest.mark.parametrize("has_pools", [False, True], ids=["ClusterPolicy", "two NVIDIADrivers"])
+@pytest.mark.parametrize(
+    "has_pools",
+    [pytest.param(False, id="ClusterPolicy"), pytest.param(True, id="two NVIDIADrivers", marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("via", VIAS)
 def test_a_canary_and_two_more_nodes(via: Via, has_pools: bool) -> None:
     assert_all_is_well(walk(3, via, has_pools=has_pools), states_min=12_000)
@@ -125,8 +128,11 @@ def test_a_gate_that_cannot_be_measured_is_waited_for() -> None:
 
 @pytest.mark.parametrize(
     ("count", "via", "fates"),
-    [(1, Via.DIRECT, {}), (1, Via.GIT, {}), (1, Via.GIT, FAILING)],
-    ids=["direct", "git", "git, failing"],
+    [
+        pytest.param(1, Via.DIRECT, {}, id="direct"),
+        pytest.param(1, Via.GIT, {}, id="git"),
+        pytest.param(1, Via.GIT, FAILING, id="git, failing", marks=pytest.mark.long),
+    ],
 )
 def test_somebody_wants_it_undone_at_any_moment(count: int, via: Via, fates: dict[str, GateFate]) -> None:
     undone = ("somebody wants it undone", a_wish(via, abort="not today"))
@@ -182,7 +188,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", ["closed", "paused"])
+@pytest.mark.parametrize("change", ["closed", pytest.param("paused", marks=pytest.mark.long)])
 def test_what_people_want_binds_nvidias_controller_at_any_moment(change: str) -> None:
     found = walk(2, outside=delegated(), wish=slowly(), changes=CHANGES[change], world=AT_ONCE)
     assert_all_is_well(found, states_min=500)
