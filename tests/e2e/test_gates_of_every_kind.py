@@ -1,0 +1,171 @@
+"""Campaigns with gates that are no Job, and with the suite that comes with seatrial, on a real API server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed.neighbours.gate_runs import Ended, GateRuns, Run
+from seatrial_lab.testbed.nodes import consumers
+from seatrial_lab.testbed.nodes.fleet_spec import Workload
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests.e2e.light_stage import LightStage, light_stage
+
+pytestmark = pytest.mark.cluster
+
+PREFIX = "asked"
+IMAGE = "example.invalid/probes:1"
+MEASURED = '{"measured": [{"name": "steps", "value": 300}]}'
+
+
+class Desk:
+    """Somebody's service that says yes or no; it says nothing until it was told what."""
+
+    def __init__(self) -> None:
+        self.says, self.asked = 503, 0
+        desk = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                desk.asked += 1
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                self.send_response(desk.says)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Nothing: a test says what it saw."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    @contextmanager
+    def served(self) -> Iterator[Desk]:
+        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Desk]:
+    with Desk().served() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared(cluster: ControlPlane, desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightStage]:
+    """A controller that has an image of payloads, and may ask the desk."""
+    said = ("--probes-image", IMAGE, "--gate-webhook", desk.url)
+    with light_stage(cluster, tmp_path_factory.mktemp(PREFIX), PREFIX, arguments=said) as made:
+        yield made
+
+
+@pytest.fixture
+def stage(shared: LightStage) -> LightStage:
+    shared.open()
+    return shared
+
+
+@contextmanager
+def at_work(stage: LightStage, team: str) -> Iterator[Workload]:
+    """A pod of a team holds a GPU of the canary meanwhile."""
+    made = consumers.add_pod(stage.fleet, stage.canary, name=team, gpus=1, labels={"team": team})
+    try:
+        yield made
+    finally:
+        stage.plane.kubectl("delete", "deployment", "--all", "-n", made.namespace, "--cascade=foreground")
+
+
+def verdicts(stage: LightStage, gate: str) -> list[str]:
+    return [each["verdict"] for each in stage.campaign().get("gates", ()) if each["gate"] == gate]
+
+
+def test_a_rollout_that_says_no_word_about_gates_is_asked_the_suite_on_a_canary_that_is_closed(
+    stage: LightStage,
+) -> None:
+    closed: dict[tuple[str, int], bool] = {}
+
+    def answer(run: Run) -> Ended:
+        closed[run.gate, run.round] = bool(stage.plane.get("node", run.node)["spec"].get("unschedulable"))
+        return Ended(code=0, message=MEASURED)
+
+    with GateRuns(stage.plane, namespace=keys.HOME, answer=answer):
+        stage.begin("suite")
+        stage.wait_phase("Done")
+    suite = stage.campaign()["suite"]
+    assert suite["image"] == IMAGE
+    (left_out,) = suite["leftOut"]
+    assert (left_out["gate"], "shows no InfiniBand or RoCE device" in left_out["why"]) == ("rdma", True)
+    first = [gate for gate, number in closed if number == 1]
+    assert first == ["smoke-train", "smoke-infer", "gpu-errors", "multi-gpu"], "one after the other"
+    assert all(is_closed for (_, number), is_closed in closed.items() if number == 1)
+    assert not any(is_closed for (_, number), is_closed in closed.items() if number > 1)
+    chosen = ("-l", f"{keys.GATE_KEY},{keys.ROLLOUT_LABEL}=suite")
+    jobs = stage.plane.get("jobs", "-n", keys.HOME, *chosen)["items"]
+    (offered,) = {each["status"]["allocatable"]["nvidia.com/gpu"] for each in nodes(stage)}
+    limits = {job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] for job in jobs}
+    assert limits == {offered}, "every GPU of the canary"
+
+
+def nodes(stage: LightStage) -> list[dict[str, Any]]:
+    return [stage.plane.get("node", name) for name in stage.fleet.nodes]
+
+
+def test_tenants_a_webhook_and_an_expression_answer_without_a_job(stage: LightStage, desk: Desk) -> None:
+    desk.says = 503
+    gates = [
+        {"name": "work", "tenant": {"podSelector": "team=vision", "seconds": 1}, "timeoutSeconds": 120},
+        {"name": "desk", "webhook": f"{desk.url}/may", "timeoutSeconds": 6},
+        {"name": "both", "expression": 'verdicts["work"] == "passed" && verdicts["desk"] == "passed"'},
+    ]
+    stage.begin("jobless", gates=gates)
+    stage.wait_holds("tenants-awaited")
+    with at_work(stage, "vision"):
+        stage.wait(lambda: "passed" in verdicts(stage, "work"), "the tenants to have worked")
+        assert stage.status()["phase"] == "Gating", "the desk has not said yes"
+        desk.says = 204
+        stage.wait_phase("Done")
+    assert {each["gate"]: each["verdict"] for each in stage.campaign()["gates"]} == {
+        "readiness": "passed",
+        "work": "passed",
+        "desk": "passed",
+        "both": "passed",
+    }
+    assert desk.asked >= 2
+    chosen = ("-l", f"{keys.GATE_KEY},{keys.ROLLOUT_LABEL}=jobless")
+    assert stage.plane.get("jobs", "-n", keys.HOME, *chosen)["items"] == []
+
+
+def test_a_tenant_that_is_started_again_under_the_new_driver_takes_it_back(stage: LightStage) -> None:
+    gates = [{"name": "work", "tenant": {"podSelector": "team=sound", "seconds": 600}, "timeoutSeconds": 600}]
+    stage.begin("crashed", gates=gates)
+    stage.wait_holds("tenants-awaited")
+    with at_work(stage, "sound") as team:
+        crash(stage, team)
+        stage.wait_phase("Reverting")
+    stage.wait_phase("Reverted")
+    assert "was started again since the driver was loaded" in stage.campaign()["why"]
+
+
+def crash(stage: LightStage, team: Workload) -> None:
+    """Have the kubelet of a team's pod say that it started the container again just now."""
+    (pod,) = stage.fleet.pods_of(team)
+    ended = {"exitCode": 1, "reason": "Error", "finishedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    (container,) = pod["status"]["containerStatuses"]
+    crashed = container | {"restartCount": 1, "lastState": {"terminated": ended}}
+    stage.plane.kubectl(
+        "patch", "pod", pod["metadata"]["name"], "-n", team.namespace, "--subresource=status", "--type=merge",
+        "-p", json.dumps({"status": {"containerStatuses": [crashed]}}),
+    )  # fmt: skip
