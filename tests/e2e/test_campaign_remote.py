@@ -50,7 +50,6 @@ def test_a_remote_that_is_away_keeps_the_canary_from_starting(stage: LightStage)
     assert stage.remote_log().count(f"Driver {stage.target} for the canary {stage.canary}") == 1
 
 
-@pytest.mark.long
 def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage: LightStage) -> None:
     with stage.synced():
         stage.wait_held("approval-pending", saying="before the fleet follows the canary")
@@ -86,7 +85,6 @@ def test_a_matrix_that_no_longer_stands_behind_the_target_stops_the_fleet(stage:
     assert set(stage.fleet.driver_versions().values()) == {stage.target}
 
 
-@pytest.mark.long
 def test_a_remote_that_is_away_holds_the_promotion_and_it_is_done_once(stage: LightStage) -> None:
     with stage.remote_away():
         stage.do("rollout", "approve", LIFE, "promotion")
@@ -160,6 +158,7 @@ def test_nodes_go_back_while_the_matrix_cannot_be_reached_where_we_publish_ourse
     assert not fresh.marks()
 
 
+@pytest.mark.long
 def test_a_revert_that_conflicts_says_what_to_type_and_goes_on_once_the_old_version_is_there(fresh: LightStage) -> None:
     with fresh.synced():
         fresh.begin("conflict", **fresh.by_git(**LONG_BAKE))
