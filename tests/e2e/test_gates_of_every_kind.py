@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 PREFIX = "asked"
 IMAGE = "example.invalid/probes:1"
-MEASURED = '{"measured": [{"name": "steps", "value": 300}]}'
+MEASURED = '{"measured": [{"name": "steps-rate", "value": 300, "unit": "steps/s"}]}'
 
 
 class Desk:
@@ -95,10 +95,10 @@ def verdicts(stage: LightStage, gate: str) -> list[str]:
 def test_a_rollout_that_says_no_word_about_gates_is_asked_the_suite_on_a_canary_that_is_closed(
     stage: LightStage,
 ) -> None:
-    closed: dict[tuple[str, int], bool] = {}
+    asked: list[tuple[Run, bool]] = []
 
     def answer(run: Run) -> Ended:
-        closed[run.gate, run.round] = bool(stage.plane.get("node", run.node)["spec"].get("unschedulable"))
+        asked.append((run, bool(stage.plane.get("node", run.node)["spec"].get("unschedulable"))))
         return Ended(code=0, message=MEASURED)
 
     with GateRuns(stage.plane, namespace=keys.HOME, answer=answer):
@@ -108,10 +108,12 @@ def test_a_rollout_that_says_no_word_about_gates_is_asked_the_suite_on_a_canary_
     assert suite["image"] == IMAGE
     (left_out,) = suite["leftOut"]
     assert (left_out["gate"], "shows no InfiniBand or RoCE device" in left_out["why"]) == ("rdma", True)
-    first = [gate for gate, number in closed if number == 1]
+    before = stage.campaign()["compared"]["baselineRounds"]
+    of_canary = [(run.gate, run.round, is_closed) for run, is_closed in asked if run.node == stage.canary]
+    first = [gate for gate, number, _ in of_canary if number == before + 1]
     assert first == ["smoke-train", "smoke-infer", "gpu-errors", "multi-gpu"], "one after the other"
-    assert all(is_closed for (_, number), is_closed in closed.items() if number == 1)
-    assert not any(is_closed for (_, number), is_closed in closed.items() if number > 1)
+    assert {number for _, number, is_closed in of_canary if is_closed} == {before + 1}
+    assert {number for _, number, is_closed in of_canary if not is_closed} == {*range(1, before + 1), before + 2}
     chosen = ("-l", f"{keys.GATE_KEY},{keys.ROLLOUT_LABEL}=suite")
     jobs = stage.plane.get("jobs", "-n", keys.HOME, *chosen)["items"]
     (offered,) = {each["status"]["allocatable"]["nvidia.com/gpu"] for each in nodes(stage)}

@@ -164,6 +164,8 @@ def _told_before(compared: Compared, canaries: Iterable[str]) -> str:
         count = len({name for each in seen for name in each.controls})
         beside = f", and {count} node{'' if count == 1 else 's'} like it" if count else ""
         return f"{a_few([each.canary for each in seen])} was measured before its upgrade{beside}"
+    if not compared.missing_before:
+        return "no gate measured a rate or a time before, so there is nothing to compare with"
     return f"nothing could be measured before: {a_few(f'{each.node} ({each.why})' for each in compared.missing_before)}"
 
 
