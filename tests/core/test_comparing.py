@@ -169,6 +169,18 @@ def test_a_gate_that_fails_before_the_upgrade_is_named_and_fails_nobody() -> Non
     assert Missing(node="n1", why="gate speed: no CUDA device") in compared_of(found).missing_before
 
 
+def test_rounds_that_have_no_rate_and_no_time_leave_nothing_to_compare_with_and_say_so() -> None:
+    record = replace(at_first(), round=3)
+    count = Figure(name="steps", value=300.0, node="n1", at=NOW)
+    told = tuple(
+        measured(f"n{node}", number, figures=(replace(count, node=f"n{node}"),))
+        for node in range(1, 6)
+        for number in (1, 2, 3)
+    )
+    found = after(record, measurements=told).record
+    assert found.history[-1].why == "no gate measured a rate or a time before, so there is nothing to compare with"
+
+
 def test_who_was_not_measured_in_every_round_before_is_no_control() -> None:
     record = replace(at_first(), round=3)
     told = tuple(
