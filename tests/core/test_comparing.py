@@ -211,15 +211,17 @@ def test_no_more_than_four_canaries_are_compared_and_the_others_are_named() -> N
     assert [each.node for each in found.missing_before] == ["n5", "n6"]
 
 
-def test_no_more_than_so_many_figures_are_kept() -> None:
+def test_no_more_than_so_many_figures_are_kept_and_how_many_are_not_is_told() -> None:
     record = replace(at_first(), round=3)
     many = tuple(
         Figure(name=f"rate-{place:02}", value=50.0, node="n1", at=0.0, unit="GB/s") for place in range(FIGURES_MAX + 9)
     )
     told = tuple(measured("n1", number, figures=many) for number in (1, 2, 3))
     late = NOW + 10_000.0
-    (comparison,) = compared_of(after(record, measurements=told, now=late).record).comparisons
+    found = compared_of(after(record, measurements=told, now=late).record)
+    (comparison,) = found.comparisons
     assert len(comparison.tracks) == FIGURES_MAX
+    assert Missing(node="n1", why=f"9 more figures than the {FIGURES_MAX} that are kept") in found.missing_before
 
 
 # ── rounds of gates ──────────────────────────────────────────────────────────────────────────────────────────────────

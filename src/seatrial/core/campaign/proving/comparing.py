@@ -215,7 +215,11 @@ def _with_baseline(view: View, compared: Compared, gates: tuple[Gate, ...], miss
         if each.round:  # was measured before an earlier upgrade of it
             found.append(each)
             continue
-        wanted = _names(each.canary, rounds)
+        judgeable = _names(each.canary, rounds)
+        wanted = frozenset(judgeable[:FIGURES_MAX])
+        if len(judgeable) > FIGURES_MAX:
+            why = f"{len(judgeable) - FIGURES_MAX} more figures than the {FIGURES_MAX} that are kept"
+            missing = (*missing, Missing(node=each.canary, why=why))
         alike = [name for name in each.controls if all(_has(name, wanted, one) for one in rounds)]
         comparison = _held_to(each, alike)
         for one in rounds:
@@ -226,15 +230,15 @@ def _with_baseline(view: View, compared: Compared, gates: tuple[Gate, ...], miss
     return replace(compared, comparisons=tuple(found), is_measured=True, missing_before=tuple(told.values()))
 
 
-def _names(canary: str, rounds: Iterable[Round]) -> frozenset[str]:
-    """The figures of a canary that can be judged, as many as are kept."""
+def _names(canary: str, rounds: Iterable[Round]) -> list[str]:
+    """The figures of a canary that can be judged, in the order in which they are kept."""
     found = {
         figure.name
         for each in rounds
         for figure in each.figures
         if figure.node == canary and meaning(figure.name, figure.unit) is not None
     }
-    return frozenset(sorted(found)[:FIGURES_MAX])
+    return sorted(found)
 
 
 def _has(node: str, names: frozenset[str], seen: Round) -> bool:
