@@ -31,13 +31,6 @@ def pytest_configure() -> None:
             raise pytest.UsageError(str(err)) from None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` finds files by the marks that are written in them; one that is given elsewhere would never run."""
-    for path in {item.path for item in items if item.get_closest_marker("cluster") is not None}:
-        if "mark.cluster" not in path.read_text(encoding="utf-8"):
-            raise pytest.UsageError(f"{path}: say `pytest.mark.cluster` in the file itself, or nobody runs it.")
-
-
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[control_plane.ControlPlane]:
     """One control plane for the whole run, with NVIDIA's definitions. Tests keep apart by namespace and node prefix."""

@@ -190,3 +190,14 @@ def test_nobody_lists_the_first_names_and_counts_the_rest_by_himself() -> None:
 @pytest.mark.parametrize("path", NEVER)
 def test_what_was_thrown_away_stays_away(path: str) -> None:
     assert not (SOURCE / "seatrial" / path).exists(), NEVER[path]
+
+
+def test_tests_that_are_found_by_their_mark_say_it_in_their_own_file() -> None:
+    """`make test` looks for files with a mark; one that a conftest gives to them it would not find."""
+    marks, tests = ("mark.cluster", "mark.own_plane"), ROOT / "tests"
+    giving = [path for path in tests.rglob("conftest.py") if any(mark in path.read_text() for mark in marks)]
+    assert giving == [tests / "bundles" / "conftest.py"]
+    for path in sorted(giving[0].parent.glob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"\b(charts|far|folder_of_charts): ", text):
+            assert marks[0] in text, f"{path}: say so, or nobody runs it with the operator's own chart"

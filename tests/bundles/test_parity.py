@@ -15,6 +15,7 @@ from tests.bundles.parity import DEPLOYERS, DRA, PATH, POST, assert_parity
 from tests.bundles.rendering import Finder, text_of
 from tests.chart.charts import helm, one
 
+# Each of these is played twice: with stand-ins, and as a pytest.mark.cluster with the operator's own chart (`charts`).
 WISHES = {
     "as it comes": (),
     "moved by a controller": ("--on-delete", "--image", "r.io/seatrial@sha256:" + "a" * 64),
