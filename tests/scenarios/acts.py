@@ -325,7 +325,15 @@ LEDGER: Final = RolloutRecord(
             ),
         ),
         exposed=Exposed(
-            canaries=(Exposure(node=FIRST, watched_seconds=600.5, watched_gpu_hours=1.334, loaded_gpu_hours=0.25),),
+            canaries=(
+                Exposure(
+                    node=FIRST,
+                    watched_seconds=600.5,
+                    watched_gpu_hours=1.334,
+                    loaded_gpu_hours=0.25,
+                    soaked_gpu_hours=0.125,
+                ),
+            ),
             controls=(SECOND,),
             followers=("act-3",),
             rare=(
