@@ -9,6 +9,7 @@ from typing import Any, Final
 from seatrial.core.compat.matrix import Accept, Component, Entry, Role, Span, Stack, Value
 from seatrial.core.model.seen.nodes import Loaded, NodeFacts, NodeSeen
 from seatrial.core.survey.audit.auditing import Audit, audit
+from seatrial.core.survey.audit.comparing import Wanted
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.objects import (
     DaemonSetObject,
@@ -122,8 +123,9 @@ def _placed(value: Value, line: int) -> Value:
     return replace(value, span=Span(file="matrix.yaml", line=line, column=7))
 
 
-def audited(objects: Objects, entry: Entry | None = None) -> Audit:
-    return audit(objects, facts(), ON, entry=entry, file="matrix.yaml")
+def audited(objects: Objects, entry: Entry | None = None, canary: Entry | None = None) -> Audit:
+    wanted = Wanted(entry=entry, canary=canary, file="matrix.yaml") if entry is not None else None
+    return audit(objects, facts(), ON, wanted)
 
 
 def found(objects: Objects, entry: Entry | None = None) -> tuple[AuditFinding, ...]:

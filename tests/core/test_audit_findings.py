@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.core.compat.matrix import Accept, Component
+from seatrial.core.compat.matrix import Accept, Component, Role
 from seatrial.core.model.seen.nodes import Loaded, NodePhase, NodeRecord
 from seatrial.core.survey.adoption.traces import Trace, Traces
 from seatrial.core.survey.audit.auditing import State
@@ -119,6 +119,10 @@ def test_drift_of_what_the_cluster_has_once_names_no_node() -> None:
     drift = only(a_cluster(), FindingKind.DRIFT, an_entry(gpu_operator="v25.3.4"))
     assert drift.nodes == ()
     assert drift.message == "gpu_operator is v25.10.1, and current says v25.3.4."
+    assert drift.next_step.startswith("`seatrial facts search v25.3.4`")
+    found_there = a_cluster(openshift=(OpenShiftObject(completed="4.18.36", desired="4.18.36"),))
+    drifts = [each for each in found(found_there, an_entry(openshift="4.18.37")) if each.kind is FindingKind.DRIFT]
+    assert [each.next_step.partition(";")[0] for each in drifts] == ["`oc adm upgrade --to 4.18.37` is the way there"]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +165,33 @@ def test_what_was_not_observed_is_neither_drift_nor_as_wanted() -> None:
     assert [each.kind.value for each in result.findings] == ["not-observable"]
     row = next(each for each in result.rows if each.component is Component.NCCL)
     assert (row.state, row.wanted, row.unseen_count) == (State.NOT_OBSERVABLE, "2.27.3", 3)
+
+
+def test_a_canary_is_compared_with_its_own_entry_by_its_label_or_by_its_name() -> None:
+    production = an_entry(driver=DRIVER, gpu_operator="v25.10.1")
+    canary = replace(an_entry(driver=OLD, gpu_operator="v26.3.3"), role=Role.CANARY, key="canary")
+    objects = with_driver(DRIVER, OLD, OLD)
+    marked = replace(
+        objects,
+        nodes=tuple(replace(each, canary_of="spring" if each.name == "gpu-2" else "") for each in objects.nodes),
+    )
+    by_label = audited(marked, production, canary).findings
+    assert [(each.kind.value, each.nodes) for each in by_label] == [("drift", ("gpu-3",))]
+    by_name = audited(marked, production, replace(canary, canary_node="gpu-3")).findings
+    assert by_name == ()
+    wrong = audited(marked, production, replace(canary, stack=an_entry(driver=DRIVER).stack)).findings
+    assert [(each.nodes, each.message.endswith(f"canary says {DRIVER}.")) for each in wrong] == [
+        (("gpu-3",), False),
+        (("gpu-2",), True),
+    ]
+
+
+def test_without_a_matrix_a_canary_that_differs_is_named_as_such() -> None:
+    objects = with_driver(DRIVER, OLD, DRIVER)
+    nodes = tuple(replace(each, canary_of="spring" if each.name == "gpu-2" else "") for each in objects.nodes)
+    assert only(replace(objects, nodes=nodes), FindingKind.MIXED).message.endswith(
+        "Canaries among them: gpu-2 (of spring)."
+    )
 
 
 # ── mixed ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -140,6 +140,17 @@ def test_where_pods_cannot_be_read_the_label_is_told_with_a_caution() -> None:
     assert "may be older" in found.caution
 
 
+def test_where_pods_cannot_be_read_and_no_label_tells_the_right_is_named_and_not_the_label() -> None:
+    found = reading(a_cluster(a_node(loaded=None), pods=(), gaps=forbidden(Source.PODS)), Component.GPU_DRIVER)
+    assert isinstance(found, NotObservable)
+    assert (found.cause, found.missing) == (Cause.RIGHT, "the right to list pods")
+
+
+def test_slices_that_tell_no_version_tell_nothing() -> None:
+    objects = a_cluster(a_node(loaded=None), pods=(), slices=(SliceObject(node="gpu-1", drivers=("unknown",)),))
+    assert isinstance(reading(objects, Component.GPU_DRIVER), NotObservable)
+
+
 def test_a_label_that_is_no_version_is_not_taken_for_one() -> None:
     found = reading(a_cluster(a_node(loaded=Loaded(version="latest", seen_at=None)), pods=()), Component.GPU_DRIVER)
     assert isinstance(found, NotObservable)
@@ -407,6 +418,9 @@ def test_openshift_is_what_was_completed_and_an_update_is_a_caution() -> None:
     )
     assert isinstance(found, Seen)
     assert (found.text, found.caution) == ("4.18.36", "an update to 4.18.37 is under way")
+    unread = reading(a_cluster(gaps=forbidden(Source.CLUSTER_VERSIONS)), Component.OPENSHIFT)
+    assert isinstance(unread, NotObservable)
+    assert unread.cause is Cause.RIGHT
     begun = reading(a_cluster(openshift=(OpenShiftObject(completed="", desired="4.18.36"),)), Component.OPENSHIFT)
     assert isinstance(begun, NotObservable)
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
     from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.findings import Finding
-    from seatrial.core.compat.matrix import Entry
+    from seatrial.core.compat.matrix import Matrix
     from seatrial.core.survey.audit.auditing import Audit
+    from seatrial.core.survey.audit.comparing import Wanted
     from seatrial.core.survey.audit.objects import Objects
 
 
@@ -55,33 +56,34 @@ async def audit(cluster: Cluster, options: AuditOptions) -> Audited:
     """Read the cluster once, and say everything there is to say."""
     from seatrial.adapters.kube import auditing
 
-    wanted = _wanted(options)  # first, so that what was called wrongly is said before anybody is asked
+    facts, wanted = asked_for(options)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("audit") as client:
         objects = await auditing.read(client, namespace=cluster.namespace)
-    return audited(objects, options, *wanted)
+    return audited(objects, options, facts, wanted)
 
 
-def audited(objects: Objects, options: AuditOptions, file: str, entry: Entry | None, facts: Facts) -> Audited:
+def audited(objects: Objects, options: AuditOptions, facts: Facts, wanted: Wanted | None) -> Audited:
     """What there is to say of objects that were read."""
     from seatrial.core.survey.audit import auditing
 
     return Audited(
-        audit=auditing.audit(objects, facts, options.on, entry=entry, file=file),
+        audit=auditing.audit(objects, facts, options.on, wanted),
         on=options.on,
         known_until=facts.known_until,
-        file=file,
-        entry=(entry.key or entry.role.value) if entry is not None else "",
+        file=wanted.file if wanted is not None else "",
+        entry=(wanted.entry.key or wanted.entry.role.value) if wanted is not None else "",
     )
 
 
-def _wanted(options: AuditOptions) -> tuple[str, Entry | None, Facts]:
+def asked_for(options: AuditOptions) -> tuple[Facts, Wanted | None]:
+    """What is known, and what the cluster is compared with; None where no matrix is named."""
     from seatrial.adapters.files import matrix_file
     from seatrial.app.matrix import knowing
 
     if options.file is None and not options.entry:
         facts, broken = knowing.known(options.facts)
         _refuse(broken, "the facts")
-        return "", None, facts
+        return facts, None
     path = matrix_file.find_matrix(options.file, Path())
     reading = matrix_file.load_matrix(path).reading
     if reading.matrix is None:
@@ -89,14 +91,21 @@ def _wanted(options: AuditOptions) -> tuple[str, Entry | None, Facts]:
         raise CannotCompare(f"{path} cannot be read. `seatrial check {path}` says why.")
     facts, broken = knowing.known(options.facts, path.parent)
     _refuse(broken, "the facts")
+    return facts, _wanted(reading.matrix, options.entry, str(path))
+
+
+def _wanted(matrix: Matrix, name: str, path: str) -> Wanted:
     from seatrial.core.compat.matrix import Role, role_of
     from seatrial.core.compat.rules.checking import whole
+    from seatrial.core.survey.audit.comparing import Wanted
 
-    name = options.entry or Role.PRODUCTION.value
-    for role, entry in reading.matrix.entries.items():
+    entries = {role: replace(entry, stack=whole(entry, matrix)) for role, entry in matrix.entries.items()}
+    name = name or Role.PRODUCTION.value
+    for role, entry in entries.items():
         if name == entry.key or role_of(name) is role:
-            return str(path), replace(entry, stack=whole(entry, reading.matrix)), facts
-    there = ", ".join(entry.key or role.value for role, entry in reading.matrix.entries.items()) or "none"
+            canary = entries.get(Role.CANARY) if role is Role.PRODUCTION else None
+            return Wanted(entry=entry, canary=canary, file=path)
+    there = ", ".join(entry.key or role.value for role, entry in entries.items()) or "none"
     raise CannotCompare(f"{path} has no entry {name}; it has {there}. Name one with --entry.")
 
 

@@ -9,6 +9,7 @@ cluster does not have is a Gap that says so. Nothing is concluded here. Tests: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
 from sys import intern
 from typing import Final, TypeVar
 
@@ -133,10 +134,11 @@ class _Reader:
 
     async def _once(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
         kept = []
-        async for item in self._client.each(path, model, label_selector=selector):
-            slimmed = slim(item)
-            if slimmed is not None:
-                kept.append(slimmed)
+        async with aclosing(self._client.each(path, model, label_selector=selector)) as items:
+            async for item in items:
+                slimmed = slim(item)
+                if slimmed is not None:
+                    kept.append(slimmed)
         return kept
 
     def _note(self, source: Source, err: errors.ClusterError) -> None:
@@ -178,6 +180,7 @@ def _node(found: shapes.AuditedNode) -> NodeObject:
         mofed=_said(labels, keys.MOFED_LABEL),
         told=_told(notes),
         seen=read_node(facts, state, notes.get(keys.RECORD_ANNOTATION, "")),
+        canary_of=_said(labels, keys.CANARY_LABEL),
         our_state=_line(state),
         traces=Traces(cordoned_by=_cordoned_by(found), found=frozenset(initial)),
     )
@@ -240,7 +243,10 @@ def _started_at(found: shapes.AuditedPod, bringing: Images) -> float | None:
     )
     state = next((each.state for each in found.status.container_statuses if each.name == name), None)
     at = state.running.started_at if state is not None and state.running is not None else None
-    return instant_of(at) if at else None
+    try:
+        return instant_of(at) if at else None
+    except ValueError:
+        return None  # a time that cannot be read vouches for no label
 
 
 def _daemon_set(found: shapes.Workload) -> DaemonSetObject | None:

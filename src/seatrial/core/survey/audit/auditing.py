@@ -14,8 +14,9 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.facts import Facts
-from seatrial.core.compat.matrix import COMPONENTS, Component, Entry
+from seatrial.core.compat.matrix import COMPONENTS, Component
 from seatrial.core.survey.audit import comparing, conditions, judging, settings, telling
+from seatrial.core.survey.audit.comparing import Wanted
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind, Weight
 from seatrial.core.survey.audit.objects import Objects
 from seatrial.core.survey.audit.observing import Observed, observe
@@ -74,20 +75,21 @@ class Audit:
     findings: tuple[AuditFinding, ...]
 
 
-def audit(objects: Objects, facts: Facts, on: date, *, entry: Entry | None = None, file: str = "") -> Audit:
+def audit(objects: Objects, facts: Facts, on: date, wanted: Wanted | None = None) -> Audit:
     """Observe, compare, judge."""
     observed = observe(objects, facts)
-    named = tuple(entry.stack.values) if entry is not None else ()
+    named = wanted.components if wanted is not None else ()
+    accept = [each for entry in wanted.entries for each in entry.accept] if wanted is not None else []
     found = [
-        *(comparing.drifts(observed, entry, file) if entry is not None else ()),
+        *(comparing.drifts(observed, wanted) if wanted is not None else ()),
         *comparing.mixtures(observed, named),
-        *judging.incompatibilities(observed, facts, on, entry.accept if entry is not None else ()),
+        *judging.incompatibilities(observed, facts, on, accept),
         *(each for look in _CONDITIONS for each in look(observed)),
-        *telling.not_observable(observed, entry),
+        *telling.not_observable(observed, wanted),
     ]
     findings = tuple(sorted(found, key=_order))
     return Audit(
-        observed=observed, findings=findings, rows=tuple(_row(observed, part, entry, findings) for part in COMPONENTS)
+        observed=observed, findings=findings, rows=tuple(_row(observed, part, wanted, findings) for part in COMPONENTS)
     )
 
 
@@ -96,9 +98,9 @@ def _order(finding: AuditFinding) -> tuple[int, int, int, int]:
     return _WEIGHTS.index(finding.weight), _KINDS.index(finding.kind), part, -len(finding.nodes)
 
 
-def _row(observed: Observed, part: Component, entry: Entry | None, findings: Sequence[AuditFinding]) -> Row:
+def _row(observed: Observed, part: Component, asked: Wanted | None, findings: Sequence[AuditFinding]) -> Row:
     readings = [reading for _, reading in observed.of(part)]
-    wanted = entry.stack[part] if entry is not None else None
+    wanted = asked.entry.stack[part] if asked is not None else None
     shown = [each for each in readings if isinstance(each, Seen)]
     unseen = [each for each in readings if isinstance(each, NotObservable)]
     kinds = {each.kind for each in findings if each.component is part}

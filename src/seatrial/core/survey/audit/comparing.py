@@ -1,6 +1,7 @@
 """Compares what runs with an entry of a matrix; and without one, nodes of one kind with each other.
 
-    with an entry      every component that it names, on every node: other versions and missing ones are drift
+    with an entry      every component that it names, on every node: other versions and missing ones are drift. A canary
+                       runs another stack on purpose: it is compared with the canary's entry, where there is one
     without            within each group of equal GPU and system, the most common stack is the reference: outliers are
                        mixed; where no stack is the most common, all of them are told
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from seatrial.core.compat.matrix import Component, Entry, Value
@@ -19,6 +21,7 @@ from seatrial.core.compat.versions import SystemVersion
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.observing import ONCE, PER_NODE, Likeness, NodeStack, Observed
 from seatrial.core.survey.audit.readings import Absent, NotObservable, Reading, Seen
+from seatrial.core.text.names import a_few
 
 PLATFORM: Final = frozenset({Component.KERNEL, Component.OS, Component.KUBERNETES})
 """What a MachineConfigPool brings to its nodes."""
@@ -42,25 +45,64 @@ def _is_same(wanted: Value, found: Value) -> bool:
 # ── with a matrix ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def drifts(observed: Observed, entry: Entry, file: str) -> Iterator[AuditFinding]:
-    """What differs from an entry, one finding for each component and each version that was found instead."""
-    key = entry.key or entry.role.value
-    for part, wanted in entry.stack.values.items():
-        others: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for name, reading in observed.of(part):
-            if is_as_wanted(wanted, reading) is False:
-                others[_found(reading)].append(name)
-        for (found, evidence), names in others.items():
-            shown = found if _can_be_written(found) else "VERSION"
-            yield AuditFinding(
-                kind=FindingKind.DRIFT,
-                component=part,
-                message=f"{part.value} is {found}, and {key} says {wanted.text}.",
-                evidence=(evidence, *((str(wanted.span),) if wanted.span.file else ())),
-                nodes=tuple(name for name in names if name),
-                next_step=f"{_look(part, names[0], wanted)}; where the cluster is right, "
-                f"`seatrial matrix set {key} {part.value} {shown} {file}` corrects the matrix.",
-            )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a cluster is compared with."""
+
+    entry: Entry
+    canary: Entry | None = None
+    """What canaries are compared with instead."""
+    file: str = ""
+
+    def of(self, node: NodeStack) -> Entry:
+        """The entry that a node is meant to run."""
+        if self.canary is None:
+            return self.entry
+        is_canary = bool(node.around.node.canary_of) or node.name == self.canary.canary_node
+        return self.canary if is_canary else self.entry
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return (self.entry,) if self.canary is None else (self.entry, self.canary)
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Everything that is named."""
+        return tuple(dict.fromkeys(part for each in self.entries for part in each.stack.values))
+
+
+def drifts(observed: Observed, wanted: Wanted) -> Iterator[AuditFinding]:
+    """What differs from what is wanted: a finding for each component and each version that was found instead."""
+    meant = {node.name: wanted.of(node) for node in observed.nodes}
+    for entry in wanted.entries:
+        names = {name for name, each in meant.items() if each is entry}
+        for part in entry.stack.values:
+            if part not in ONCE:
+                readings = [(name, each) for name, each in observed.of(part) if name in names]
+                yield from _drifts(readings, part, entry, wanted.file)
+            elif entry is wanted.entry:  # a canary is a node: what a cluster has once is no part of it
+                yield from _drifts([*observed.of(part)], part, entry, wanted.file)
+
+
+def _drifts(
+    readings: Sequence[tuple[str, Reading]], part: Component, entry: Entry, file: str
+) -> Iterator[AuditFinding]:
+    key, wanted = entry.key or entry.role.value, entry.stack.values[part]
+    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, reading in readings:
+        if is_as_wanted(wanted, reading) is False:
+            others[_found(reading)].append(name)
+    for (found, evidence), names in others.items():
+        shown = found if _can_be_written(found) else "VERSION"
+        yield AuditFinding(
+            kind=FindingKind.DRIFT,
+            component=part,
+            message=f"{part.value} is {found}, and {key} says {wanted.text}.",
+            evidence=(evidence, *((str(wanted.span),) if wanted.span.file else ())),
+            nodes=tuple(name for name in names if name),
+            next_step=f"{_look(part, names[0], wanted)}; where the cluster is right, "
+            f"`seatrial matrix set {key} {part.value} {shown} {file}` corrects the matrix.",
+        )
 
 
 def _look(part: Component, node: str, wanted: Value) -> str:
@@ -167,10 +209,12 @@ def _mixed(
     because = " A paused MachineConfigPool explains this." if is_paused else ""
     evidence = [_found(nodes[0].readings[part])[1] for nodes in found.values()]
     first = min(node.name for node in outliers)
+    canaries = sorted(f"{node.name} (of {of})" for node in outliers if (of := node.around.node.canary_of))
+    among = f" Canaries among them: {a_few(canaries)}." if canaries else ""
     return AuditFinding(
         kind=FindingKind.MIXED,
         component=part,
-        message=f"{part.value} is mixed over the nodes with {like}: {counted}; {most}.{because}",
+        message=f"{part.value} is mixed over the nodes with {like}: {counted}; {most}.{because}{among}",
         evidence=tuple(dict.fromkeys(evidence)),
         nodes=tuple(sorted(node.name for node in outliers)),
         next_step=f"`seatrial why {first}` says what the node waits for; `seatrial audit --file MATRIX --entry ENTRY` "

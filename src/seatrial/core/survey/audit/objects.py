@@ -43,6 +43,8 @@ class NodeObject:
     """What people noted about components that nothing else shows."""
     seen: NodeSeen
     """Its cordon, its upgrade state and our record."""
+    canary_of: str = ""
+    """The rollout whose canary it is marked as."""
     our_state: str = ""
     """Our own state label as it stands."""
     traces: Traces = field(default_factory=Traces)

@@ -83,14 +83,18 @@ def operand(around: Around, part: Component) -> Reading:
 def driver(around: Around) -> Reading:
     """The driver that is loaded, by the best witness there is."""
     by_pod, by_slice, label = driver_of_pod(around), _published(around), around.node.loaded
-    is_trusted = label is not None and not is_stale(around)
-    if label is not None and is_trusted:
+    is_outdated = is_stale(around)
+    if label is not None and not is_outdated:
         by_label = seen(Component.GPU_DRIVER, label.version, DRIVER_LABEL, _caution(around))
         if isinstance(by_label, Seen):
             return by_label
     for reading in (by_pod, by_slice):
         if isinstance(reading, Seen):
-            return replace(reading, caution="feature discovery's label is older than the driver") if label else reading
+            return (
+                replace(reading, caution="feature discovery's label is older than the driver")
+                if is_outdated
+                else reading
+            )
     gaps = (*_blind(around), *around.objects.blind(Source.SLICES))
     if gaps:
         return unread(gaps)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 from seatrial.core.compat.matrix import Component, Value
@@ -71,6 +72,7 @@ Reading: TypeAlias = Seen | Absent | NotObservable
 Readings: TypeAlias = Mapping[Component, Reading]
 
 
+@lru_cache(maxsize=8192)  # ten thousand nodes show the same few versions; one value for each is also quick to compare
 def seen(component: Component, text: str, evidence: str, caution: str = "") -> Reading:
     """A version as an object shows it; NotObservable where it cannot be read as one."""
     value = Value.read(component, text)

@@ -26,7 +26,7 @@ PACKAGES: Final = {
     "gpu-operator-certified": Component.GPU_OPERATOR,
     "nvidia-network-operator": Component.NETWORK_OPERATOR,
 }
-_PINNED: Final = re.compile(r"v[0-9]+\.[0-9]+")
+_PINNED: Final = re.compile(r"v[0-9]+\.[0-9]+(?:\.[0-9]+)?")
 """A channel of one major version; `stable` and its kin go on to the next."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from seatrial.core.compat.matrix import COMPONENTS, Component, Entry
+from seatrial.core.survey.audit.comparing import Wanted
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.observing import Observed
 from seatrial.core.survey.audit.of_operators import OPERATORS
@@ -41,7 +42,7 @@ AT_WORK: Final[Mapping[Component, str]] = {
 """Where to look for what a cluster has once."""
 
 
-def not_observable(observed: Observed, entry: Entry | None) -> Iterator[AuditFinding]:
+def not_observable(observed: Observed, wanted: Wanted | None) -> Iterator[AuditFinding]:
     """Everything that nobody can say."""
     blind = observed.objects.blind(*Source)
     yield from (_of_gap(observed, gap) for gap in blind)
@@ -53,10 +54,10 @@ def not_observable(observed: Observed, entry: Entry | None) -> Iterator[AuditFin
             evidence=("Node labels and status.allocatable",),
             next_step="`kubectl get nodes -L nvidia.com/gpu.present` shows whether feature discovery has looked.",
         )
-    named = frozenset(entry.stack.values) if entry is not None else frozenset()
+    named = frozenset(wanted.components if wanted is not None else ())
     for part in COMPONENTS:
         yield from _of_component(observed, part, is_named=part in named)
-    if entry is not None:
+    for entry in wanted.entries if wanted is not None else ():
         yield from _unreadable(entry)
 
 
