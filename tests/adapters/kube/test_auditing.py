@@ -163,6 +163,53 @@ async def test_a_pod_that_has_failed_or_leaves_brings_nothing() -> None:
     assert [type(each) for each in readings] == [Absent, Absent, Seen]
 
 
+async def test_a_list_that_took_too_long_is_begun_anew_and_nothing_counts_twice(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    served = audited.serves(audited.recorded("helm"))
+    expired: list[str] = []
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        if request.path == "/api/v1/nodes" and request.query.get("continue") == "2" and not expired:
+            expired.append(request.path)
+            return await standin.refuses(410, "Expired", "too old resource version")(request)
+        return await served(request)
+
+    server.will(reply)
+    objects = await auditing.read(to_server, namespace="gpu-operator")
+    assert expired
+    assert [each.name for each in objects.nodes] == ["cpu-1", "gpu-1", "gpu-2", "gpu-3"]
+    assert Source.NODES not in objects.gaps
+
+
+async def test_a_list_that_never_ends_in_time_is_a_gap(server: standin.StandIn, to_server: Client) -> None:
+    served = audited.serves(audited.recorded("helm"))
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        if request.path == "/api/v1/nodes" and "continue" in request.query:
+            return await standin.refuses(410, "Expired", "too old resource version")(request)
+        return await served(request)
+
+    server.will(reply)
+    objects = await auditing.read(to_server, namespace="gpu-operator")
+    assert (objects.nodes, objects.gaps[Source.NODES].why) == ((), Why.FAILED)
+
+
+async def test_pods_that_may_be_read_in_some_namespaces_only_are_a_gap_and_not_half_a_list(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    served = audited.serves(audited.recorded("openshift"))
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        if request.path == "/api/v1/namespaces/nvidia-network-operator/pods":
+            return await standin.refuses(403, "Forbidden", "no")(request)
+        return await served(request)
+
+    server.will(reply)
+    objects = await auditing.read(to_server, namespace="gpu-operator")
+    assert (objects.pods, objects.gaps[Source.PODS].why) == ((), Why.FORBIDDEN)
+
+
 # ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
