@@ -14,9 +14,11 @@ import yaml
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
+from seatrial.cli.show import audit
 from seatrial.core.survey.audit.findings import FindingKind
 from tests import audited
 from tests.adapters.kube import standin
+from tests.core.knowledge import ROOT
 
 DAY: Final = {"helm": "2026-02-01", "openshift": "2025-11-01", "dra": "2026-02-01"}
 MATRIX: Final = """\
@@ -209,5 +211,7 @@ def test_a_matrix_that_cannot_be_used_is_told_before_anybody_is_asked(
 
 
 def test_every_kind_of_finding_can_be_named_and_is_explained_in_the_how_to() -> None:
-    text = Path("docs/how-to/audit.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/how-to/audit.md").read_text(encoding="utf-8")
     assert [each.value for each in FindingKind if f"| `{each.value}` |" not in text] == []
+    said = " ".join((audit.__doc__ or "").split()).partition("Findings: ")[2]
+    assert said == f"{', '.join(FindingKind)}."

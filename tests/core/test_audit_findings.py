@@ -101,6 +101,18 @@ def test_each_version_found_instead_is_a_finding_of_its_own() -> None:
     ]
 
 
+def test_a_version_that_was_read_in_two_places_is_one_finding_with_both() -> None:
+    objects = with_driver(OLD, OLD)
+    nodes = (objects.nodes[0], replace(objects.nodes[1], loaded=None))
+    drift = only(replace(objects, nodes=nodes), FindingKind.DRIFT, an_entry(driver=DRIVER))
+    assert drift.nodes == ("gpu-1", "gpu-2")
+    assert [each.partition(",")[0] for each in drift.evidence] == [
+        "Node label nvidia.com/cuda.driver-version.full",
+        "Pod in gpu-operator",
+        "matrix.yaml:3:7",
+    ]
+
+
 def test_what_the_matrix_names_and_the_node_does_not_have_is_drift() -> None:
     objects = a_cluster(
         pods=tuple(

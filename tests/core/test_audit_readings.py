@@ -331,6 +331,12 @@ def test_firmware_is_told_by_family_and_every_adapter_counts() -> None:
     assert isinstance(reading(objects, Component.FIRMWARE_BF3), Absent)
 
 
+def test_an_adapter_whose_firmware_nobody_has_read_may_be_of_any_family() -> None:
+    nics = tuple(NicObject(node="gpu-1", firmware=text) for text in ("28.45.1020", ""))
+    for part in (Component.FIRMWARE_CX7, Component.FIRMWARE_BF3):
+        assert isinstance(reading(a_cluster(a_node(), nics=nics, gaps={}), part), NotObservable)
+
+
 def test_a_node_without_nic_devices_has_firmware_that_nobody_can_tell() -> None:
     for gaps in ({}, NOT_SERVED):
         found = reading(a_cluster(gaps=gaps), Component.FIRMWARE_CX7)

@@ -322,7 +322,7 @@ def _resource(name: str, driver: shapes.DriverSpec) -> DriverResource:
 
 def _nic(found: shapes.NicDevice) -> NicObject | None:
     status = found.status
-    return NicObject(node=status.node, firmware=_line(status.firmware_version)) if status.firmware_version else None
+    return NicObject(node=status.node, firmware=_line(status.firmware_version)) if status.node else None
 
 
 def _csv(found: shapes.Csv) -> CsvObject | None:

@@ -8,6 +8,9 @@ seatrial audit --fail-on drift self-rolling         exit codes for these finding
 It lists objects once and writes nothing; nothing runs on a node. What may not be read is not observable, and the
 finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
 wrong, 11 when nothing is wrong but something is not observable or unproven.
+
+Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
+self-rolling, moving-channel, not-observable, unproven.
 """
 
 # Tests: tests/cli/test_audit.py
@@ -42,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         choices=[each.value for each in FindingKind],
+        metavar="FINDING",
         help="only these findings count for the exit code; all are shown",
     )
     parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")

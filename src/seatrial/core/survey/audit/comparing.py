@@ -23,6 +23,7 @@ from seatrial.core.survey.audit.observing import ONCE, PER_NODE, Likeness, NodeS
 from seatrial.core.survey.audit.readings import Absent, NotObservable, Reading, Seen
 from seatrial.core.text.names import a_few
 
+NOT_THERE: Final = "not there"
 PLATFORM: Final = frozenset({Component.KERNEL, Component.OS, Component.KUBERNETES})
 """What a MachineConfigPool brings to its nodes."""
 
@@ -88,17 +89,19 @@ def _drifts(
     readings: Sequence[tuple[str, Reading]], part: Component, entry: Entry, file: str
 ) -> Iterator[AuditFinding]:
     key, wanted = entry.key or entry.role.value, entry.stack.values[part]
-    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    others: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, reading in readings:
         if is_as_wanted(wanted, reading) is False:
-            others[_found(reading)].append(name)
-    for (found, evidence), names in others.items():
+            found, evidence = _found(reading)
+            others[found].append((name, evidence))
+    for found, shown_by in others.items():
+        names, evidence_of_all = zip(*shown_by, strict=True)
         shown = found if _can_be_written(found) else "VERSION"
         yield AuditFinding(
             kind=FindingKind.DRIFT,
             component=part,
             message=f"{part.value} is {found}, and {key} says {wanted.text}.",
-            evidence=(evidence, *((str(wanted.span),) if wanted.span.file else ())),
+            evidence=(*dict.fromkeys(evidence_of_all), *((str(wanted.span),) if wanted.span.file else ())),
             nodes=tuple(name for name in names if name),
             next_step=f"{_look(part, names[0], wanted)}; where the cluster is right, "
             f"`seatrial matrix set {key} {part.value} {shown} {file}` corrects the matrix.",
@@ -119,9 +122,6 @@ def _look(part: Component, node: str, wanted: Value) -> str:
 def _can_be_written(found: str) -> bool:
     """Whether what was found can be written into a matrix as it is."""
     return found != NOT_THERE and " and " not in found
-
-
-NOT_THERE: Final = "not there"
 
 
 def _found(reading: Reading) -> tuple[str, str]:

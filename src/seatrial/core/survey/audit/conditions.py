@@ -35,8 +35,8 @@ def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
         yield AuditFinding(
             kind=FindingKind.STALE_LABEL,
             component=Component.GPU_DRIVER,
-            message=f"Feature discovery labelled driver {said} before the driver of today started, and has not "
-            "looked since: whoever chooses nodes by that label is misled.",
+            message=f"Feature discovery started before the driver and labels {said}, which the driver pod does not "
+            "bear out: the label is old, or the driver of before is still loaded.",
             evidence=(of_operands.DRIVER_LABEL, "Node label nvidia.com/gfd.timestamp", "start of nvidia-driver-ctr"),
             nodes=_names(nodes),
             next_step="`kubectl delete pods -A -l app=gpu-feature-discovery "

@@ -65,7 +65,7 @@ MEANINGS: Final[Mapping[FindingKind, str]] = {
     FindingKind.INCOMPATIBLE: "a rule says that what runs does not go together",
     FindingKind.HALF_DONE: "a driver upgrade of the node has started and not ended, or has failed",
     FindingKind.LEAKED_DRIVER: "the driver that is loaded is not the one that the driver pod brings",
-    FindingKind.STALE_LABEL: "the driver label is older than the driver, and nothing bears it out",
+    FindingKind.STALE_LABEL: "the driver label is older than the driver, and its pod does not bear it out",
     FindingKind.STALE_BUILD: "the network driver was built for another kernel than the node runs",
     FindingKind.FOREIGN_CORDON: "the node is cordoned, and not by an upgrade",
     FindingKind.PAUSED_POOL: "a MachineConfigPool is paused: its nodes get no new kernel, and no new certificates",

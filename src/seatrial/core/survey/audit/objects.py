@@ -114,6 +114,7 @@ class NicObject:
 
     node: str
     firmware: str
+    """Empty while it has not been read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,13 @@
 
 Whom to believe about the driver:
 
-    feature discovery's label, looked after the driver started, or agreeing with its pod     the driver that is loaded
+    feature discovery's label, begun after the driver started, or agreeing with its pod      the driver that is loaded
     the driver pod's image                                                                   the driver it loads
     ResourceSlices                                                                           what the DRA plugin saw
-    a label that is older than the driver                                                    nobody: it is stale
+    a label that is older than the driver, against its pod                                   nobody: it may be stale
+
+Feature discovery writes the time at which it started, and does not renew it while it runs. So an older time does not
+prove that the label is old; it only fails to vouch for it.
 
 Law of this file: what a DaemonSet wants is no evidence of what runs; only pods on the node are. Tests:
 tests/core/test_audit_readings.py
@@ -111,7 +114,7 @@ def driver_of_pod(around: Around) -> Reading | None:
 
 
 def is_older_than_driver(around: Around) -> bool:
-    """Whether feature discovery looked before the driver of today was loaded, or nobody can say that it did not."""
+    """Whether feature discovery started before the driver of today, or nobody can say that it did not."""
     found = around.bringing(Component.GPU_DRIVER)
     if around.node.loaded is None or not found:
         return False  # without a driver pod the host has the driver, and the label is all there is
@@ -181,6 +184,8 @@ def is_built_for_another_kernel(around: Around) -> str:
 
 def firmware(around: Around, part: Component) -> Reading:
     """The firmware of the adapters of one family; serial numbers are not unique, so every adapter counts."""
+    if not all(each.firmware for each in around.nics):
+        return NotObservable(cause=Cause.OBJECT, missing="NicDevice status.firmwareVersion of one of its adapters")
     if around.nics:
         families = FIRMWARE[part]
         texts = sorted({each.firmware for each in around.nics if _family(each.firmware) in families})
