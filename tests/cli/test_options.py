@@ -78,6 +78,9 @@ TABLE: Final = {
     "bake explain": Row(("table", "json", "yaml"), "wc", "one rollout; what is proven is no object of the cluster"),
     "dra status": Row(("table", "wide", "json", "yaml"), "c", "one look at all of them; `dra reroll --wait` goes on"),
     "dra reroll": Row(DOCUMENTS, "c", "a write to nodes that are named, or all; --wait ends when it is done"),
+    "audit": Row(
+        ("table", "wide", "json", "yaml", "markdown"), "c", "one look at all GPU nodes; what it prints is no object"
+    ),
     "node list": Row(ALL, "wlc"),
     "node show": Row(NAMED, "wc", "one node, which is named"),
     "node retry": Row(NAMED, "lc", "a write: `node list -w` shows what becomes of it"),

@@ -13,9 +13,9 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.rollout import adopt as rollout_adopt
 from seatrial.cli.rollout.adopt import as_data, told
-from seatrial.core.adoption.node import classify
-from seatrial.core.adoption.traces import Traces, Wish
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.survey.adoption.node import classify
+from seatrial.core.survey.adoption.traces import Traces, Wish
 from tests import builders
 from tests.builders import NEW, NOW, OLD
 

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from seatrial.core import decide
-from seatrial.core.adoption import cordons
-from seatrial.core.adoption import fleet as adopt_plan
-from seatrial.core.adoption import traces as values
-from seatrial.core.adoption.fleet import Refusal, RefusalCode, Rollout
-from seatrial.core.adoption.node import classify
-from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish
 from seatrial.core.budget import capacity
 from seatrial.core.model.owners import DriverClaim
 from seatrial.core.model.seen.nodes import Maintenance, NodePhase, NodeSeen, RecordFault
 from seatrial.core.model.seen.operators import OperatorFacts, Pool
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node.writing import PAUSED
+from seatrial.core.survey.adoption import cordons
+from seatrial.core.survey.adoption import fleet as adopt_plan
+from seatrial.core.survey.adoption import traces as values
+from seatrial.core.survey.adoption.fleet import Refusal, RefusalCode, Rollout
+from seatrial.core.survey.adoption.node import classify
+from seatrial.core.survey.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish
 from tests import builders
 from tests.builders import NEW, NOW, OLD, POLICY
 

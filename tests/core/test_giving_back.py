@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.core.adoption.giving_back import why_kept
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen, RecordFault
 from seatrial.core.node.phases import is_under_way
+from seatrial.core.survey.adoption.giving_back import why_kept
 from tests.builders import a_done_node, a_node
 
 UNDER_WAY = [phase for phase in NodePhase if is_under_way(a_node(phase=phase).record)]

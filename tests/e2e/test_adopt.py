@@ -24,10 +24,10 @@ from seatrial.adapters.kube.api.client import Client, PatchKind
 from seatrial.adapters.kube.api.config import Config, load_config
 from seatrial.adapters.kube.shapes import keys
 from seatrial.cli.exit_codes import ExitCode
-from seatrial.core.adoption import node as adopt
-from seatrial.core.adoption import traces as values
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node.writing import PAUSED
+from seatrial.core.survey.adoption import node as adopt
+from seatrial.core.survey.adoption import traces as values
 from seatrial_lab.testbed import controller_process, waiting
 from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet

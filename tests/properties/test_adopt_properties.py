@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from seatrial.core.adoption import cordons
-from seatrial.core.adoption import node as adopt
-from seatrial.core.adoption.traces import Trace, Traces, Whose, Wish
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.model.seen.pods import DriverPod
 from seatrial.core.node.phases import is_under_way
+from seatrial.core.survey.adoption import cordons
+from seatrial.core.survey.adoption import node as adopt
+from seatrial.core.survey.adoption.traces import Trace, Traces, Whose, Wish
 from seatrial.run.loop import run_forever
 from seatrial.run.memory import Memory
 from seatrial.sim.nodes import new_node

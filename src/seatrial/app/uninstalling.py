@@ -51,7 +51,7 @@ def give_back(cluster: Cluster, *, is_trial: bool) -> GivenBack:
 
 async def _give_back(cluster: Cluster, *, is_trial: bool) -> GivenBack:
     from seatrial.adapters.kube.giving_back import MarkedNodes
-    from seatrial.core.adoption.giving_back import why_kept
+    from seatrial.core.survey.adoption.giving_back import why_kept
 
     faults: list[str] = []
     async with (

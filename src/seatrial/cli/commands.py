@@ -54,6 +54,9 @@ COMMANDS: Final = {
     "why": Command("seatrial.cli.show.why", "say why a node or a rollout is not moving, and what to do"),
     "gates": Command("seatrial.cli.gates.gates", "validate a node, or look at what a rollout's gates have said"),
     "bake": Command("seatrial.cli.gates.bake", "say what the bake of a rollout proves so far, and what it does not"),
+    "audit": Command(
+        "seatrial.cli.show.audit", "say which versions really run, where that was read, and what is wrong"
+    ),
     "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry it, leave it out"),
     "controller": Command("seatrial.cli.run.controller", "move the nodes of a rollout"),
     "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller as soon as it has something to see"),

@@ -87,6 +87,22 @@ async def test_a_list_that_always_expires_is_reported_after_the_second_time(
     assert len(server.seen) == 4
 
 
+async def test_objects_can_be_had_page_by_page_each_before_the_next_is_asked_for(
+    server: standin.StandIn, to_server: clients.Client
+) -> None:
+    server.will(standin.lists("a", "b", version="5", more="next"), standin.lists("c", version="5"))
+    asked = []
+    async with aclosing(to_server.each(NODES, Item, label_selector="!copied", page_size=2)) as items:
+        async for item in items:
+            asked.append((item.metadata.name, len(server.seen)))  # noqa: PERF401 — when it came counts too
+
+    assert asked == [("a", 1), ("b", 1), ("c", 2)]
+    assert [dict(seen.query) for seen in server.seen] == [
+        {"limit": "2", "labelSelector": "!copied"},
+        {"limit": "2", "labelSelector": "!copied", "continue": "next"},
+    ]
+
+
 async def test_an_empty_list_may_be_null(server: standin.StandIn, to_server: clients.Client) -> None:
     server.will(standin.gives({"metadata": {"resourceVersion": "3"}, "items": None}))
 

@@ -9,9 +9,9 @@ import pytest
 from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout import adopting
 from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions, Scene
-from seatrial.core.adoption.fleet import Refusal
-from seatrial.core.adoption.traces import Traces, Treatment
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.survey.adoption.fleet import Refusal
+from seatrial.core.survey.adoption.traces import Traces, Treatment
 from tests import builders
 from tests.app.rollout.rollouts import a_rollout
 from tests.builders import NEW, NOW

@@ -1,6 +1,6 @@
 """Takes nodes up that somebody left half-way: reads what only an adoption looks at, and writes what was announced.
 
-    nodes, and who wrote which of their fields ─▶ Traces ─▶ core/adoption/node.py ─▶ one PATCH per node
+    nodes, and who wrote which of their fields ─▶ Traces ─▶ core/survey/adoption/node.py ─▶ one PATCH per node
                                                                              one GPURollout
                                                                              the version, where that is asked for
 
@@ -26,9 +26,9 @@ from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys, kinds, models, publishing, records
 from seatrial.core.actions.on_nodes import WriteNodeRecord
-from seatrial.core.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.errors import SeatrialError
 from seatrial.core.model.seen.nodes import NodeSeen
+from seatrial.core.survey.adoption.traces import Adoption, Trace, Traces, Write
 from seatrial.core.text import foreign
 
 TRIES: Final = 5

@@ -1,6 +1,6 @@
 """Takes our marks off nodes: every label and annotation under our own name, and nobody else's.
 
-    a node ─▶ core/adoption/giving_back.py: do they go? ─▶ one PATCH, of the very version that was looked at
+    a node ─▶ core/survey/adoption/giving_back.py: do they go? ─▶ one PATCH, of the very version that was looked at
 
 Law of this file: a node that has changed is looked at again. What is gone already is left out, so a second run writes
 nothing.

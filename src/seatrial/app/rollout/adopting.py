@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import AdoptionObserver, Taken
     from seatrial.adapters.kube.api.client import Client
     from seatrial.app.connecting import Cluster
-    from seatrial.core.adoption.fleet import Refusal, Rollout
-    from seatrial.core.adoption.traces import Adoption, Traces, Wish
     from seatrial.core.model.instants import Instant
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.core.model.seen.operators import OperatorFacts
+    from seatrial.core.survey.adoption.fleet import Refusal, Rollout
+    from seatrial.core.survey.adoption.traces import Adoption, Traces, Wish
 
 SYNC_SECONDS: Final = 60.0
 
@@ -72,7 +72,7 @@ class AdoptionPlan:
     @property
     def has_left(self) -> bool:
         """Whether a node waits for a person."""
-        from seatrial.core.adoption.traces import Treatment
+        from seatrial.core.survey.adoption.traces import Treatment
 
         return any(each.fate is Treatment.LEAVE for each in self.adoptions.values())
 
@@ -142,7 +142,7 @@ class Taker:
     async def take_up(self, plan: AdoptionPlan) -> Taken:
         """Records first, then the rollout, the version last."""
         from seatrial.adapters.kube import adoption
-        from seatrial.core.adoption import node as adopt
+        from seatrial.core.survey.adoption import node as adopt
 
         classify = partial(adopt.classify, wish=plan.wish)
         taken = await adoption.take_up(self._client, self._observer, plan.adoptions, classify)
@@ -158,8 +158,8 @@ class Taker:
 
 def plan_of(asked: AdoptOptions, scene: Scene) -> AdoptionPlan | Refusal:
     """What would be done, or why nothing is."""
-    from seatrial.core.adoption import fleet as adopt_plan
-    from seatrial.core.adoption import node as adopt
+    from seatrial.core.survey.adoption import fleet as adopt_plan
+    from seatrial.core.survey.adoption import node as adopt
 
     selector = _selector(asked, scene.rollouts)
     nodes = _members(scene.nodes, selector)
@@ -188,7 +188,7 @@ def _carriers(
     asked: AdoptOptions, target: str, nodes: Mapping[str, NodeSeen], there: list[Rollout], operator: OperatorFacts
 ) -> tuple[str, ...] | Refusal:
     """What the version is written into, where that is asked for; or why it is not taken up beside what is there."""
-    from seatrial.core.adoption import fleet as adopt_plan
+    from seatrial.core.survey.adoption import fleet as adopt_plan
 
     refusal = adopt_plan.why_not_beside(target, nodes, there)
     if refusal is not None:
@@ -199,7 +199,7 @@ def _carriers(
 def _wish(
     asked: AdoptOptions, scene: Scene, target: str, there: list[Rollout], name: str, *, is_published: bool
 ) -> Wish:
-    from seatrial.core.adoption import traces as values
+    from seatrial.core.survey.adoption import traces as values
 
     return values.Wish(
         target=target,
@@ -235,7 +235,7 @@ def _check_released(released: Iterable[str], nodes: Mapping[str, NodeSeen]) -> N
 
 def _rollout(found: picking.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:
     from seatrial.adapters.kube.shapes import keys
-    from seatrial.core.adoption import fleet as adopt_plan
+    from seatrial.core.survey.adoption import fleet as adopt_plan
 
     phase = str(found.campaign.get("pausedIn") or found.campaign.get("phase") or "Proposed")
     return adopt_plan.Rollout(
@@ -251,7 +251,7 @@ def _rollout(found: picking.Rollout, nodes: Mapping[str, NodeSeen]) -> Rollout:
 
 def _target(asked: AdoptOptions, nodes: Mapping[str, NodeSeen], there: list[Rollout]) -> str | Refusal:
     """The version that is meant; an adoption that was interrupted has said it before."""
-    from seatrial.core.adoption import fleet as adopt_plan
+    from seatrial.core.survey.adoption import fleet as adopt_plan
 
     said = asked.to or asked.back or adopt_plan.begun_target(there)
     if said:

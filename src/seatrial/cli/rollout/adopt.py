@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seatrial.adapters.kube.adoption import Taken
     from seatrial.app.connecting import Cluster
     from seatrial.app.rollout.adopting import AdoptionPlan, AdoptOptions
-    from seatrial.core.adoption.fleet import Refusal
+    from seatrial.core.survey.adoption.fleet import Refusal
 
 EXITS = (ExitCode.HELD,)
 NAMED_MAX: Final = 4
@@ -129,7 +129,7 @@ def _refuse(refusal: Refusal, output: str) -> int:
 def told(plan: AdoptionPlan) -> Iterator[str]:
     """The plan for people: every node, then every write."""
     from seatrial.cli import terminal
-    from seatrial.core.adoption import fleet as adopt_plan
+    from seatrial.core.survey.adoption import fleet as adopt_plan
 
     way = "Back to" if plan.wish.is_back else "To"
     counts = ", ".join(f"{count} {fate}" for fate, count in adopt_plan.counted(plan.adoptions.values()))
@@ -151,7 +151,7 @@ def told(plan: AdoptionPlan) -> Iterator[str]:
 
 
 def _writes(plan: AdoptionPlan) -> Iterator[str]:
-    from seatrial.core.adoption import traces as values
+    from seatrial.core.survey.adoption import traces as values
 
     for each in plan.adoptions.values():
         if each.write is not None:
@@ -191,7 +191,7 @@ def _end(plan: AdoptionPlan, taken: Taken | None, output: str) -> int:
 
 def as_data(plan: AdoptionPlan, taken: Taken | None) -> dict[str, Any]:
     """The same for scripts."""
-    from seatrial.core.adoption import traces as values
+    from seatrial.core.survey.adoption import traces as values
 
     return {
         "target": plan.wish.target,

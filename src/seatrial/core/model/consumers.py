@@ -86,6 +86,11 @@ def gpu_use(*, phase: str, resources: Iterable[str], claims: Iterable[Claim], ru
     return GpuUse.RUNTIME_CLASS if runtime_class in RUNTIME_CLASSES else None
 
 
+def is_gpu_resource(name: str) -> bool:
+    """Whether a resource of a node is a GPU, or a part of one."""
+    return name.startswith((_RESOURCE_PREFIX, _MIG_PREFIX))
+
+
 def holds_claim(claims: Iterable[Claim]) -> bool:
     """Whether the DRA plugin must stay for this pod; admin access counts here.
 

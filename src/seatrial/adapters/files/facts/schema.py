@@ -136,7 +136,7 @@ _GPU_RELEASE: Final = _row(
         "documented": _row(
             {**_PLATFORMS, "drivers": _all_of(_row({"version": DRIVER}, required=("version",), cited=""))}
         ),
-        "olm_bundle": _row(_PLATFORMS),
+        "olm_bundle": _row({**_PLATFORMS, "image_digests": _mapping(TEXT)}),
         "ci_passed_on_openshift": _all_of(LINE),
     },
     only=reading_operators.GPU_ROW,

@@ -197,6 +197,23 @@ class Client:
             except _PagesExpired as expired:
                 raise expired.gone from None
 
+    async def each(
+        self, path: str, model: type[T], *, label_selector: str = "", page_size: int = 500
+    ) -> AsyncGenerator[T, None]:
+        """List a kind, each page handed on before the next is asked for; Gone where that took too long."""
+        page_type: Any = _Page
+        decoder: msgspec.json.Decoder[_Page[T]] = decoder_of(page_type[model])
+        params = {"limit": str(page_size)} | ({"labelSelector": label_selector} if label_selector else {})
+        token = ""
+        while True:
+            asked = {**params, "continue": token} if token else params
+            page = self._decode("GET", path, await self._send("GET", path, params=asked), decoder)
+            for item in page.items or ():
+                yield item
+            token = page.metadata.continue_
+            if not token:
+                return
+
     async def get(self, path: str, model: type[T]) -> T:
         """Read one object."""
         return self._decode("GET", path, await self._send("GET", path), decoder_of(model))

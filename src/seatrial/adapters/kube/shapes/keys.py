@@ -83,6 +83,19 @@ LEGACY_VERSION_LABELS: Final = (
 """What feature discovery wrote before: numbers, so 580.105.08 has the revision 8 or 08."""
 DISCOVERED_AT_LABEL: Final = "nvidia.com/gfd.timestamp"
 """When feature discovery looked, in unix seconds."""
+PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
+CUDA_LEVEL_LABEL: Final = "nvidia.com/cuda.runtime-version.full"
+"""The newest CUDA that the loaded driver supports."""
+MOFED_LABEL: Final = "nvidia.com/mofed.version"
+PRESENT_LABELS: Final = (
+    "nvidia.com/gpu.present",
+    "feature.node.kubernetes.io/pci-10de.present",
+    "feature.node.kubernetes.io/pci-0302_10de.present",
+    "feature.node.kubernetes.io/pci-0300_10de.present",
+)
+"""A node has an NVIDIA GPU where any of these is `true`: the operator's word, and that of node feature discovery."""
+OS_ID_LABEL: Final = "feature.node.kubernetes.io/system-os_release.ID"
+OS_VERSION_LABEL: Final = "feature.node.kubernetes.io/system-os_release.VERSION_ID"
 MIG_CONFIG_LABEL: Final = "nvidia.com/mig.config"
 MIG_STATE_LABEL: Final = "nvidia.com/mig.config.state"
 
@@ -99,6 +112,12 @@ DRIVER_SELECTORS: Final = (
 """Any of these on a pod of the operator's namespace makes it a driver pod (ClusterPolicy, NVIDIADriver, OpenShift)."""
 VALIDATOR_SELECTOR: Final = ("app", "nvidia-operator-validator")
 REVISION_LABEL: Final = "controller-revision-hash"
+BUILT_FOR_LABEL: Final = "kernel"
+"""On a pod of the network driver: the kernel it was built for."""
+CHART_LABEL: Final = "helm.sh/chart"
+RELEASE_LABEL: Final = "app.kubernetes.io/version"
+COPIED_LABEL: Final = "olm.copiedFrom"
+"""On a ClusterServiceVersion that OLM only shows in another namespace."""
 DIGEST_VARIABLE: Final = "DRIVER_CONFIG_DIGEST"
 """What of the driver's configuration is loaded with it, hashed by the GPU Operator."""
 

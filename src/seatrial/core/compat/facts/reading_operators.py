@@ -120,7 +120,12 @@ def _gpu_release(key: str, spot: Spot, tested_cite: Cite | None) -> GpuOperatorR
         bundle=_support(spot.at("olm_bundle")) if "olm_bundle" in spot else None,
         tested=frozenset(each.version(Line) for each in spot.each("ci_passed_on_openshift")),
         tested_cite=tested_cite or cite,
+        images=_pinned(spot.at("olm_bundle")) if "olm_bundle" in spot else {},
     )
+
+
+def _pinned(bundle: Spot) -> dict[str, str]:
+    return {name: each.text() for name, each in entries_of(bundle, "image_digests")}
 
 
 @reads("network_operator.release_line", "network_operator.releases")

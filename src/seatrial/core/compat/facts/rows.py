@@ -106,6 +106,8 @@ class GpuOperatorRelease:
     tested: frozenset[Line] = frozenset()
     """The OpenShift minors on which its end-to-end tests passed."""
     tested_cite: Cite | None = None
+    images: Mapping[str, str] = field(default_factory=dict)
+    """The digests by which its bundle pins images, by what the bundle calls them: `driver-image`, `dcgm-image`, …"""
 
     @property
     def line(self) -> str:

@@ -80,7 +80,7 @@ def judge_entries(
 def _judge(
     entry: Entry, matrix: Matrix, facts: Facts, on: date, base: Matrix | None, more: MoreRules | None
 ) -> Iterator[Finding]:
-    stack = _whole(entry, matrix)
+    stack = whole(entry, matrix)
     found = [
         *check_stack(stack, facts, on),
         *_changes(entry, stack, matrix, facts, on, base),
@@ -96,7 +96,8 @@ def _judge(
         yield from _expired(accept, entry, on) if accept not in valid else _unused(accept, entry, found)
 
 
-def _whole(entry: Entry, matrix: Matrix) -> Stack:
+def whole(entry: Entry, matrix: Matrix) -> Stack:
+    """The stack of an entry with what it leaves to production."""
     production = matrix.entries.get(Role.PRODUCTION)
     if production is None or entry.role is Role.PRODUCTION:
         return entry.stack

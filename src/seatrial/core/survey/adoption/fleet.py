@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from seatrial.core.adoption.traces import Adoption, Treatment
 from seatrial.core.model.owners import OWNER_LABEL
 from seatrial.core.model.seen.nodes import NodeSeen
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.node.progress import ANY, is_same, resource_of, wants
+from seatrial.core.survey.adoption.traces import Adoption, Treatment
 
 
 class RefusalCode(StrEnum):

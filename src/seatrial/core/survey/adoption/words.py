@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seatrial.core.adoption.cordons import whose_cordon
-from seatrial.core.adoption.traces import Traces, Whose, Wish
 from seatrial.core.model.seen.nodes import NodeFacts, NodeSeen, RecordFault
+from seatrial.core.survey.adoption.cordons import whose_cordon
+from seatrial.core.survey.adoption.traces import Traces, Whose, Wish
 
 
 def found(node: NodeSeen, traces: Traces, wish: Wish) -> str:

@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from seatrial.core.adoption.cordons import CORDONING, whose_cordon
-from seatrial.core.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish, Write
-from seatrial.core.adoption.words import found
 from seatrial.core.model.seen.nodes import NodeFacts, NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.movers.pace import ways as pace_ways
 from seatrial.core.node import closing
@@ -21,6 +18,9 @@ from seatrial.core.node.phases import RESUMING
 from seatrial.core.node.progress import is_same, wants
 from seatrial.core.node.step import RESTARTS_MAX
 from seatrial.core.node.writing import PAUSED
+from seatrial.core.survey.adoption.cordons import CORDONING, whose_cordon
+from seatrial.core.survey.adoption.traces import Adoption, Trace, Traces, Treatment, Whose, Wish, Write
+from seatrial.core.survey.adoption.words import found
 
 AT_WORK: Final = CORDONING | {NodePhase.CORDON_REQUIRED.value, NodePhase.NODE_MAINTENANCE_REQUIRED.value}
 

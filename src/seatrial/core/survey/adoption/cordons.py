@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from seatrial.core.adoption.traces import Trace, Traces, Whose, Wish
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
+from seatrial.core.survey.adoption.traces import Trace, Traces, Whose, Wish
 
 OUR_WRITERS: Final = ("seatrial",)
 NVIDIA_WRITERS: Final = ("gpu-operator", "driver-manager")

@@ -28,12 +28,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from seatrial.core.adoption.sight import AT_WORK, Driver, Sight
-from seatrial.core.adoption.traces import Adoption, Traces, Treatment, Wish
 from seatrial.core.model.seen.nodes import NodePhase, NodeRecord, NodeSeen, RecordFault
 from seatrial.core.node import closing
 from seatrial.core.node.phases import RESUMING, is_under_way
 from seatrial.core.node.writing import record_of
+from seatrial.core.survey.adoption.sight import AT_WORK, Driver, Sight
+from seatrial.core.survey.adoption.traces import Adoption, Traces, Treatment, Wish
 
 _NEXT: Final[Mapping[str, NodePhase]] = {
     NodePhase.CORDON_REQUIRED.value: NodePhase.WAIT_FOR_JOBS_REQUIRED,

@@ -1,0 +1,115 @@
+"""An audit of a cluster: read once, compared with an entry of a matrix or with itself, judged by what is known.
+
+Law of this file: what is found is a value; only a matrix or facts that cannot be used are errors. Tests:
+tests/cli/test_audit.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
+    from seatrial.core.compat.facts import Facts
+    from seatrial.core.compat.findings import Finding
+    from seatrial.core.compat.matrix import Matrix
+    from seatrial.core.survey.audit.auditing import Audit
+    from seatrial.core.survey.audit.comparing import Wanted
+    from seatrial.core.survey.audit.objects import Objects
+
+
+class CannotCompare(SeatrialError):  # noqa: N818  the message says what to do
+    """The matrix, or the facts beside it, cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """What the cluster is compared with, and as of which day."""
+
+    file: str | None = None
+    """The matrix, or the folder it is in."""
+    entry: str = ""
+    """Its entry; production's where a file is named and no entry. Without both there is no matrix."""
+    on: date
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """What was found, and what it was compared with."""
+
+    audit: Audit
+    on: date
+    known_until: date
+    file: str = ""
+    entry: str = ""
+    """Its key; empty without a matrix."""
+
+
+async def audit(cluster: Cluster, options: AuditOptions) -> Audited:
+    """Read the cluster once, and say everything there is to say."""
+    from seatrial.adapters.kube import auditing
+
+    facts, wanted = asked_for(options)  # first: what was called wrongly is said before anybody is asked
+    async with cluster.client("audit") as client:
+        objects = await auditing.read(client, namespace=cluster.namespace)
+    return audited(objects, options, facts, wanted)
+
+
+def audited(objects: Objects, options: AuditOptions, facts: Facts, wanted: Wanted | None) -> Audited:
+    """What there is to say of objects that were read."""
+    from seatrial.core.survey.audit import auditing
+
+    return Audited(
+        audit=auditing.audit(objects, facts, options.on, wanted),
+        on=options.on,
+        known_until=facts.known_until,
+        file=wanted.file if wanted is not None else "",
+        entry=(wanted.entry.key or wanted.entry.role.value) if wanted is not None else "",
+    )
+
+
+def asked_for(options: AuditOptions) -> tuple[Facts, Wanted | None]:
+    """What is known, and what the cluster is compared with; None where no matrix is named."""
+    from seatrial.adapters.files import matrix_file
+    from seatrial.app.matrix import knowing
+
+    if options.file is None and not options.entry:
+        facts, broken = knowing.known(options.facts)
+        _refuse(broken, "the facts")
+        return facts, None
+    path = matrix_file.find_matrix(options.file, Path())
+    reading = matrix_file.load_matrix(path).reading
+    if reading.matrix is None:
+        _refuse(reading.findings, str(path))
+        raise CannotCompare(f"{path} cannot be read. `seatrial check {path}` says why.")
+    facts, broken = knowing.known(options.facts, path.parent)
+    _refuse(broken, "the facts")
+    return facts, _wanted(reading.matrix, options.entry, str(path))
+
+
+def _wanted(matrix: Matrix, name: str, path: str) -> Wanted:
+    from seatrial.core.compat.matrix import Role, role_of
+    from seatrial.core.compat.rules.checking import whole
+    from seatrial.core.survey.audit.comparing import Wanted
+
+    entries = {role: replace(entry, stack=whole(entry, matrix)) for role, entry in matrix.entries.items()}
+    name = name or Role.PRODUCTION.value
+    for role, entry in entries.items():
+        if name == entry.key or role_of(name) is role:
+            canary = entries.get(Role.CANARY) if role is Role.PRODUCTION else None
+            return Wanted(entry=entry, canary=canary, file=path)
+    there = ", ".join(entry.key or role.value for role, entry in entries.items()) or "none"
+    raise CannotCompare(f"{path} has no entry {name}; it has {there}. Name one with --entry.")
+
+
+def _refuse(findings: Sequence[Finding], what: str) -> None:
+    if findings:
+        told = "\n".join(f"  {each.spans[0] if each.spans else ''} {each.message}" for each in findings)
+        raise CannotCompare(f"{what} cannot be read:\n{told}")

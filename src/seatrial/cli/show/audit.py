@@ -1,0 +1,100 @@
+"""Say which version of every component really runs on every GPU node, where that was read, and what is wrong.
+
+seatrial audit                                      nodes with the same GPU and system, compared with each other
+seatrial audit --file matrix.yaml                   compared with the production entry of a matrix
+seatrial audit --file matrix.yaml --entry canary    with another entry
+seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
+
+It lists objects once and writes nothing; nothing runs on a node. What may not be read is not observable, and the
+finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
+wrong, 11 when nothing is wrong but something is not observable or unproven.
+
+Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
+self-rolling, moving-channel, not-observable, unproven.
+"""
+
+# Tests: tests/cli/test_audit.py
+
+from __future__ import annotations
+
+import argparse
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from seatrial.cli import formats
+from seatrial.cli import options as cluster_options
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.program import print_data
+from seatrial.core.survey.audit.findings import FindingKind, Weight
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from seatrial.app.auditing import Audited
+
+EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE)
+MARKDOWN = "markdown"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-f", "--file", metavar="FILE", help="the matrix to compare with, or the folder it is in")
+    parser.add_argument("--entry", metavar="ENTRY", default="", help="the entry to compare with (production)")
+    parser.add_argument(
+        "--fail-on",
+        nargs="+",
+        action="extend",
+        default=[],
+        choices=[each.value for each in FindingKind],
+        metavar="FINDING",
+        help="only these findings count for the exit code; all are shown",
+    )
+    parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")
+    parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
+    formats.add_output(parser, formats.WIDE, MARKDOWN)
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from seatrial.app import auditing
+
+    options = auditing.AuditOptions(
+        file=args.file,
+        entry=args.entry,
+        on=args.on or datetime.now().astimezone().date(),
+        facts=tuple(args.facts),
+    )
+    found = asyncio.run(auditing.audit(cluster_options.cluster_of(args), options))
+    code = exit_code(found, frozenset(map(FindingKind, args.fail_on)))
+    _print(found, args.output, code)
+    return code
+
+
+def _print(found: Audited, output: str, code: ExitCode) -> None:
+    from seatrial.cli.show import audit_telling
+
+    match output:
+        case formats.JSON | formats.YAML:
+            formats.print_document(audit_telling.as_data(found, code), output)
+        case "markdown":
+            print_data(audit_telling.as_markdown(found))
+        case _:
+            print(audit_telling.as_table(found, is_wide=output == formats.WIDE))
+
+
+def exit_code(found: Audited, fail_on: Collection[FindingKind] = ()) -> ExitCode:
+    """The heaviest finding decides; of those that were named, where some were."""
+    weights = {each.weight for each in found.audit.findings if not fail_on or each.kind in fail_on}
+    if Weight.DRIFT in weights:
+        return ExitCode.DRIFT
+    if Weight.WRONG in weights or (weights and fail_on):
+        return ExitCode.FINDINGS
+    return ExitCode.INCONCLUSIVE if weights else ExitCode.OK
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as YYYY-MM-DD") from None

@@ -1,0 +1,136 @@
+"""What is odd about nodes, whatever they are compared with: labels that lie, cordons, upgrades left half-way.
+
+Law of this file: facts go before labels, and a cordon is of whoever the API server says wrote it. Tests:
+tests/core/test_audit_findings.py
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from seatrial.core.compat.matrix import Component
+from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.node.phases import NOT_STARTED
+from seatrial.core.survey.adoption.cordons import whose_cordon
+from seatrial.core.survey.adoption.traces import Trace, Whose, Wish
+from seatrial.core.survey.audit import of_operands
+from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
+from seatrial.core.survey.audit.observing import NodeStack, Observed
+from seatrial.core.survey.audit.readings import Seen, seen
+from seatrial.core.text.names import a_few
+
+_AT_REST: Final = frozenset({"", *(phase.value for phase in NOT_STARTED if phase is not None)})
+"""States between upgrades; a node that waits for its turn has not started."""
+NVIDIAS: Final = "NVIDIA's"
+_NOTHING: Final = Wish(target="", now=0.0)
+
+
+def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
+    """Driver labels that may tell of a driver that is gone."""
+    nodes = [node for node in observed.nodes if of_operands.is_stale(node.around)]
+    if nodes:
+        said = a_few(dict.fromkeys(node.around.node.loaded.version for node in nodes if node.around.node.loaded), 3)
+        yield AuditFinding(
+            kind=FindingKind.STALE_LABEL,
+            component=Component.GPU_DRIVER,
+            message=f"Feature discovery started before the driver and labels {said}, which the driver pod does not "
+            "bear out: the label is old, or the driver of before is still loaded.",
+            evidence=(of_operands.DRIVER_LABEL, "Node label nvidia.com/gfd.timestamp", "start of nvidia-driver-ctr"),
+            nodes=_names(nodes),
+            next_step="`kubectl delete pods -A -l app=gpu-feature-discovery "
+            f"--field-selector spec.nodeName={nodes[0].name}` has it look again.",
+        )
+
+
+def leaked_drivers(observed: Observed) -> Iterator[AuditFinding]:
+    """Drivers that stayed loaded under a pod that brings another."""
+    found: dict[tuple[str, str], list[NodeStack]] = defaultdict(list)
+    for node in observed.nodes:
+        label, by_pod = node.around.node.loaded, of_operands.driver_of_pod(node.around)
+        if label is None or not isinstance(by_pod, Seen) or of_operands.is_older_than_driver(node.around):
+            continue
+        loaded = seen(Component.GPU_DRIVER, label.version, of_operands.DRIVER_LABEL)
+        if isinstance(loaded, Seen) and loaded.value.version != by_pod.value.version:
+            found[(loaded.text, by_pod.text)].append(node)
+    for (loaded_text, brought), nodes in found.items():
+        yield AuditFinding(
+            kind=FindingKind.LEAKED_DRIVER,
+            component=Component.GPU_DRIVER,
+            message=f"Driver {loaded_text} is loaded, and the driver pod that started before feature discovery looked "
+            f"brings {brought}: the old modules were not unloaded.",
+            evidence=(of_operands.DRIVER_LABEL, "image of nvidia-driver-ctr"),
+            nodes=_names(nodes),
+            next_step=f"`seatrial node show {nodes[0].name}` says who still holds GPUs there; when they are gone, "
+            "deleting the driver pod loads the other one.",
+        )
+
+
+def stale_builds(observed: Observed) -> Iterator[AuditFinding]:
+    """Network drivers that were built for a kernel that the node no longer runs."""
+    found: dict[tuple[str, str], list[NodeStack]] = defaultdict(list)
+    for node in observed.nodes:
+        built = of_operands.is_built_for_another_kernel(node.around)
+        if built:
+            found[(built, node.around.node.kernel)].append(node)
+    for (built, running), nodes in found.items():
+        yield AuditFinding(
+            kind=FindingKind.STALE_BUILD,
+            component=Component.MOFED,
+            message=f"The network driver was built for kernel {built}, and the node runs {running}.",
+            evidence=("Pod label kernel", "Node status.nodeInfo.kernelVersion"),
+            nodes=_names(nodes),
+            next_step="`kubectl get daemonsets -A -l nvidia.com/ofed-driver` shows whether one for the new kernel is "
+            "on its way.",
+        )
+
+
+def half_done(observed: Observed) -> Iterator[AuditFinding]:
+    """Upgrades that have started and not ended, by the state on the node, whoever wrote it."""
+    found: dict[tuple[str, str], list[NodeStack]] = defaultdict(list)
+    for node in observed.nodes:
+        subject = node.around.node
+        record = subject.seen.record
+        theirs, ours = subject.seen.facts.nvidia_state, subject.our_state or (record.phase.value if record else "")
+        for who, state in ((NVIDIAS, theirs), ("our", ours)):
+            if state not in _AT_REST and not (who == NVIDIAS and state == ours):
+                found[(who, state)].append(node)
+    for (who, state), nodes in found.items():
+        has_failed = state == NodePhase.UPGRADE_FAILED.value
+        yield AuditFinding(
+            kind=FindingKind.HALF_DONE,
+            component=Component.GPU_DRIVER,
+            message=f"A driver upgrade {'has failed' if has_failed else 'is half-way'}: {who} state is {state}.",
+            evidence=(
+                f"Node label {'nvidia.com' if who == NVIDIAS else 'seatrial.dev'}/gpu-driver-upgrade-state={state}",
+            ),
+            nodes=_names(nodes),
+            next_step=f"`seatrial why {nodes[0].name}` says what it waits for; where nobody is at work any more, "
+            "`seatrial rollout adopt --dry-run` shows how to finish or undo it.",
+        )
+
+
+def foreign_cordons(observed: Observed) -> Iterator[AuditFinding]:
+    """Cordons that are nobody's upgrade."""
+    found: dict[str, list[NodeStack]] = defaultdict(list)
+    for node in observed.nodes:
+        subject = node.around.node
+        if whose_cordon(subject.seen, subject.traces, _NOTHING) is Whose.SOMEBODYS:
+            found[subject.traces.cordoned_by].append(node)
+    for by, nodes in found.items():
+        noted = any(Trace.INITIAL_STATE in node.around.node.traces.found for node in nodes)
+        why = f"{by} set the cordon" if by else "the API server does not say who set the cordon"
+        yield AuditFinding(
+            kind=FindingKind.FOREIGN_CORDON,
+            message=f"Cordoned, and not by an upgrade: {why}"
+            f"{', and NVIDIA noted that it was there before' if noted else ''}. No upgrade takes it away.",
+            evidence=("Node spec.unschedulable", *((f"managedFields: {by}",) if by else ())),
+            nodes=_names(nodes),
+            next_step=f"`kubectl describe node {nodes[0].name}` shows what is wrong there; when nothing is, "
+            f"`kubectl uncordon {nodes[0].name}`.",
+        )
+
+
+def _names(nodes: list[NodeStack]) -> tuple[str, ...]:
+    return tuple(sorted(node.name for node in nodes))

@@ -1,0 +1,95 @@
+"""What an audit can find: a closed list of kinds, each with its weight, its meaning, and what it is called.
+
+Law of this file: a finding names its evidence, its nodes and the next command; unknown has a weight of its own.
+Tests: tests/core/test_audit_findings.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from seatrial.core.compat.matrix import Component
+
+
+class Weight(StrEnum):
+    """How much a finding counts."""
+
+    DRIFT = "drift"
+    """The cluster is not what it is said to be, or not the same everywhere."""
+    WRONG = "wrong"
+    """Something is wrong, or will go wrong by itself."""
+    UNKNOWN = "unknown"
+    """Nobody can say that it is right."""
+
+
+class FindingKind(StrEnum):
+    """Everything that an audit can find."""
+
+    DRIFT = "drift"
+    MIXED = "mixed"
+    INCOMPATIBLE = "incompatible"
+    HALF_DONE = "half-done"
+    LEAKED_DRIVER = "leaked-driver"
+    STALE_LABEL = "stale-label"
+    STALE_BUILD = "stale-build"
+    FOREIGN_CORDON = "foreign-cordon"
+    PAUSED_POOL = "paused-pool"
+    SELF_ROLLING = "self-rolling"
+    MOVING_CHANNEL = "moving-channel"
+    NOT_OBSERVABLE = "not-observable"
+    UNPROVEN = "unproven"
+
+
+WEIGHTS: Final[Mapping[FindingKind, Weight]] = {
+    FindingKind.DRIFT: Weight.DRIFT,
+    FindingKind.MIXED: Weight.DRIFT,
+    FindingKind.INCOMPATIBLE: Weight.WRONG,
+    FindingKind.HALF_DONE: Weight.WRONG,
+    FindingKind.LEAKED_DRIVER: Weight.WRONG,
+    FindingKind.STALE_LABEL: Weight.WRONG,
+    FindingKind.STALE_BUILD: Weight.WRONG,
+    FindingKind.FOREIGN_CORDON: Weight.WRONG,
+    FindingKind.PAUSED_POOL: Weight.WRONG,
+    FindingKind.SELF_ROLLING: Weight.WRONG,
+    FindingKind.MOVING_CHANNEL: Weight.WRONG,
+    FindingKind.NOT_OBSERVABLE: Weight.UNKNOWN,
+    FindingKind.UNPROVEN: Weight.UNKNOWN,
+}
+
+MEANINGS: Final[Mapping[FindingKind, str]] = {
+    FindingKind.DRIFT: "a component is not the version that the entry of the matrix names, or is not there",
+    FindingKind.MIXED: "nodes with the same GPU and system do not run the same version",
+    FindingKind.INCOMPATIBLE: "a rule says that what runs does not go together",
+    FindingKind.HALF_DONE: "a driver upgrade of the node has started and not ended, or has failed",
+    FindingKind.LEAKED_DRIVER: "the driver that is loaded is not the one that the driver pod brings",
+    FindingKind.STALE_LABEL: "the driver label is older than the driver, and its pod does not bear it out",
+    FindingKind.STALE_BUILD: "the network driver was built for another kernel than the node runs",
+    FindingKind.FOREIGN_CORDON: "the node is cordoned, and not by an upgrade",
+    FindingKind.PAUSED_POOL: "a MachineConfigPool is paused: its nodes get no new kernel, and no new certificates",
+    FindingKind.SELF_ROLLING: "a driver's DaemonSet replaces pods by itself as soon as its template changes",
+    FindingKind.MOVING_CHANNEL: "OLM upgrades an operator by itself, across its major versions",
+    FindingKind.NOT_OBSERVABLE: "nobody can say which version runs: a right or an object is missing",
+    FindingKind.UNPROVEN: "a rule warns, or no fact says that what runs goes together",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFinding:
+    """One thing that is wrong, or not known."""
+
+    kind: FindingKind
+    message: str
+    """What, and why that matters: a sentence with the versions in it."""
+    next_step: str
+    """The next command."""
+    nodes: tuple[str, ...] = ()
+    """All of them, in the order of their names; empty where it is about the cluster."""
+    evidence: tuple[str, ...] = ()
+    component: Component | None = None
+
+    @property
+    def weight(self) -> Weight:
+        return WEIGHTS[self.kind]

@@ -1,0 +1,107 @@
+"""An audit of a real API server, under exactly the rights that the how-to grants, and without each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from seatrial.adapters.kube import auditing
+from seatrial.adapters.kube.api import client as clients
+from seatrial.adapters.kube.api import config as configs
+from seatrial.core.compat.matrix import Component
+from seatrial.core.survey.audit.auditing import audit
+from seatrial.core.survey.audit.objects import Objects
+from seatrial.core.survey.audit.readings import NotObservable, Seen
+from seatrial.core.survey.audit.sources import KINDS, Source, Why
+from seatrial_lab.testbed import waiting
+from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
+from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
+from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests.core.knowledge import ON, ROOT, facts
+
+pytestmark = pytest.mark.cluster
+
+PREFIX: Final = "audited"
+AGENT: Final = "test-auditing"
+NOT_SERVED: Final = {
+    Source.NIC_DEVICES,
+    Source.CSVS,
+    Source.SUBSCRIPTIONS,
+    Source.CLUSTER_VERSIONS,
+    Source.MACHINE_POOLS,
+}
+"""Kinds that the testbed does not have, unless another test has defined them."""
+
+
+@pytest.fixture(scope="module")
+def fleet(plane: ControlPlane) -> Iterator[Fleet]:
+    spec = FleetSpec(
+        prefix=PREFIX,
+        node_count=2,
+        reload_seconds=0.2,
+        has_feature_discovery=True,
+        has_device_plugin=True,
+        has_dra=True,
+    )
+    made = make_fleet(plane, spec)
+    yield made
+    made.remove()
+
+
+def role() -> list[dict[str, Any]]:
+    """The rules of the how-to's ClusterRole, one for each kind."""
+    text = (ROOT / "docs/how-to/audit.md").read_text(encoding="utf-8")
+    found = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    return [
+        {"apiGroups": rule["apiGroups"], "resources": [resource], "verbs": rule["verbs"]}
+        for rule in found["rules"]
+        for resource in rule["resources"]
+    ]
+
+
+async def read(account: Path) -> Objects:
+    config = configs.load_config(kubeconfig=str(account), environ={})
+    async with clients.Client(config, user_agent=AGENT) as client:
+        return await auditing.read(client, namespace="gpu-operator")
+
+
+async def test_the_rights_of_the_how_to_are_enough_and_nothing_but_lists_is_asked_for(
+    plane: ControlPlane, fleet: Fleet
+) -> None:
+    account = plane.service_account("default", "auditor", cluster_rules=role())
+    objects = await read(account)
+    assert {each.why for each in objects.gaps.values()} <= {Why.NOT_SERVED}
+    assert set(objects.gaps) <= NOT_SERVED
+    found = audit(objects, facts(), ON)
+    nodes = {node.name: node for node in found.observed.nodes}
+    assert set(fleet.nodes) <= set(nodes)
+    driver = nodes[fleet.nodes[0]].readings[Component.GPU_DRIVER]
+    assert isinstance(driver, Seen)
+    assert driver.text == fleet.spec.driver_version
+    waiting.wait_for(
+        lambda: plane.requests(AGENT) or None, what="our requests in the API server's log", timeout_seconds=20
+    )
+    # A path that nothing serves has no resource, and its verb is that of HTTP.
+    assert {each.verb for each in plane.requests(AGENT) if each.resource} == {"list"}
+    assert {each.verb for each in plane.requests(AGENT)} <= {"list", "get"}
+
+
+@pytest.mark.parametrize("source", Source)
+async def test_without_a_right_the_real_server_forbids_and_the_audit_names_it(
+    plane: ControlPlane, fleet: Fleet, source: Source
+) -> None:
+    kind = KINDS[source]
+    rules = [each for each in role() if (each["apiGroups"], each["resources"]) != ([kind.group], [kind.resource])]
+    assert len(rules) == len(KINDS) - 1
+    account = plane.service_account("default", f"auditor-without-{kind.resource}", cluster_rules=rules)
+    objects = await read(account)
+    assert [each.source for each in objects.blind(*Source)] == [source]
+    found = audit(objects, facts(), ON)
+    assert any(f"We may not {kind.right}," in each.message for each in found.findings)
+    if source is Source.PODS:
+        node = next(each for each in found.observed.nodes if each.name == fleet.nodes[0])
+        assert isinstance(node.readings[Component.CONTAINER_TOOLKIT], NotObservable)
