@@ -11,6 +11,7 @@ labels of the real ones; that of the Network Operator is the stand-in of tests/b
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from seatrial.cli import main
 from seatrial_lab.image import recipe
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.building import operator_parts
+from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.nodes import dra, kubelet, manifests, stages
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, ready_at
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
@@ -33,16 +35,22 @@ from tests.bundles.conftest import MATRIX, STAND_INS
 from tests.chart import post
 from tests.chart.charts import helm
 from tests.e2e import hook_stage
+from tests.e2e.campaigns import make_remote
 from tests.e2e.hook_stage import QUIET, Quay, Voyage
 
 OPERATOR, DRA = "v25.3.2", "25.12.0"
 BEFORE, AFTER = "580.105.08", "580.126.20"
 RELEASES = ("network-operator", "gpu-operator", dra.NAMESPACE, "gpu-operator-post")
 NAMESPACE = "gpu-operator"
+PATH = "clusters/east"
 UPGRADES_CRDS = "gpu-operator-upgrade-crd"
 PREFIX = "bundled"
 REAL = f"{PREFIX}-real-000"
 DEPLOY_SECONDS = 300.0
+ASKED_API_VERSION = (
+    f'{{{{ if .Capabilities.APIVersions.Has "{dra.API_VERSION}" }}}}{dra.API_VERSION}'
+    "{{ else }}resource.k8s.io/v1beta1{{ end }}"
+)
 RIGHTS = "roles,rolebindings,clusterroles,clusterrolebindings"
 
 # The operator's pods go to the simulated node and nothing but the hook to the real one. Nodes of the testbed bear the
@@ -85,6 +93,15 @@ class BundleStage:
         assert main.main([*call, "--deployer", deployer, "-o", str(target), *words]) == 0
         return target
 
+    @contextmanager
+    def remote(self, deployer: str, *words: str) -> Iterator[Remote]:
+        """A repository, over HTTP, for the bundles of a deployer that reads Git."""
+        root = self.folder / "git"
+        root.mkdir()
+        make_remote(root / "fleet.git", self.folder / "work")
+        with GitServer(root=root) as server:
+            yield Remote(stage=self, server=server, work=self.folder / "work", deployer=deployer, words=words)
+
     def _own(self, release: str) -> Path:
         file = self.folder / f"own-{release}.yaml"
         file.write_text(yaml.safe_dump(OWN[release]), encoding="utf-8")
@@ -109,9 +126,16 @@ class BundleStage:
 
     def releases(self) -> dict[str, str]:
         """The releases that Helm knows of, and how each stands."""
+        return {each["name"]: each["status"] for each in self._kept()}
+
+    def revisions(self) -> list[int]:
+        """How often each release was installed or upgraded, in their order."""
+        newest = {each["name"]: int(each["version"]) for each in self._kept()}
+        return [newest[name] for name in RELEASES]
+
+    def _kept(self) -> list[dict[str, str]]:
         secrets = self.plane.get("secrets", "-A", "-l", "owner=helm")["items"]
-        newest = sorted(secrets, key=lambda each: int(each["metadata"]["labels"]["version"]))
-        return {each["metadata"]["labels"]["name"]: each["metadata"]["labels"]["status"] for each in newest}
+        return sorted((each["metadata"]["labels"] for each in secrets), key=lambda each: int(each["version"]))
 
     def since(self, asked_count: int) -> Voyage:
         """What the hook's pods have asked for since they had asked so often, and what they are granted now."""
@@ -141,14 +165,14 @@ class BundleStage:
         if hook_runs:
             voyage.assert_within_rights()
 
-    def upgrade(self, bring: Callable[[], None]) -> None:
+    def upgrade(self, bring: Callable[[], None], driver: str = AFTER) -> None:
         """Another driver comes: the hook runs once, and each plugin goes once its own node has settled."""
         asked, runs, before = len(self.quay.asked()), self.hook_runs(), self.quay.plugins()
         with ThreadPoolExecutor(1) as pool:
             brought = pool.submit(bring)
-            self._move_drivers(brought, before)
+            self._move_drivers(brought, before, driver)
             brought.result(DEPLOY_SECONDS)
-        assert (self.driver(), self.target()["driver"], self.hook_runs() - runs) == (AFTER, AFTER, 1)
+        assert (self.driver(), self.target()["driver"], self.hook_runs() - runs) == (driver, driver, 1)
         voyage = self.since(asked)
         voyage.assert_within_rights()
         assert len(voyage.pods) == 1, "a pod of the Job, with a token of its own"
@@ -163,16 +187,16 @@ class BundleStage:
         """Every plugin pod, and the version of what it says: with any write it is another one."""
         return {name: str(pod["metadata"]["resourceVersion"]) for name, pod in self.quay.fleet.dra_pods().items()}
 
-    def _move_drivers(self, brought: Future[None], before: dict[str, str]) -> None:
+    def _move_drivers(self, brought: Future[None], before: dict[str, str], driver: str) -> None:
         """Do what the operator does: a DaemonSet as the policy says, and one node after the other."""
         first, second = self.quay.fleet.nodes
         waiting.wait_for(
-            lambda: self.driver() == AFTER or (brought.done() and brought.exception() is not None),
-            what=f"the ClusterPolicy to say {AFTER}",
+            lambda: self.driver() == driver or (brought.done() and brought.exception() is not None),
+            what=f"the ClusterPolicy to say {driver}",
             timeout_seconds=DEPLOY_SECONDS,
             pause_seconds=0.3,
         )
-        self.quay.fleet.set_driver_version(AFTER, manager_env=QUIET)
+        self.quay.fleet.set_driver_version(driver, manager_env=QUIET)
         waiting.wait_for(
             lambda: f"{second}: pending" in self.quay.said() or brought.done(),
             what=f"the hook to wait for {second}",
@@ -187,6 +211,39 @@ class BundleStage:
         self.quay.wait_rerolled(first, before[first])
         assert self.quay.plugins()[second] == before[second], "its driver has not come yet"
         self.quay.fleet.delete_driver_pod(second)
+
+
+@dataclass(kw_only=True)
+class Remote:
+    """A repository with a bundle in it, and a person's clone."""
+
+    stage: BundleStage
+    server: GitServer
+    work: Path
+    deployer: str
+    words: tuple[str, ...]
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}/fleet.git"
+
+    @property
+    def bundle(self) -> Path:
+        return self.work / PATH
+
+    def push(self, subject: str, *, driver: str = "") -> str:
+        """Push what is there, with the bundle written anew where a driver is named; the commit."""
+        if driver:
+            self.stage.write(self.deployer, self.bundle, "--repo", self.url, "--path", PATH, *self.words, driver=driver)
+        self._git("add", "-A")
+        self._git("commit", "--quiet", "-m", subject)
+        self._git("push", "--quiet", "origin", "HEAD:main")
+        return self._git("rev-parse", "HEAD").strip()
+
+    def _git(self, *words: str) -> str:
+        done = subprocess.run(["git", "-C", str(self.work), *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
 
 @contextmanager
@@ -217,11 +274,15 @@ def _charts(folder: Path) -> Path:
 
 
 def _dra_chart(folder: Path) -> Path:
-    """A chart of what the testbed takes for the DRA driver; deployers make the namespace by themselves."""
+    """A chart of what the testbed takes for the DRA driver; deployers make the namespace by themselves.
+
+    As the real one it asks which version of the API the cluster has: who renders without asking renders another.
+    """
     chart = folder / dra.NAMESPACE
     (chart / "templates").mkdir(parents=True)
     about = {"apiVersion": "v2", "name": dra.NAMESPACE, "version": DRA, "appVersion": DRA}
     (chart / "Chart.yaml").write_text(yaml.safe_dump(about), encoding="utf-8")
     objects = [each for each in dra.shared_objects() if each["kind"] != "Namespace"]
-    (chart / "templates" / "all.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    text = yaml.safe_dump_all(objects).replace(dra.API_VERSION, ASKED_API_VERSION)
+    (chart / "templates" / "all.yaml").write_text(text, encoding="utf-8")
     return chart
