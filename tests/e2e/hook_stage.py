@@ -231,6 +231,13 @@ def fleet_of(folder: Path, spec: FleetSpec, *, drivers: tuple[str, ...]) -> Iter
     (name,) = spec.real_nodes
     with ControlPlane.start(folder / "plane") as plane:
         real = node.start(plane, name, driver_versions=drivers)
-        assert build.main(["--arch", bytecode.host(), "--out", str(folder)]) == 0
-        real.import_archive(folder / f"seatrial-{__version__}-{bytecode.host()}.tar")
+        real.import_archive(_image(folder.parent / "image"))
         yield make_fleet(plane, spec)
+
+
+def _image(folder: Path) -> Path:
+    """Our image as a file, built once for all stages of a run."""
+    archive = folder / f"seatrial-{__version__}-{bytecode.host()}.tar"
+    if not archive.is_file():
+        assert build.main(["--arch", bytecode.host(), "--out", str(folder)]) == 0
+    return archive
