@@ -358,6 +358,17 @@ def test_no_deployer_is_told_to_leave_hooks_out_or_to_take_drivers_back(deployer
     assert "ApplyOutOfSyncOnly=true" not in said.get("syncOptions", [])
 
 
+def test_helmfile_asks_the_cluster_what_differs_once_a_release_is_there() -> None:
+    told = documents(Deployer.HELMFILE)["helmfile.yaml"].objects[0]["releases"]
+    assert {each.get("disableValidationOnInstall") for each in told} == {True}
+    assert {each.get("disableValidation") for each in told} == {None}
+
+
+def test_helmfile_fetches_nothing_for_a_chart_that_comes_along() -> None:
+    told = documents(Deployer.HELMFILE)["helmfile.yaml"].objects[0]["releases"]
+    assert [each["name"] for each in told if each.get("skipDeps")] == [POST_CHART]
+
+
 def test_flux_looks_at_charts_in_git_by_their_version() -> None:
     """By revision every commit of the repository would be an upgrade, and run the hook."""
     (hook,) = documents(Deployer.FLUX)["004-gpu-operator-post/helmrelease.yaml"].objects

@@ -1,7 +1,8 @@
 """The stage of the Helm hook that restarts DRA plugins: a real node, a simulated one, and a plugin on each.
 
 The hook's Job is a pod of our image on the real node, with a token of its own ServiceAccount and no rights but those of
-the chart, in a namespace that enforces the level `restricted`. What it asked of the API server is in the audit log.
+the chart. What it asked of the API server is in the audit log. Here helm brings the chart alone, into a namespace that
+enforces the level `restricted`; whole bundles, by every deployer, are in tests/gitops/bundle_stage.py.
 """
 
 from __future__ import annotations
@@ -59,6 +60,13 @@ class Voyage:
     def denied(self) -> set[post.Right]:
         return {right_of(each) for each in self.asked if each.code in (401, 403)}
 
+    def assert_within_rights(self) -> None:
+        """Nothing was asked for without a right, but for claims: without the right to see them the Job goes on."""
+        asked = {right_of(each) for each in self.asked}
+        assert asked, "a Job ran"
+        beyond = {each for each in asked if not {each, each.anywhere} & self.rights}
+        assert beyond == self.denied == {each for each in post.CLAIMS if each.verb == "list"} - self.rights
+
 
 def right_of(request: AuditedRequest) -> post.Right:
     """The right that a request needs."""
@@ -72,12 +80,15 @@ class Quay:
 
     plane: ControlPlane
     fleet: Fleet
+    namespace: str = NAMESPACE
+    """Where the hook is."""
     voyages: list[Voyage] = field(default_factory=list)
 
     # ── helm ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def helm(self, *arguments: str | Path, namespace: str = NAMESPACE) -> str:
-        return charts.helm(*arguments, "--namespace", namespace, "--kubeconfig", self.plane.kubeconfig)
+    def helm(self, *arguments: str | Path, namespace: str = "") -> str:
+        where = namespace or self.namespace
+        return charts.helm(*arguments, "--namespace", where, "--kubeconfig", self.plane.kubeconfig)
 
     def sail(self, verb: str, *settings: str) -> Voyage:
         """Install or upgrade with these settings, and return when the hook has ended well."""
@@ -101,15 +112,15 @@ class Quay:
             self.helm(*arguments, f"--timeout={TIMEOUT_SECONDS:.0f}s")
         finally:
             manifest = yaml.safe_load_all(self.helm("get", "manifest", "post"))
-            rights = post.granted((item for item in manifest if item), NAMESPACE)
+            rights = post.granted((item for item in manifest if item), self.namespace)
             self.voyages.append(Voyage(rights=rights, asked=self.asked()[before:]))
         return self.voyages[-1]
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def asked(self, account: str = f"{NAMESPACE}:{post.ACCOUNT}") -> list[AuditedRequest]:
-        """What the pods of an account have asked of the API server so far, as seatrial."""
-        user = f"system:serviceaccount:{account}"
+    def asked(self, account: str = "") -> list[AuditedRequest]:
+        """What the pods of an account, else the hook's, have asked of the API server so far, as seatrial."""
+        user = f"system:serviceaccount:{account or f'{self.namespace}:{post.ACCOUNT}'}"
         return [each for each in self.plane.requests("seatrial") if each.user == user]
 
     def plugins(self) -> dict[str, str]:
@@ -124,13 +135,13 @@ class Quay:
     def said(self, job: str = post.JOB) -> str:
         """What the pod of a Job has said so far; nothing as long as none has begun."""
         try:
-            return self.plane.kubectl("logs", f"job/{job}", "-n", NAMESPACE)
+            return self.plane.kubectl("logs", f"job/{job}", "-n", self.namespace)
         except errors.KubectlFailed:
             return ""
 
     def job_pods(self, job: str = post.JOB) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.plane.get(
-            "pods", "-n", NAMESPACE, "-l", f"batch.kubernetes.io/job-name={job}"
+            "pods", "-n", self.namespace, "-l", f"batch.kubernetes.io/job-name={job}"
         )["items"]
         return found
 
@@ -156,9 +167,9 @@ class Quay:
 
     def evict(self, pod: str) -> None:
         """Take a pod off its node, as whoever drains it does."""
-        about = {"name": pod, "namespace": NAMESPACE}
+        about = {"name": pod, "namespace": self.namespace}
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction"
         self.plane.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(body))
 
     def reload_driver(self, name: str) -> None:
@@ -179,14 +190,14 @@ class Quay:
         pod = job["spec"]["template"]["spec"]
         pod["nodeSelector"] = changes.pop("nodeSelector", {})
         pod["containers"][0]["args"] += changes.pop("args", [])
-        job["metadata"] = {"name": name, "namespace": NAMESPACE}
+        job["metadata"] = {"name": name, "namespace": self.namespace}
         job["spec"] |= changes
         self.plane.kubectl("create", "-f", "-", stdin=json.dumps(job))
 
     def failure(self, job: str) -> tuple[str, str]:
         """Wait until a Job has failed, and return why, in a word and in a sentence."""
-        self.plane.kubectl("wait", "--for=condition=Failed", f"job/{job}", "-n", NAMESPACE, "--timeout=60s")
-        found = self.plane.get("job", job, "-n", NAMESPACE)["status"]["conditions"]
+        self.plane.kubectl("wait", "--for=condition=Failed", f"job/{job}", "-n", self.namespace, "--timeout=60s")
+        found = self.plane.get("job", job, "-n", self.namespace)["status"]["conditions"]
         (failed,) = [each for each in found if each["type"] == "Failed"]
         return str(failed["reason"]), str(failed["message"])
 
@@ -206,13 +217,27 @@ def _ready(pod: dict[str, Any]) -> str:
 @contextmanager
 def quay_of(folder: Path) -> Iterator[Quay]:
     """Everything is there, every plugin is fresh, and the chart is not installed yet."""
-    with ControlPlane.start(folder / "plane") as plane:
-        plane.load_nvidia_crds()
-        real = node.start(plane, REAL, driver_versions=(OLD, NEW))
-        assert build.main(["--arch", bytecode.host(), "--out", str(folder)]) == 0
-        real.import_archive(folder / f"seatrial-{__version__}-{bytecode.host()}.tar")
-        spec = FleetSpec(prefix=PREFIX, node_count=1, driver_version=OLD, has_dra=True, real_nodes=(REAL,))
-        fleet = make_fleet(plane, spec)
-        plane.apply([manifests.namespace(each, PREFIX, labels=RESTRICTED) for each in (NAMESPACE, HOME)])
+    spec = FleetSpec(prefix=PREFIX, node_count=1, driver_version=OLD, has_dra=True, real_nodes=(REAL,))
+    with fleet_of(folder, spec, drivers=(OLD, NEW)) as fleet:
+        fleet.plane.load_nvidia_crds()
+        fleet.plane.apply([manifests.namespace(each, PREFIX, labels=RESTRICTED) for each in (NAMESPACE, HOME)])
         assert set(fleet.dra_pods()) == set(fleet.nodes), dra.NAMESPACE
-        yield Quay(plane=plane, fleet=fleet)
+        yield Quay(plane=fleet.plane, fleet=fleet)
+
+
+@contextmanager
+def fleet_of(folder: Path, spec: FleetSpec, *, drivers: tuple[str, ...]) -> Iterator[Fleet]:
+    """A control plane of its own with this fleet, whose one real node has our image and these drivers."""
+    (name,) = spec.real_nodes
+    with ControlPlane.start(folder / "plane") as plane:
+        real = node.start(plane, name, driver_versions=drivers)
+        real.import_archive(_image(folder.parent / "image"))
+        yield make_fleet(plane, spec)
+
+
+def _image(folder: Path) -> Path:
+    """Our image as a file, built once for all stages of a run."""
+    archive = folder / f"seatrial-{__version__}-{bytecode.host()}.tar"
+    if not archive.is_file():
+        assert build.main(["--arch", bytecode.host(), "--out", str(folder)]) == 0
+    return archive

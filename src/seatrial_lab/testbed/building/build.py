@@ -158,6 +158,18 @@ FLUX_NOTIFICATION: Final = Recipe(
     module="github.com/fluxcd/notification-controller",
     usual_duration="4 min",
 )
+HELMFILE: Final = Recipe(
+    name="helmfile",
+    folder=toolchain.MODULES / "helmfile",
+    module="github.com/helmfile/helmfile",
+    usual_duration="8 min",
+)
+HELM_DIFF: Final = Recipe(
+    name="helm-diff",
+    folder=toolchain.MODULES / "helm-diff",
+    module="github.com/databus23/helm-diff/v3",
+    usual_duration="3 min",
+)
 
 
 def say_on_stderr(line: str) -> None:
@@ -206,6 +218,11 @@ def kstatus(*, say: Say = say_on_stderr) -> Path:
 def flux(*, say: Say = say_on_stderr) -> dict[str, Path]:
     """Return the controllers of Flux by name, building what is missing."""
     return build(FLUX, say=say) | build(FLUX_NOTIFICATION, say=say)
+
+
+def helmfile(*, say: Say = say_on_stderr) -> tuple[Path, Path]:
+    """Return helmfile and the plugin of helm that tells it what differs, building what is missing."""
+    return build(HELMFILE, say=say)["helmfile"], build(HELM_DIFF, say=say)["v3"]
 
 
 def build(recipe: Recipe, *, cache: Path | None = None, say: Say = say_on_stderr) -> dict[str, Path]:

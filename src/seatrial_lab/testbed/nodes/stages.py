@@ -118,6 +118,17 @@ def fault_name(node: str, how: Fault) -> str:
     return f"fault-{how}-{node}"
 
 
+def job_done(job: str) -> Object:
+    """Return the stage that ends the pods of a Job well as soon as they run, for one whose image cannot be had."""
+    return _stage(
+        f"job-done-{job}",
+        "Pod",
+        [_lives(), _in(".status.phase", "Running"), _in(_READY, "True"), _absent(_annotation(DONE_AFTER))],
+        steps=[_status(_DONE)],
+        labels={"batch.kubernetes.io/job-name": job},
+    )
+
+
 def echo(config_map: str, word: str) -> Object:
     """Return a stage that does nothing but prove that kwok has read it."""
     return _stage(

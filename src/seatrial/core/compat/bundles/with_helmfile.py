@@ -45,8 +45,11 @@ def _release(release: Release, stack: Stack) -> dict[str, Any]:
         "wait": True,
         "waitForJobs": True,
         "timeout": release.timeout_seconds,
-        # helm-diff validates against the cluster, which gets the definitions in this very run.
-        "disableValidation": True,
+        # A chart that comes along has what it depends on with it; helmfile would fetch that from its vendor.
+        **({"skipDeps": True} if release.chart.is_local else {}),
+        # helm-diff validates against the cluster, which gets the definitions in the run that installs the release.
+        # Later it has to: else it renders as for a cluster that it did not ask, and finds differences that are none.
+        "disableValidationOnInstall": True,
         **({"disableOpenAPIValidation": True} if release.skips_validation else {}),
     }
 
