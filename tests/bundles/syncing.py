@@ -3,8 +3,11 @@
 helm        every upgrade
 helmfile    apply: when what is rendered differs, hooks included; sync: every time
 Flux        when the version of the chart or the values differ
-Argo CD     after a sync of everything; by itself it syncs when objects that are no hooks differ. Healing, and syncs
-            of chosen objects, run none; and with one hook of its own it ignores all of Helm's
+Argo CD     after a sync of everything; by itself it syncs when objects that are no hooks differ. Syncs of chosen
+            objects run none; healing is one, unless the commit is another than that of the last sync; and with one
+            hook of its own it ignores all of Helm's
+
+That they are right is seen with the real ones, in tests/gitops.
 """
 
 from __future__ import annotations
@@ -65,8 +68,9 @@ def argo_sync_by_hand(_before: Look | None, now: Look) -> bool:
     return not has_its_own and _after(now, "post-install", "post-upgrade")
 
 
-def argo_heal(_before: Look | None, _now: Look) -> bool:
-    return False
+def argo_heal(synced: Look, now: Look) -> bool:
+    """An object was edited in the cluster since the last sync."""
+    return synced.commit != now.commit and argo_sync_by_hand(synced, now)
 
 
 BY_ITSELF: Mapping[str, Callable[[Look | None, Look], bool]] = {

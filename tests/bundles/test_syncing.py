@@ -41,6 +41,7 @@ def test_it_runs_after_the_first_install_and_not_again_while_nothing_changes(
     assert not brings(one, one)
     assert not brings(one, two)  # a commit to something else in the repository
     assert not syncing.argo_heal(one, one)
+    assert syncing.argo_heal(one, two)
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -407,6 +407,15 @@ def test_a_registry_is_made_known_to_argo_cd_once_and_an_index_not_at_all() -> N
     assert not any("repository" in path for path in documents(Deployer.ARGOCD))
 
 
+def test_argo_cd_takes_what_the_api_server_fills_in_for_no_difference_and_still_sets_what_differs() -> None:
+    """Without it the ClusterPolicy is never in sync, and Argo CD puts it back again and again."""
+    (operator,) = documents(Deployer.ARGOCD)["002-gpu-operator/application.yaml"].objects
+    (filled,) = operator["spec"]["ignoreDifferences"]
+    assert filled["kind"] == "ClusterPolicy"
+    assert ".spec.migManager.config" in filled["jqPathExpressions"][0]
+    assert "RespectIgnoreDifferences=true" not in operator["spec"]["syncPolicy"]["syncOptions"]
+
+
 def test_argo_cd_leaves_a_definition_alone_that_two_charts_bring() -> None:
     newer = an_entry(**{**FULL, "gpu_operator": "v26.7.0"})
     (found,) = release(a_stack(newer), "gpu-operator").ignored

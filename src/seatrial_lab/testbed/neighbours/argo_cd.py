@@ -20,6 +20,7 @@ import yaml
 
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.building import build, redis, toolchain
+from seatrial_lab.testbed.neighbours.operator_chart import find_helm
 from seatrial_lab.testbed.neighbours.running import Programs
 from seatrial_lab.testbed.plane import control_plane, processes
 
@@ -114,6 +115,7 @@ class ArgoCd(Programs):
         for name in ("argocd", CONTROLLER, REPO_SERVER, SERVER):
             (self._home / "bin" / name).symlink_to(binary)
         (self._home / "bin" / "redis-server").symlink_to(redis_server)
+        (self._home / "bin" / "helm").symlink_to(find_helm())  # it renders charts by calling it
 
     def _run(
         self, poll_seconds: int, jitter_seconds: int, redis_environment: dict[str, str], *, is_telling_health: bool

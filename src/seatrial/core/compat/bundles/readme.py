@@ -71,8 +71,8 @@ def _hook(asked: Asked) -> Iterator[str]:
             yield f"`flux reconcile helmrelease {POST_CHART} --force`."
         case Deployer.ARGOCD | Deployer.ARGOCD_HELM:
             yield "Argo CD runs it after a sync, and syncs by itself when the ConfigMap `dra-reroll-target` differs."
-            yield "A self-heal or a sync of chosen objects runs no hook, and Argo CD 3.4.1 ran none in automatic syncs"
-            yield "(argo-cd issue 27792)."
+            yield "A sync of chosen objects runs no hook, and nor does a self-heal, unless a commit came since the last"
+            yield "sync: then all is synced. Argo CD 3.4.1 ran none in automatic syncs (argo-cd issue 27792)."
 
 
 # ── by deployer ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -148,6 +148,7 @@ def _gpu_operator(entry: Entry, asked: Asked) -> list[Release]:
             # operator.upgradeCRD: the chart's own comment asks for it.
             skips_validation=True,
             ignored=(_COMPUTE_DOMAINS,) if brings_its_own else (),
+            filled=(_MIG_CONFIG,),
         )
     ]
 
@@ -157,6 +158,17 @@ _COMPUTE_DOMAINS: Final = {
     "kind": "CustomResourceDefinition",
     "name": "computedomains.resource.nvidia.com",
     "jsonPointers": ["/spec"],
+}
+
+
+_MIG_CONFIG: Final = {
+    "group": "nvidia.com",
+    "kind": "ClusterPolicy",
+    "name": "cluster-policy",
+    # By jq and not by a pointer, so that a name of somebody's own is seen.
+    "jqPathExpressions": [
+        '.spec.migManager.config | select(.name == null or .name == "default-mig-parted-config") | .name'
+    ],
 }
 
 

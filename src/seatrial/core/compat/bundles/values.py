@@ -128,6 +128,8 @@ class Release:
     number: int = 0
     ignored: tuple[Object, ...] = ()
     """What Argo CD is not to put back, as its ignoreDifferences say it."""
+    filled: tuple[Object, ...] = ()
+    """What the API server fills in where the chart leaves it empty, in the same words: no difference to put back."""
     skips_validation: bool = False
     """Its chart upgrades definitions in a hook, so what it renders may not be valid before."""
     leaves_definitions: bool = False

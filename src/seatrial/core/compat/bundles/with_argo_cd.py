@@ -161,6 +161,7 @@ class _Templated:
 
 def _application(release: Release, git: _Git | _Templated) -> dict[str, Any]:
     respected = ["RespectIgnoreDifferences=true"] if release.ignored else []
+    ignored = [dict(each) for each in (*release.ignored, *release.filled)]
     return {
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "Application",
@@ -178,7 +179,7 @@ def _application(release: Release, git: _Git | _Templated) -> dict[str, Any]:
                 "syncOptions": ["CreateNamespace=true", "ServerSideApply=true", *respected],
                 "retry": RETRY,
             },
-            **({"ignoreDifferences": [dict(each) for each in release.ignored]} if release.ignored else {}),
+            **({"ignoreDifferences": ignored} if ignored else {}),
         },
     }
 
