@@ -123,9 +123,9 @@ def _placed(value: Value, line: int) -> Value:
     return replace(value, span=Span(file="matrix.yaml", line=line, column=7))
 
 
-def audited(objects: Objects, entry: Entry | None = None, canary: Entry | None = None) -> Audit:
+def audited(objects: Objects, entry: Entry | None = None, canary: Entry | None = None, on: date = ON) -> Audit:
     wanted = Wanted(entry=entry, canary=canary, file="matrix.yaml") if entry is not None else None
-    return audit(objects, facts(), ON, wanted)
+    return audit(objects, facts(), on, wanted)
 
 
 def found(objects: Objects, entry: Entry | None = None) -> tuple[AuditFinding, ...]:

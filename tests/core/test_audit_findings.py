@@ -293,6 +293,13 @@ def test_what_no_fact_covers_is_unproven_unless_the_matrix_accepts_it() -> None:
     assert set(kinds(a_cluster(*nodes), an_entry(ended, driver=DRIVER))) == {"unproven"}
 
 
+def test_what_a_rule_warns_of_is_said_to_be_so_and_not_to_be_unproven() -> None:
+    late = audited(a_cluster(), on=date(2030, 1, 1))
+    told = {each.kind.value for each in late.findings if each.message.startswith("lifecycle: ")}
+    assert told == {"warned"}
+    assert all("out of support" in each.message for each in late.findings if each.kind.value == "warned")
+
+
 def test_every_firmware_of_a_node_is_judged_and_not_the_first_alone() -> None:
     versions = {"mofed": "25.07-0.9.7.0", "firmware": "28.46.1006"}
     told = {Component(key if key == "mofed" else "firmware_cx7"): text for key, text in versions.items()}

@@ -7,10 +7,10 @@ seatrial audit --fail-on drift self-rolling         exit codes for these finding
 
 It lists objects once and writes nothing; nothing runs on a node. What may not be read is not observable, and the
 finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
-wrong, 11 when nothing is wrong but something is not observable or unproven.
+wrong, 11 when nothing is wrong but a rule warns, or something is not observable or unproven.
 
 Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
-self-rolling, moving-channel, not-observable, unproven.
+self-rolling, moving-channel, not-observable, warned, unproven.
 """
 
 # Tests: tests/cli/test_audit.py

@@ -22,7 +22,7 @@ class Weight(StrEnum):
     WRONG = "wrong"
     """Something is wrong, or will go wrong by itself."""
     UNKNOWN = "unknown"
-    """Nobody can say that it is right."""
+    """Nobody can say that it is right, or nobody has accepted what speaks against it."""
 
 
 class FindingKind(StrEnum):
@@ -40,6 +40,7 @@ class FindingKind(StrEnum):
     SELF_ROLLING = "self-rolling"
     MOVING_CHANNEL = "moving-channel"
     NOT_OBSERVABLE = "not-observable"
+    WARNED = "warned"
     UNPROVEN = "unproven"
 
 
@@ -56,6 +57,7 @@ WEIGHTS: Final[Mapping[FindingKind, Weight]] = {
     FindingKind.SELF_ROLLING: Weight.WRONG,
     FindingKind.MOVING_CHANNEL: Weight.WRONG,
     FindingKind.NOT_OBSERVABLE: Weight.UNKNOWN,
+    FindingKind.WARNED: Weight.UNKNOWN,
     FindingKind.UNPROVEN: Weight.UNKNOWN,
 }
 
@@ -72,7 +74,8 @@ MEANINGS: Final[Mapping[FindingKind, str]] = {
     FindingKind.SELF_ROLLING: "a driver's DaemonSet replaces pods by itself as soon as its template changes",
     FindingKind.MOVING_CHANNEL: "OLM upgrades an operator by itself, across its major versions",
     FindingKind.NOT_OBSERVABLE: "nobody can say which version runs: a right or an object is missing",
-    FindingKind.UNPROVEN: "a rule warns, or no fact says that what runs goes together",
+    FindingKind.WARNED: "a rule warns of what runs: it is out of support, vulnerable or known to be bad",
+    FindingKind.UNPROVEN: "no fact says that what runs goes together",
 }
 
 

@@ -22,7 +22,7 @@ from seatrial.core.survey.audit.readings import Seen
 KINDS: Final = {
     Verdict.FAIL: FindingKind.INCOMPATIBLE,
     Verdict.UNKNOWN: FindingKind.UNPROVEN,
-    Verdict.WARN: FindingKind.UNPROVEN,
+    Verdict.WARN: FindingKind.WARNED,
 }
 
 
