@@ -54,14 +54,11 @@ def set_variable(fleet: Fleet, variable: str) -> None:
 
 def publish(fleet: Fleet, version: str, digest: str) -> None:
     """Put another driver and its digest into the template at once, as the operator does."""
-    container = "/spec/template/spec/containers/0"
-    changes = [
-        {"op": "replace", "path": f"{container}/image", "value": manifests.driver_image(version)},
-        {"op": "test", "path": f"{container}/env/0/name", "value": keys.DIGEST_VARIABLE},
-        {"op": "replace", "path": f"{container}/env/0/value", "value": digest},
-    ]
+    named = {"name": "nvidia-driver-ctr", "image": manifests.driver_image(version)}
+    container = named | {"env": [{"name": keys.DIGEST_VARIABLE, "value": digest}]}
+    body = {"spec": {"template": {"spec": {"containers": [container]}}}}
     where = ("-n", fleet.spec.namespace, "daemonset", fleet.driver_daemon_set)
-    fleet.plane.kubectl("patch", *where, "--type=json", "-p", json.dumps(changes))
+    fleet.plane.kubectl("patch", *where, "--type=strategic", "-p", json.dumps(body))  # lists are merged by name
 
 
 def started_at(pod: dict[str, Any]) -> datetime:
