@@ -15,15 +15,14 @@ from seatrial_lab.image import recipe
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes import dra
 from seatrial_lab.testbed.nodes.fleet_spec import ready_at
-from seatrial_lab.testbed.real_node import able
+from tests import real_nodes
 from tests.chart import charts, post
 from tests.e2e.campaigns import NEW, OLD
 from tests.e2e.hook_stage import HOME, QUIET, REAL, Quay, quay_of, right_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
-if why := able.why_not():
-    pytest.skip(f"Left out. {why}", allow_module_level=True)
+real_nodes.needed()
 
 TO_NEW = f"target.driver={NEW}"
 

@@ -30,7 +30,8 @@ from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane import credentials
 from seatrial_lab.testbed.plane.certificates import Authority, Pair
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from seatrial_lab.testbed.real_node import able, node
+from seatrial_lab.testbed.real_node import node
+from tests import real_nodes
 from tests.adapters.git.remotes import git
 from tests.chart.charts import CHART, helm
 from tests.e2e.campaigns import MATRIX, NEW, OLD, make_remote, matrix_of
@@ -38,8 +39,7 @@ from tests.e2e.light_stage import PolicyFollower, a_policy
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
-if why := able.why_not():
-    pytest.skip(f"Left out. {why}", allow_module_level=True)
+real_nodes.needed()
 
 T = TypeVar("T")
 PREFIX, NAMESPACE, GATES = "harbour", "seatrial", "seatrial-gates"

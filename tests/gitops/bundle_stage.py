@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from seatrial.cli import main
@@ -30,7 +29,6 @@ from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.nodes import dra, kubelet, manifests, stages
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, ready_at
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from seatrial_lab.testbed.real_node import able
 from tests.bundles.conftest import MATRIX, STAND_INS
 from tests.chart import post
 from tests.chart.charts import helm
@@ -62,12 +60,6 @@ OWN = {
         "tolerations": [{"key": manifests.REAL_LABEL, "operator": "Exists"}],
     },
 }
-
-
-def skip_where_unable() -> None:
-    """Leave the module out where no real node can be had."""
-    if why := able.why_not():
-        pytest.skip(f"Left out. {why}", allow_module_level=True)
 
 
 @dataclass(kw_only=True)

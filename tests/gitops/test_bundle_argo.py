@@ -17,6 +17,7 @@ import pytest
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.neighbours.argo_application import KIND
 from seatrial_lab.testbed.neighbours.argo_cd import NAMESPACE, ArgoCd
+from tests import real_nodes
 from tests.chart import post
 from tests.chart.charts import helm
 from tests.gitops import bundle_stage
@@ -24,7 +25,7 @@ from tests.gitops.bundle_stage import AFTER, BEFORE, DEPLOY_SECONDS, RELEASES, B
 
 pytestmark = [pytest.mark.cluster, pytest.mark.gitops, pytest.mark.own_plane]
 
-bundle_stage.skip_where_unable()
+real_nodes.needed()
 
 Object = dict[str, Any]
 ROOT = "seatrial-stack"

@@ -15,12 +15,13 @@ import yaml
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.neighbours.flux import NAMESPACE, Flux
 from seatrial_lab.testbed.neighbours.flux_objects import REPOSITORY, REQUESTED, commit_of, condition
+from tests import real_nodes
 from tests.gitops import bundle_stage
 from tests.gitops.bundle_stage import AFTER, BEFORE, DEPLOY_SECONDS, PATH, RELEASES, BundleStage, Remote
 
 pytestmark = [pytest.mark.cluster, pytest.mark.gitops, pytest.mark.own_plane]
 
-bundle_stage.skip_where_unable()
+real_nodes.needed()
 
 Object = dict[str, Any]
 NAME = "seatrial-bundle"

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from seatrial_lab.testbed.neighbours.operator_chart import find_helm
+from tests import real_nodes
 from tests.gitops import bundle_stage
 from tests.gitops.bundle_stage import AFTER, DEPLOY_SECONDS, RELEASES, BundleStage
 
 pytestmark = [pytest.mark.cluster, pytest.mark.gitops, pytest.mark.own_plane]
 
-bundle_stage.skip_where_unable()
+real_nodes.needed()
 
 
 @pytest.fixture(scope="module")

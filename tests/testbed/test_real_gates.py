@@ -35,12 +35,12 @@ from seatrial_lab.testbed.nodes import consumers, manifests
 from seatrial_lab.testbed.nodes.fleet import make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from seatrial_lab.testbed.real_node import able, node
+from seatrial_lab.testbed.real_node import node
+from tests import real_nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
-if why := able.why_not():
-    pytest.skip(f"Left out. {why}", allow_module_level=True)
+real_nodes.needed()
 
 PREFIX, ROLLOUT = "gates", "spring"
 REAL = f"{PREFIX}-real-000"

@@ -33,13 +33,13 @@ from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec, is_ready
 from seatrial_lab.testbed.plane import lifecycle, processes
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from seatrial_lab.testbed.real_node import able, cgroups, dressing, network, node, playing
+from seatrial_lab.testbed.real_node import cgroups, dressing, network, node, playing
 from seatrial_lab.testbed.real_node.inside import hold
+from tests import real_nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
-if why := able.why_not():
-    pytest.skip(f"Left out. {why}", allow_module_level=True)
+real_nodes.needed()
 
 PREFIX = "sea"
 REAL = f"{PREFIX}-real-000"
