@@ -58,12 +58,12 @@ bench: $(READY) ## measure a rollout on the real control plane, check and plan; 
 	@$(RUN)/python -m bench.forecast
 	@$(RUN)/python -m bench.rollout
 
-stories: $(READY) ## play the long stories on the control plane: leaders that freeze, the operator's own limits, a restored etcd
-	@$(RUN)/python -m pytest $(call marked,cluster) -m "cluster and long" -q -n 3 --dist loadfile
+stories: $(READY) ## play the long stories: leaders that freeze, the operator's own limits, a restored etcd, an image that is built twice
+	@$(RUN)/python -m pytest $(filter-out tests/model/%,$(sort $(call marked,cluster) $(call marked,long))) -m "long and not gitops" -q -n 3 --dist loadfile
 
 explore: $(READY) ## walk every state of larger small worlds, and draw four times as many worlds and stories (half an hour)
 	@$(RUN)/python -m pytest tests/model tests/model/larger_worlds.py -q --durations=8
-	@SEATRIAL_EXAMPLES=4 $(RUN)/python -m pytest tests/properties -q --durations=8
+	@SEATRIAL_EXAMPLES=4 $(RUN)/python -m pytest tests/properties tests/core/test_plan.py -q --durations=8
 
 crashes: $(READY) ## kill the controller after every write of campaigns; the results are kept in bench/results
 	@$(RUN)/python -m pytest tests/e2e/crashes.py tests/e2e/larger_crashes.py tests/e2e/more_kills.py -q

@@ -150,6 +150,7 @@ def test_the_page_is_whole_and_fetches_nothing(played: tuple[Path, str]) -> None
     assert str(played[0] / "report.html") in played[1]
 
 
+@pytest.mark.long
 def test_the_same_seed_tells_the_same_story(played: tuple[Path, str], tmp_path: Path) -> None:
     def story(said: str) -> list[str]:
         """Without the names of commits, which depend on the time of day, and of folders."""

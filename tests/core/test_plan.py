@@ -34,6 +34,7 @@ from seatrial.core.compat.plan.rulebook import Rulebook
 from seatrial.core.compat.rules import check_change, check_stack
 from seatrial.core.compat.versions import OfedVersion, OpenShiftVersion, OperatorVersion
 from tests.core.knowledge import ON, examples, facts, stack
+from tests.properties.drawn import drawn
 
 OPERATORS = (Component.GPU_OPERATOR, Component.NETWORK_OPERATOR)
 
@@ -505,7 +506,7 @@ def known_stacks(draw: st.DrawFn) -> Stack:
     return stack(texts, H100)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 @given(known_stacks(), known_stacks(), st.booleans())
 def test_between_any_two_known_stacks_a_plan_keeps_its_promises_or_a_refusal_is_minimal(
     one: Stack, other: Stack, is_upward: bool

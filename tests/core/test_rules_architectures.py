@@ -61,18 +61,17 @@ def test_what_an_expert_says(
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda row: row.name)
 def test_with_and_without_the_architecture_written_the_verdict_is_the_same(product: GpuProduct) -> None:
+    def same(rule: str, texts: dict[str, str], **more: str) -> bool:
+        bare = {"product": product.name, **more}
+        return judged(rule, texts, bare) == judged(rule, texts, {**bare, "arch": product.arch})
+
+    # Modules matter to drivers and to RDMA, the toolkit to CUDA and to RDMA: each pair that a rule looks at, once.
     for module in MODULES:
-        bare = {"product": product.name, "kernel_module": module}
-        for hardware, written in ((bare, {**bare, "arch": product.arch}),):
-            for driver in DRIVERS:
-                texts = {"gpu_driver": driver}
-                assert judged("arch-driver", texts, hardware) == judged("arch-driver", texts, written)
-            for cuda in TOOLKITS:
-                assert judged("arch-cuda", {"cuda": cuda}, hardware) == judged("arch-cuda", {"cuda": cuda}, written)
-                texts = {"openshift": "4.20.30", "cuda": cuda}
-                assert judged("rdma", texts, {**hardware, "rdma": "dmabuf"}) == judged(
-                    "rdma", texts, {**written, "rdma": "dmabuf"}
-                )
+        assert all(same("arch-driver", {"gpu_driver": driver}, kernel_module=module) for driver in DRIVERS)
+        assert same("rdma", {"openshift": "4.20.30", "cuda": "12.9"}, kernel_module=module, rdma="dmabuf")
+    for cuda in TOOLKITS:
+        assert same("arch-cuda", {"cuda": cuda}, kernel_module="open")
+        assert same("rdma", {"openshift": "4.20.30", "cuda": cuda}, kernel_module="open", rdma="dmabuf")
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda row: row.name)

@@ -1,5 +1,5 @@
-"""The images, built once for a whole run: twice for this machine under different circumstances, and the controller's
-for the other one, too."""
+"""The images, built once for a whole run: for this machine, and the controller's for the other one, too; and where
+somebody asks whether that gives the same bytes, once more under different circumstances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -83,7 +83,8 @@ class Unpacked:
             layer.extractall(root, numeric_owner=True, filter="tar")
 
 
-def _circumstances() -> tuple[Circumstances, ...]:
+def _circumstances() -> tuple[tuple[Circumstances, ...], tuple[Circumstances, ...]]:
+    """For a first build, and for a second."""
     here = bytecode.host()
     other = next(name for name in recipe.MACHINES if name != here)
     elsewhere = {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "LC_ALL": "C", "HOSTNAME": "elsewhere"}
@@ -92,8 +93,8 @@ def _circumstances() -> tuple[Circumstances, ...]:
         Circumstances(image=one.title, architecture=here, folder=folder, umask="022", environment={"TZ": "UTC"})
         for folder, one in of_images
     ]
-    second = [replace(each, folder=f"{each.folder}-again", umask="077", environment=elsewhere) for each in first]
-    return (*first, *second, replace(first[0], architecture=other, folder="other", environment={}))
+    again = tuple(replace(each, folder=f"{each.folder}-again", umask="077", environment=elsewhere) for each in first)
+    return (*first, replace(first[0], architecture=other, folder="other", environment={})), again
 
 
 def _start(one: Circumstances, folder: Path) -> subprocess.Popen[str]:
@@ -108,9 +109,9 @@ def _start(one: Circumstances, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def _build_all(folder: Path) -> str:
+def _build_all(folder: Path, circumstances: Sequence[Circumstances]) -> str:
     """Build side by side; what went wrong, in the words of the build."""
-    running = [_start(one, folder) for one in _circumstances()]
+    running = [_start(one, folder) for one in circumstances]
     wrong = []
     for process in running:
         _, said = process.communicate(timeout=BUILD_SECONDS)
@@ -125,14 +126,25 @@ def archives(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     base = tmp_path_factory.getbasetemp()
     shared = (base if worker_id == "master" else base.parent) / "image"
     shared.mkdir(exist_ok=True)
+    _built_once(shared, "first", _circumstances()[0])
+    return shared
+
+
+@pytest.fixture(scope="session")
+def built_twice(archives: Path) -> Path:
+    """The same folder, in which everything for this machine lies twice."""
+    _built_once(archives, "again", _circumstances()[1])
+    return archives
+
+
+def _built_once(shared: Path, name: str, circumstances: Sequence[Circumstances]) -> None:
     with (shared / "lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        verdict = shared / "verdict"
+        verdict = shared / f"verdict-{name}"
         if not verdict.exists():
-            verdict.write_text(_build_all(shared), encoding="utf-8")
+            verdict.write_text(_build_all(shared, circumstances), encoding="utf-8")
         if wrong := verdict.read_text(encoding="utf-8"):
             pytest.fail(wrong, pytrace=False)
-    return shared
 
 
 def _opened(folder: Path) -> Unpacked:

@@ -22,10 +22,11 @@ pytestmark = pytest.mark.slow
 SIZE_MAX: Final = 150_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", ["here", "probes"])
-def test_building_twice_gives_the_same_bytes(archives: Path, folder: str) -> None:
+def test_building_twice_gives_the_same_bytes(built_twice: Path, folder: str) -> None:
     """Another umask, time zone, folder, locale and hash seed: what a second machine would have."""
-    built = (archives / folder, archives / f"{folder}-again")
+    built = (built_twice / folder, built_twice / f"{folder}-again")
     here, again = ({path.name: path.read_bytes() for path in each.iterdir()} for each in built)
     assert sorted(here) == sorted(again)
     assert {name for name in here if here[name] != again[name]} == set()

@@ -73,6 +73,7 @@ def test_three_nodes_at_a_limit_of_two_whose_drivers_reload_at_once() -> None:
     assert_all_is_well(explore(some_nodes(3), limits(2), world=AT_ONCE), states_min=10_000)
 
 
+@pytest.mark.long
 def test_three_nodes_of_which_one_has_a_driver_that_fails_at_once_and_no_failure_is_tolerated() -> None:
     found = explore(some_nodes(3), limits(2, failed_max=0), fates={"n1": BROKEN}, world=AT_ONCE)
     assert_all_is_well(found, states_min=5_000)
@@ -211,6 +212,7 @@ def test_a_node_is_counted_as_long_as_the_maintenance_made_for_us_lasts(fate: Fa
 UNITS = (Domain(label=CLIQUE, is_unit=True),)
 
 
+@pytest.mark.long
 def test_a_unit_begins_as_a_whole_and_others_wait_for_it() -> None:
     pair = some_nodes(2, labels={CLIQUE: "c1"})
     single = new_node("n3", running=OLD, wanted=NEW, labels={CLIQUE: "c2"})

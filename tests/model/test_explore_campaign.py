@@ -130,7 +130,7 @@ def test_a_gate_that_cannot_be_measured_is_waited_for() -> None:
     ("count", "via", "fates"),
     [
         pytest.param(1, Via.DIRECT, {}, id="direct"),
-        pytest.param(1, Via.GIT, {}, id="git"),
+        pytest.param(1, Via.GIT, {}, id="git", marks=pytest.mark.long),
         pytest.param(1, Via.GIT, FAILING, id="git, failing", marks=pytest.mark.long),
     ],
 )
