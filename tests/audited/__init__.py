@@ -18,8 +18,8 @@ from typing import Any, Final
 import yaml
 from aiohttp import web
 
-from seatrial.adapters.kube import auditing
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.surveying import auditing
 from seatrial.core.survey.audit.objects import Objects
 from tests.adapters.kube import standin
 

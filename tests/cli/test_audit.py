@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,10 +13,10 @@ import yaml
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
-from seatrial.cli.show import audit
+from seatrial.cli.survey import audit
 from seatrial.core.survey.audit.findings import FindingKind
 from tests import audited
-from tests.adapters.kube import standin
+from tests.cli.served import serving
 from tests.core.knowledge import ROOT
 
 DAY: Final = {"helm": "2026-02-01", "openshift": "2025-11-01", "dra": "2026-02-01"}
@@ -38,34 +37,13 @@ Serve = Callable[..., list[str]]
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """Serve a cluster beside the test, and say how to call the command for it."""
-    over, threads = threading.Event(), []
+    with ExitStack() as stack:
 
-    def start(cluster: audited.Recorded, day: str, **refusing: Any) -> list[str]:
-        urls: list[str] = []
-        is_up = threading.Event()
+        def start(cluster: audited.Recorded, day: str, **refusing: Any) -> list[str]:
+            reply = audited.serves(cluster, **refusing)
+            return ["audit", *stack.enter_context(serving(reply, tmp_path / "kubeconfig")), "--on", day]
 
-        async def run() -> None:
-            async with standin.running() as server:
-                server.will(audited.serves(cluster, **refusing))
-                urls.append(server.url)
-                is_up.set()
-                while not over.is_set():
-                    await asyncio.sleep(0.02)
-
-        thread = threading.Thread(target=lambda: asyncio.run(run()))
-        thread.start()
-        threads.append(thread)
-        assert is_up.wait(20)
-        path = tmp_path / "kubeconfig"
-        named = {"clusters": [{"name": "x", "cluster": {"server": urls[0]}}], "users": [{"name": "x", "user": {}}]}
-        contexts = {"contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}], "current-context": "x"}
-        path.write_text(yaml.safe_dump(named | contexts))
-        return ["audit", "--kubeconfig", str(path), "--on", day]
-
-    yield start
-    over.set()
-    for thread in threads:
-        thread.join(20)
+        yield start
 
 
 @pytest.fixture

@@ -81,6 +81,7 @@ TABLE: Final = {
     "audit": Row(
         ("table", "wide", "json", "yaml", "markdown"), "c", "one look at all GPU nodes; what it prints is no object"
     ),
+    "doctor": Row(DOCUMENTS, "c", "one look at all nodes, or the one that is named; what it prints is no object"),
     "node list": Row(ALL, "wlc"),
     "node show": Row(NAMED, "wc", "one node, which is named"),
     "node retry": Row(NAMED, "lc", "a write: `node list -w` shows what becomes of it"),

@@ -20,7 +20,7 @@ from seatrial.core.survey.audit.objects import (
     PodObject,
 )
 from seatrial.core.survey.audit.readings import Reading
-from seatrial.core.survey.audit.sources import Gap, Source, Why
+from seatrial.core.survey.sources import Gap, Source, Why
 from tests.core.knowledge import facts
 
 ON: Final = date(2026, 2, 1)

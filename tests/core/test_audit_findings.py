@@ -21,7 +21,7 @@ from seatrial.core.survey.audit.objects import (
     PoolObject,
     SubscriptionObject,
 )
-from seatrial.core.survey.audit.sources import Gap, Source, Why
+from seatrial.core.survey.sources import Gap, Source, Why
 from tests.core.surveyed import (
     DRIVER,
     NOT_SERVED,

@@ -21,7 +21,7 @@ from seatrial.core.survey.audit.objects import (
 )
 from seatrial.core.survey.audit.observing import ONCE, PER_NODE
 from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Seen
-from seatrial.core.survey.audit.sources import KINDS, Gap, Source, Why
+from seatrial.core.survey.sources import KINDS, Gap, Source, Why
 from tests.core.knowledge import facts
 from tests.core.surveyed import (
     DRIVER,

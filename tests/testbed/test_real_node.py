@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 from seatrial.cli import main
+from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.movers.driver_manager import DRAIN, EVICTION
 from seatrial.sim.neighbours import SHIPPED
 from seatrial_lab.testbed import controller_process, record, waiting
@@ -36,6 +38,7 @@ from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.real_node import cgroups, dressing, network, node, playing
 from seatrial_lab.testbed.real_node.inside import hold
 from tests import real_nodes
+from tests.pages import rules_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
 
@@ -219,6 +222,19 @@ def test_the_driver_manager_acts_on_its_node_by_the_rows_from_the_pod_network(se
     assert "LOADED CORDON ENABLE_GPU_POD_EVICTION\n" in playing.rows()
 
 
+def assert_the_doctor_names_it(sea: Sea, pod: Object) -> None:
+    """By the kubelet's own logs, with the rights of the how-to and no others."""
+    account = sea.plane.service_account("default", "doctor", cluster_rules=rules_of("how-to/doctor.md"))
+    called = [sys.executable, "-m", "seatrial", "doctor", REAL, "-o", "json", "--kubeconfig", str(account)]
+    said = subprocess.run(called, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    assert said.returncode == ExitCode.FINDINGS, said.stderr
+    [found] = json.loads(said.stdout)["failures"]
+    assert (found["name"], found["node"]) == ("module-in-use", REAL)
+    logged = [each["line"] for each in found["evidence"] if each["about"].startswith("log of ")]
+    assert logged[0].endswith("driver is in use")
+    assert pod["metadata"]["name"] in found["evidence"][0]["about"]
+
+
 def test_a_driver_that_fails_is_started_again_by_the_kubelet_until_it_is_mended(sea: Sea) -> None:
     before = sea.driver_pod()["metadata"]["uid"]
     sea.real.break_driver("in-use")
@@ -239,6 +255,7 @@ def test_a_driver_that_fails_is_started_again_by_the_kubelet_until_it_is_mended(
     assert ended(manager(pod))["exitCode"] == 1
     assert ended(manager(pod))["message"].strip().endswith("driver is in use")
     assert sea.real.loaded_driver == OLD
+    assert_the_doctor_names_it(sea, pod)
 
     sea.real.mend_driver()
     sea.real.break_driver("module-load", "No such device")

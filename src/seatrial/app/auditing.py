@@ -54,7 +54,7 @@ class Audited:
 
 async def audit(cluster: Cluster, options: AuditOptions) -> Audited:
     """Read the cluster once, and say everything there is to say."""
-    from seatrial.adapters.kube import auditing
+    from seatrial.adapters.kube.surveying import auditing
 
     facts, wanted = asked_for(options)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("audit") as client:

@@ -55,8 +55,9 @@ COMMANDS: Final = {
     "gates": Command("seatrial.cli.gates.gates", "validate a node, or look at what a rollout's gates have said"),
     "bake": Command("seatrial.cli.gates.bake", "say what the bake of a rollout proves so far, and what it does not"),
     "audit": Command(
-        "seatrial.cli.show.audit", "say which versions really run, where that was read, and what is wrong"
+        "seatrial.cli.survey.audit", "say which versions really run, where that was read, and what is wrong"
     ),
+    "doctor": Command("seatrial.cli.survey.doctor", "say why GPUs of a node cannot be used, and what to do"),
     "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry it, leave it out"),
     "controller": Command("seatrial.cli.run.controller", "move the nodes of a rollout"),
     "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller as soon as it has something to see"),

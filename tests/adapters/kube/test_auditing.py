@@ -6,24 +6,24 @@ from datetime import date
 from typing import Final
 
 import pytest
-import yaml
 from aiohttp import web
 
-from seatrial.adapters.kube import auditing
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.surveying import auditing
 from seatrial.core.compat.matrix import Component
 from seatrial.core.survey.audit.auditing import Audit, audit
 from seatrial.core.survey.audit.findings import FindingKind
 from seatrial.core.survey.audit.readings import Absent, NotObservable, Seen
-from seatrial.core.survey.audit.sources import KINDS, Source, Why
+from seatrial.core.survey.sources import AUDITED, KINDS, Source, Why
 from tests import audited
 from tests.adapters.kube import standin
-from tests.core.knowledge import ROOT, facts
+from tests.core.knowledge import facts
+from tests.pages import granted_by, rules_of
 
 ON: Final = {"helm": date(2026, 2, 1), "openshift": date(2025, 11, 1), "dra": date(2026, 2, 1)}
 """Days on which nobody warned of what these clusters run."""
-RESOURCES: Final = {source: kind.right.removeprefix("list ") for source, kind in KINDS.items()}
+RESOURCES: Final = {source: KINDS[source].right.removeprefix("list ") for source in AUDITED}
 
 
 async def found_in(name: str, **more: tuple[str, ...]) -> Audit:
@@ -214,7 +214,7 @@ async def test_pods_that_may_be_read_in_some_namespaces_only_are_a_gap_and_not_h
 
 
 @pytest.mark.parametrize("name", audited.NAMES)
-@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize("source", AUDITED)
 async def test_a_right_that_is_missing_is_named_and_nothing_else_is_made_up(name: str, source: Source) -> None:
     whole, found = await found_in(name), await found_in(name, forbidden=(RESOURCES[source],))
     gap = found.observed.objects.gaps[source]
@@ -241,7 +241,7 @@ def _is_no_invention(before: object, after: object) -> None:
         assert isinstance(before, Absent)
 
 
-@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize("source", AUDITED)
 async def test_a_kind_that_does_not_answer_is_not_taken_for_an_empty_one(source: Source) -> None:
     found = await found_in("openshift", failing=(RESOURCES[source],))
     assert found.observed.objects.gaps[source].why is Why.FAILED
@@ -251,7 +251,7 @@ async def test_a_kind_that_does_not_answer_is_not_taken_for_an_empty_one(source:
 async def test_without_any_right_everything_is_not_observable_and_nothing_fails() -> None:
     found = await found_in("openshift", forbidden=tuple(RESOURCES.values()))
     assert {each.kind for each in found.findings} == {FindingKind.NOT_OBSERVABLE}
-    assert len(found.findings) == len(Source)
+    assert len(found.findings) == len(AUDITED)
     assert found.observed.nodes == ()
     assert all(isinstance(each, NotObservable) for each in found.observed.cluster.values())
 
@@ -263,14 +263,5 @@ async def test_who_is_not_known_is_told_so(server: standin.StandIn, to_server: C
 
 
 def test_the_role_of_the_how_to_is_what_is_read_and_no_more() -> None:
-    text = (ROOT / "docs/how-to/audit.md").read_text(encoding="utf-8")
-    blocks = [part.split("```")[0] for part in text.split("```yaml\n")[1:]]
-    (role,) = [each for block in blocks for each in yaml.safe_load_all(block) if each["kind"] == "ClusterRole"]
-    granted = {
-        (group, resource, verb)
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    assert granted == {(kind.group, kind.resource, "list") for kind in KINDS.values()}
+    granted = granted_by(rules_of("how-to/audit.md"))
+    assert granted == {(kind.group, kind.resource, "list") for kind in map(KINDS.__getitem__, AUDITED)}

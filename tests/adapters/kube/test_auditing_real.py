@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
-from seatrial.adapters.kube import auditing
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
+from seatrial.adapters.kube.surveying import auditing
 from seatrial.core.compat.matrix import Component
 from seatrial.core.survey.audit.auditing import audit
 from seatrial.core.survey.audit.objects import Objects
 from seatrial.core.survey.audit.readings import NotObservable, Seen
-from seatrial.core.survey.audit.sources import KINDS, Source, Why
+from seatrial.core.survey.sources import AUDITED, KINDS, Source, Why
 from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
-from tests.core.knowledge import ON, ROOT, facts
+from tests.core.knowledge import ON, facts
+from tests.pages import rules_of
 
 pytestmark = pytest.mark.cluster
 
@@ -54,11 +54,9 @@ def fleet(plane: ControlPlane) -> Iterator[Fleet]:
 
 def role() -> list[dict[str, Any]]:
     """The rules of the how-to's ClusterRole, one for each kind."""
-    text = (ROOT / "docs/how-to/audit.md").read_text(encoding="utf-8")
-    found = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
     return [
         {"apiGroups": rule["apiGroups"], "resources": [resource], "verbs": rule["verbs"]}
-        for rule in found["rules"]
+        for rule in rules_of("how-to/audit.md")
         for resource in rule["resources"]
     ]
 
@@ -90,16 +88,16 @@ async def test_the_rights_of_the_how_to_are_enough_and_nothing_but_lists_is_aske
     assert {each.verb for each in plane.requests(AGENT)} <= {"list", "get"}
 
 
-@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize("source", AUDITED)
 async def test_without_a_right_the_real_server_forbids_and_the_audit_names_it(
     plane: ControlPlane, fleet: Fleet, source: Source
 ) -> None:
     kind = KINDS[source]
     rules = [each for each in role() if (each["apiGroups"], each["resources"]) != ([kind.group], [kind.resource])]
-    assert len(rules) == len(KINDS) - 1
+    assert len(rules) == len(AUDITED) - 1
     account = plane.service_account("default", f"auditor-without-{kind.resource}", cluster_rules=rules)
     objects = await read(account)
-    assert [each.source for each in objects.blind(*Source)] == [source]
+    assert [each.source for each in objects.blind(*AUDITED)] == [source]
     found = audit(objects, facts(), ON)
     assert any(f"We may not {kind.right}," in each.message for each in found.findings)
     if source is Source.PODS:

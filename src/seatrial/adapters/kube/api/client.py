@@ -14,6 +14,7 @@ import enum
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast, overload
 
@@ -163,6 +164,15 @@ class Client:
         )
         self._request_timeout_seconds = request_timeout_seconds
         self._field_manager = field_manager
+        self._date = ""
+
+    @property
+    def served_at(self) -> float | None:
+        """The API server's own time, by its last answer; whoever compares its times needs its clock."""
+        try:
+            return parsedate_to_datetime(self._date).timestamp() if self._date else None
+        except ValueError:
+            return None
 
     async def __aenter__(self) -> Self:
         self._connection.open()
@@ -217,6 +227,10 @@ class Client:
     async def get(self, path: str, model: type[T]) -> T:
         """Read one object."""
         return self._decode("GET", path, await self._send("GET", path), decoder_of(model))
+
+    async def text(self, path: str, params: Mapping[str, str]) -> str:
+        """Read what is no object, such as a log; what is not UTF-8 in it is replaced."""
+        return (await self._send("GET", path, params=params)).decode("utf-8", errors="replace")
 
     async def watch(
         self,
@@ -404,6 +418,7 @@ class Client:
         limit = aiohttp.ClientTimeout(total=self._request_timeout_seconds)
         request = Request(verb=verb, path=path, params=params or {}, body=body, content_type=content_type, limit=limit)
         async with self._connection.answer(request) as answer:
+            self._date = answer.headers.get("Date", "")
             return await answer.read()
 
     def _decode(self, verb: str, path: str, body: bytes, decoder: msgspec.json.Decoder[T]) -> T:

@@ -1,6 +1,5 @@
 """The audit: which version of every component runs on every node, where that was read, and what is wrong.
 
-    sources.py       the kinds of objects that are read, and the right that each needs
     objects.py       what is kept of them: the only input
     readings.py      Seen, Absent or NotObservable: what is known of one component
     images.py        versions from image references, tags and digests

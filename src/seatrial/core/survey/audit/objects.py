@@ -13,7 +13,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import Loaded, NodeSeen
 from seatrial.core.survey.adoption.traces import Traces
-from seatrial.core.survey.audit.sources import Gap, Source
+from seatrial.core.survey.sources import Gap, Source
 
 Images = tuple[tuple[str, str], ...]
 """Containers with their images, in the order of the pod."""

@@ -17,7 +17,7 @@ from seatrial.core.survey.audit import images, of_nodes, of_operands, of_operato
 from seatrial.core.survey.audit.objects import Objects
 from seatrial.core.survey.audit.of_operands import Around
 from seatrial.core.survey.audit.readings import Reading, Readings, Seen
-from seatrial.core.survey.audit.sources import Source
+from seatrial.core.survey.sources import Source
 
 ONCE: Final = (Component.OPENSHIFT, *of_operators.OPERATORS)
 """Components that a cluster has once."""

@@ -26,7 +26,7 @@ from seatrial.core.survey.audit import images
 from seatrial.core.survey.audit.images import Digests
 from seatrial.core.survey.audit.objects import NicObject, NodeObject, Objects, PodObject, SliceObject
 from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Reading, Seen, seen, unread
-from seatrial.core.survey.audit.sources import Gap, Source
+from seatrial.core.survey.sources import Gap, Source
 
 DRIVER_LABEL: Final = "Node label nvidia.com/cuda.driver-version.full"
 MOFED_LABEL: Final = "Node label nvidia.com/mofed.version"

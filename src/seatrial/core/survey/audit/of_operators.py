@@ -17,7 +17,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.survey.audit import images
 from seatrial.core.survey.audit.objects import DeploymentObject, Objects
 from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Reading, Seen, seen, unread
-from seatrial.core.survey.audit.sources import Source
+from seatrial.core.survey.sources import Source
 
 SUCCEEDED: Final = "Succeeded"
 

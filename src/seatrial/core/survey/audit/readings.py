@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from seatrial.core.compat.matrix import Component, Value
-from seatrial.core.survey.audit.sources import Gap, Why
+from seatrial.core.survey.sources import Gap, Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.observing import Observed
 from seatrial.core.survey.audit.of_operators import OPERATORS
 from seatrial.core.survey.audit.readings import Cause, NotObservable
-from seatrial.core.survey.audit.sources import Gap, Source, Why
+from seatrial.core.survey.sources import AUDITED, Gap, Source, Why
 from seatrial.core.text.names import a_few
 
 BESIDES: Final[Mapping[Source, str]] = {
@@ -44,7 +44,7 @@ AT_WORK: Final[Mapping[Component, str]] = {
 
 def not_observable(observed: Observed, wanted: Wanted | None) -> Iterator[AuditFinding]:
     """Everything that nobody can say."""
-    blind = observed.objects.blind(*Source)
+    blind = observed.objects.blind(*AUDITED)
     yield from (_of_gap(observed, gap) for gap in blind)
     if not observed.nodes and not observed.objects.blind(Source.NODES):
         yield AuditFinding(

@@ -2,25 +2,24 @@
 
     nodes, DaemonSets, pods of the namespaces that these name, Deployments, ResourceSlices, NVIDIA's, OLM's, OpenShift's
 
-Law of this file: a kind that may not be read, or that did not answer, is a Gap and not an empty list; a kind that the
-cluster does not have is a Gap that says so. Nothing is concluded here. Tests: tests/adapters/kube/test_auditing.py
+Law of this file: what could not be read is a Gap, and not an empty list. Nothing is concluded here. Tests:
+tests/adapters/kube/test_auditing.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Iterable, Mapping
 from sys import intern
-from typing import Final, TypeVar
+from typing import Final
 
-from seatrial.adapters.kube.api import errors
-from seatrial.adapters.kube.api.client import Client, api_path
+from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.items import controller_of, count_of, loaded_of
 from seatrial.adapters.kube.reading.pod_items import is_labelled_dra
-from seatrial.adapters.kube.shapes import audit_models as shapes
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.shapes.records import instant_of, read_node
+from seatrial.adapters.kube.surveying import audit_models as shapes
+from seatrial.adapters.kube.surveying.once import Once
 from seatrial.core.compat.matrix import Component, component_of
 from seatrial.core.model import consumers
 from seatrial.core.model.seen.nodes import NodeFacts
@@ -41,11 +40,8 @@ from seatrial.core.survey.audit.objects import (
     SliceObject,
     SubscriptionObject,
 )
-from seatrial.core.survey.audit.sources import KINDS, Gap, Source, Why
+from seatrial.core.survey.sources import Source
 from seatrial.core.text import foreign
-
-M = TypeVar("M")
-T = TypeVar("T")
 
 NAMESPACES: Final = (
     "gpu-operator",
@@ -57,12 +53,11 @@ NAMESPACES: Final = (
     *keys.DRA_NAMESPACES,
 )
 """Where operands are looked for when no DaemonSet tells: where charts and catalogues put them."""
-SAID_MAX: Final = 200
 
 
 async def read(client: Client, *, namespace: str) -> Objects:
     """Everything that an audit looks at; `namespace` is one more place where operands may be."""
-    reader = _Reader(client)
+    reader = Once(client)
     daemon_sets = await reader.all(Source.DAEMON_SETS, shapes.Workload, _daemon_set)
     places = {each.namespace for each in daemon_sets}
     if Source.DAEMON_SETS in reader.gaps:
@@ -83,74 +78,6 @@ async def read(client: Client, *, namespace: str) -> Objects:
         pools=await reader.all(Source.MACHINE_POOLS, MachineConfigPool, _pool),
         gaps=reader.gaps,
     )
-
-
-class _Reader:
-    """Lists kinds, and remembers what it could not."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self.gaps: dict[Source, Gap] = {}
-
-    async def all(
-        self, source: Source, model: type[M], slim: Callable[[M], T | None], *, selector: str = ""
-    ) -> tuple[T, ...]:
-        """Everything of a kind, wherever it is."""
-        return await self.inside(("",), source, model, slim, selector=selector)
-
-    async def inside(
-        self,
-        namespaces: Iterable[str],
-        source: Source,
-        model: type[M],
-        slim: Callable[[M], T | None],
-        *,
-        selector: str = "",
-    ) -> tuple[T, ...]:
-        """Everything of a kind in these namespaces; what was read before a refusal counts for nothing."""
-        kind, found = KINDS[source], []
-        for namespace in namespaces:
-            for number, version in enumerate((kind.version, *kind.older)):
-                served = f"{kind.group}/{version}" if kind.group else version
-                path = api_path(served, kind.resource, namespace=namespace)
-                try:
-                    found += await self._listed(path, model, slim, selector)
-                    break
-                except errors.NotFound as err:
-                    if number == len(kind.older):
-                        self._note(source, err)
-                except (errors.ClusterUnavailable, errors.Unauthorized, errors.ConfigInvalid):
-                    raise  # nobody answers, or nobody knows us: there is nothing to tell
-                except errors.ClusterError as err:
-                    self._note(source, err)
-                    break
-        return () if source in self.gaps else tuple(found)
-
-    async def _listed(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
-        try:
-            return await self._once(path, model, slim, selector)
-        except errors.Gone:  # it took longer than the server keeps versions: once more from the beginning
-            return await self._once(path, model, slim, selector)
-
-    async def _once(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
-        kept = []
-        async with aclosing(self._client.each(path, model, label_selector=selector)) as items:
-            async for item in items:
-                slimmed = slim(item)
-                if slimmed is not None:
-                    kept.append(slimmed)
-        return kept
-
-    def _note(self, source: Source, err: errors.ClusterError) -> None:
-        match err:
-            case errors.Forbidden():
-                gap = Gap(source=source, why=Why.FORBIDDEN)
-            case errors.NotFound():
-                gap = Gap(source=source, why=Why.NOT_SERVED)
-            case _:
-                said = foreign.line(err.message or err.what, SAID_MAX)
-                gap = Gap(source=source, why=Why.FAILED, said=said)
-        self.gaps.setdefault(source, gap)
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────

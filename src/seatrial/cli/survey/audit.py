@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(found: Audited, output: str, code: ExitCode) -> None:
-    from seatrial.cli.show import audit_telling
+    from seatrial.cli.survey import audit_telling
 
     match output:
         case formats.JSON | formats.YAML:

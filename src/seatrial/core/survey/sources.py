@@ -1,7 +1,10 @@
-"""The kinds of objects that an audit reads, and the right that each needs: to list them, and nothing else.
+"""The kinds of objects that an audit and a diagnosis read, and the right that each needs: to list them.
 
-Law of this file: one row a kind. The adapter reads along this table, docs/how-to/audit.md has its ClusterRole, and a
-test removes each right in turn. Tests: tests/core/test_audit_readings.py, tests/adapters/kube/test_auditing.py
+    AUDITED      what `seatrial audit` reads; docs/how-to/audit.md has its ClusterRole
+    DIAGNOSED    what `seatrial doctor` reads, besides logs; docs/how-to/doctor.md has its ClusterRole
+
+Law of this file: one row a kind. Adapters read along this table, and tests remove each right in turn. Tests:
+tests/core/test_audit_readings.py, tests/adapters/kube/test_auditing.py, tests/adapters/kube/test_diagnosing.py
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ class Source(StrEnum):
     SUBSCRIPTIONS = "Subscription"
     CLUSTER_VERSIONS = "ClusterVersion"
     MACHINE_POOLS = "MachineConfigPool"
+    EVENTS = "Event"
+    CLAIMS = "ResourceClaim"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +63,11 @@ KINDS: Final[Mapping[Source, Kind]] = {
     Source.SUBSCRIPTIONS: Kind(group="operators.coreos.com", version="v1alpha1", resource="subscriptions"),
     Source.CLUSTER_VERSIONS: Kind(group="config.openshift.io", version="v1", resource="clusterversions"),
     Source.MACHINE_POOLS: Kind(group="machineconfiguration.openshift.io", version="v1", resource="machineconfigpools"),
+    Source.EVENTS: Kind(group="", version="v1", resource="events"),
+    Source.CLAIMS: Kind(group="resource.k8s.io", version="v1", resource="resourceclaims", older=("v1beta2", "v1beta1")),
 }
+DIAGNOSED: Final[tuple[Source, ...]] = (Source.NODES, Source.PODS, Source.EVENTS, Source.SLICES, Source.CLAIMS)
+AUDITED: Final[tuple[Source, ...]] = tuple(source for source in Source if source not in (Source.EVENTS, Source.CLAIMS))
 
 
 class Why(StrEnum):

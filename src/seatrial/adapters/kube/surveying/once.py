@@ -1,0 +1,90 @@
+"""Reads kinds once, page by page, along the table of core/survey/sources.py, and remembers what it could not read.
+
+Law of this file: a kind that may not be read, or that did not answer, is a Gap and not an empty list; a kind that the
+cluster does not have is a Gap that says so. Nothing is watched, and nothing concluded. Tests:
+tests/adapters/kube/test_auditing.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from typing import Final, TypeVar
+
+from seatrial.adapters.kube.api import errors
+from seatrial.adapters.kube.api.client import Client, api_path
+from seatrial.core.survey.sources import KINDS, Gap, Source, Why
+from seatrial.core.text import foreign
+
+M = TypeVar("M")
+T = TypeVar("T")
+
+SAID_MAX: Final = 200
+
+
+class Once:
+    """Lists kinds, and remembers what it could not."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.gaps: dict[Source, Gap] = {}
+
+    async def all(
+        self, source: Source, model: type[M], slim: Callable[[M], T | None], *, selector: str = ""
+    ) -> tuple[T, ...]:
+        """Everything of a kind, wherever it is."""
+        return await self.inside(("",), source, model, slim, selector=selector)
+
+    async def inside(
+        self,
+        namespaces: Iterable[str],
+        source: Source,
+        model: type[M],
+        slim: Callable[[M], T | None],
+        *,
+        selector: str = "",
+    ) -> tuple[T, ...]:
+        """Everything of a kind in these namespaces; what was read before a refusal counts for nothing."""
+        kind, found = KINDS[source], []
+        for namespace in namespaces:
+            for number, version in enumerate((kind.version, *kind.older)):
+                served = f"{kind.group}/{version}" if kind.group else version
+                path = api_path(served, kind.resource, namespace=namespace)
+                try:
+                    found += await self._listed(path, model, slim, selector)
+                    break
+                except errors.NotFound as err:
+                    if number == len(kind.older):
+                        self._note(source, err)
+                except (errors.ClusterUnavailable, errors.Unauthorized, errors.ConfigInvalid):
+                    raise  # nobody answers, or nobody knows us: there is nothing to tell
+                except errors.ClusterError as err:
+                    self._note(source, err)
+                    break
+        return () if source in self.gaps else tuple(found)
+
+    async def _listed(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
+        try:
+            return await self._once(path, model, slim, selector)
+        except errors.Gone:  # it took longer than the server keeps versions: once more from the beginning
+            return await self._once(path, model, slim, selector)
+
+    async def _once(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
+        kept = []
+        async with aclosing(self._client.each(path, model, label_selector=selector)) as items:
+            async for item in items:
+                slimmed = slim(item)
+                if slimmed is not None:
+                    kept.append(slimmed)
+        return kept
+
+    def _note(self, source: Source, err: errors.ClusterError) -> None:
+        match err:
+            case errors.Forbidden():
+                gap = Gap(source=source, why=Why.FORBIDDEN)
+            case errors.NotFound():
+                gap = Gap(source=source, why=Why.NOT_SERVED)
+            case _:
+                said = foreign.line(err.message or err.what, SAID_MAX)
+                gap = Gap(source=source, why=Why.FAILED, said=said)
+        self.gaps.setdefault(source, gap)

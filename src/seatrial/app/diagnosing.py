@@ -1,0 +1,61 @@
+"""A diagnosis of a cluster: read once, logs among it, and held against the failures that are known.
+
+Law of this file: what is found is a value; only a node that is not there, or a file of failures that cannot be used,
+is an error. Tests: tests/cli/test_doctor.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from seatrial.core.errors import SeatrialError
+
+if TYPE_CHECKING:
+    from seatrial.app.connecting import Cluster
+    from seatrial.core.survey.doctor.diagnosing import Diagnosis
+
+
+class NoSuchNode(SeatrialError):  # noqa: N818  the message says what to do
+    """The node that was named is not in the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions:
+    """Who is looked at, and how."""
+
+    node: str = ""
+    """Empty looks at all of them."""
+    failures: tuple[str, ...] = ()
+    """Files of a user's own."""
+    with_logs: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosed:
+    """What was found, and what it was held against."""
+
+    diagnosis: Diagnosis
+    options: DoctorOptions
+    known_count: int
+    logs_left_out: int = 0
+
+
+async def diagnose(cluster: Cluster, options: DoctorOptions) -> Diagnosed:
+    """Read the cluster once, and say what is wrong."""
+    from seatrial.adapters.files import failures_file
+    from seatrial.adapters.kube.surveying import diagnosing as reading
+    from seatrial.core.survey.doctor import diagnosing
+    from seatrial.core.survey.sources import Source
+
+    known = failures_file.known(options.failures)  # first: what was called wrongly is said before anybody is asked
+    async with cluster.client("doctor") as client:
+        sight, left_out = await reading.read(client, node=options.node, with_logs=options.with_logs)
+    if options.node and Source.NODES not in sight.gaps and options.node not in sight.node_of:
+        raise NoSuchNode(f"There is no node {options.node}. `kubectl get nodes` lists them.")
+    return Diagnosed(
+        diagnosis=diagnosing.diagnose(sight, known, options.node),
+        options=options,
+        known_count=len(known),
+        logs_left_out=left_out,
+    )
