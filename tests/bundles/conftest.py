@@ -10,7 +10,7 @@ import pytest
 
 from seatrial.cli import main
 from seatrial_lab.testbed.building import operator_parts
-from tests.bundles.parity import DEPLOYERS, PATH
+from tests.bundles.parity import DEPLOYERS, PATH, Rendered, assert_parity
 from tests.bundles.rendering import Finder
 from tests.chart.charts import helm
 
@@ -68,7 +68,17 @@ def far_stand_ins(stand_ins: Path) -> Finder:
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Write the bundle of every deployer, each into a repository of its own; the repositories by deployer."""
+    return _writer(tmp_path)
 
+
+@pytest.fixture(scope="session")
+def as_it_comes(charts: Path, tmp_path_factory: pytest.TempPathFactory) -> Rendered:
+    """What all deployers bring alike where nobody wishes anything: rendered once for all who look into it."""
+    folder = tmp_path_factory.mktemp("as-it-comes")
+    return assert_parity(_writer(folder)(), lambda name, version: charts / f"{name}-{version}.tgz", folder)
+
+
+def _writer(tmp_path: Path) -> Write:
     def write(
         name: str = "one",
         *words: str,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.bundles.conftest import Write
 from tests.bundles.extracting import extracted
-from tests.bundles.parity import DEPLOYERS, DRA, PATH, POST, assert_parity
+from tests.bundles.parity import DEPLOYERS, DRA, PATH, POST, Rendered, assert_parity
 from tests.bundles.rendering import Finder, text_of
 from tests.chart.charts import helm, one
 
@@ -44,12 +44,9 @@ def test_rendered_twice_it_is_the_same_byte_by_byte(write: Write, far: Finder, t
             assert text_of(release, far, tmp_path) == text_of(release, far, tmp_path)
 
 
-def test_the_hook_waits_for_the_label_that_the_operators_chart_puts_on_drivers(
-    write: Write, far: Finder, tmp_path: Path
-) -> None:
-    made = assert_parity(write(), far, tmp_path)
-    (policy,) = [each for each in made["gpu-operator"] if each["kind"] == "ClusterPolicy"]
-    target = one(made[POST], "ConfigMap", "dra-reroll-target")["data"]
+def test_the_hook_waits_for_the_label_that_the_operators_chart_puts_on_drivers(as_it_comes: Rendered) -> None:
+    (policy,) = [each for each in as_it_comes["gpu-operator"] if each["kind"] == "ClusterPolicy"]
+    target = one(as_it_comes[POST], "ConfigMap", "dra-reroll-target")["data"]
     assert target["chart"] == policy["spec"]["daemonsets"]["labels"]["helm.sh/chart"] == "gpu-operator-v25.3.2"
     assert target["driver"] == policy["spec"]["driver"]["version"] == "580.105.08"
 
@@ -68,13 +65,12 @@ def test_moved_by_a_controller_neither_drivers_nor_operands_nor_plugins_restart_
     assert plugin["template"]["metadata"]["annotations"] == {"seatrial.dev/target": "v25.3.2_580.105.08"}
 
 
-def test_the_plugins_that_the_hook_looks_for_are_those_of_the_dra_chart(
-    write: Write, far: Finder, tmp_path: Path
-) -> None:
-    made = assert_parity(write(), far, tmp_path)
-    (plugin,) = [each for each in made[DRA] if each["kind"] == "DaemonSet"]
+def test_the_plugins_that_the_hook_looks_for_are_those_of_the_dra_chart(as_it_comes: Rendered) -> None:
+    (plugin,) = [each for each in as_it_comes[DRA] if each["kind"] == "DaemonSet"]
     assert plugin["spec"]["template"]["metadata"]["labels"] == {"nvidia-dra-driver-gpu-component": "kubelet-plugin"}
-    roles = [each for each in made[POST] if each["kind"] == "Role" and each["metadata"]["name"] == "dra-reroll-plugin"]
+    roles = [
+        each for each in as_it_comes[POST] if each["kind"] == "Role" and each["metadata"]["name"] == "dra-reroll-plugin"
+    ]
     assert [each["metadata"]["namespace"] for each in roles] == [plugin["metadata"]["namespace"]]
 
 
@@ -87,10 +83,9 @@ def test_the_chart_of_every_bundle_passes_the_strict_linter(write: Write) -> Non
 LABEL = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
 
-def test_every_label_of_the_hook_is_one_that_an_api_server_takes(write: Write, far: Finder, tmp_path: Path) -> None:
+def test_every_label_of_the_hook_is_one_that_an_api_server_takes(as_it_comes: Rendered) -> None:
     """The version of the chart is in one of them; a version with a commit behind a plus would not do."""
-    made = assert_parity(write(), far, tmp_path)
-    labels = [each["metadata"].get("labels", {}) for each in made[POST]]
+    labels = [each["metadata"].get("labels", {}) for each in as_it_comes[POST]]
     assert labels
     assert [text for each in labels for text in each.values() if not LABEL.fullmatch(text)] == []
 

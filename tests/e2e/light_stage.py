@@ -110,6 +110,7 @@ class LightStage(Ground):
             notes = (f"{keys.SKIPPED_BY_ANNOTATION}-", f"{keys.RECORD_ANNOTATION}-")
             self.plane.kubectl("annotate", "node", name, *notes)
             self.plane.kubectl("uncordon", name)
+        self.fleet.wait_template_seen()
         for name, version in self.fleet.driver_versions().items():
             if version != OLD:
                 self.fleet.delete_driver_pod(name)

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane import control_plane
 
 LOOK_SECONDS: Final = 0.6
@@ -96,7 +97,11 @@ class GateRuns:
             "state": {"terminated": ended},
         }
         status = {"phase": "Failed" if end.code else "Succeeded", "containerStatuses": [container]}
-        self._plane.kubectl(
-            "patch", "pod", name, "-n", self._namespace, "--subresource=status", "--type=merge",
-            "-p", json.dumps({"status": status}),
-        )  # fmt: skip
+        try:
+            self._plane.kubectl(
+                "patch", "pod", name, "-n", self._namespace, "--subresource=status", "--type=merge",
+                "-p", json.dumps({"status": status}),
+            )  # fmt: skip
+        except errors.KubectlFailed as err:
+            if "NotFound" not in str(err):
+                raise  # its Job may have been taken away since we looked; anything else is a fault

@@ -19,6 +19,7 @@ from seatrial_lab.testbed.nodes.fleet_spec import (
     Workload,
     by_node,
     gives_gpus,
+    is_observed,
     is_ready,
     objects_of,
     ready_at,
@@ -159,6 +160,15 @@ class Fleet:
         env = {"op": "add", "path": "/spec/template/spec/initContainers/0/env", "value": told}
         changes = [image, env] if manager_env is not None else [image]
         self._kubectl("patch", "daemonset", self.driver_daemon_set, "--type=json", "-p", json.dumps(changes))
+
+    def wait_template_seen(self) -> None:
+        """Return when the DaemonSet controller has seen the driver's template: until then it makes pods of the last."""
+
+        def look() -> bool:
+            found = self.plane.get("daemonset", self.driver_daemon_set, "-n", self.spec.namespace)
+            return is_observed(found)
+
+        waiting.wait_for(look, what="the driver's template to be seen", timeout_seconds=DEADLINE_SECONDS)
 
     def delete_driver_pod(self, node: str) -> None:
         """Delete the driver pod of a node and return when the API server has taken note."""

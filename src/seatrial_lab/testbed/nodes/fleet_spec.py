@@ -98,10 +98,14 @@ def _operands(spec: FleetSpec) -> list[Object]:
     return made
 
 
+def is_observed(daemon_set: Object) -> bool:
+    """Whether its controller has seen it as it is now."""
+    observed = daemon_set.get("status", {}).get("observedGeneration")
+    return bool(observed == daemon_set["metadata"]["generation"])
+
+
 def ready_count(daemon_set: Object) -> int:
-    status = daemon_set.get("status", {})
-    is_current = status.get("observedGeneration") == daemon_set["metadata"]["generation"]
-    return int(status.get("numberReady", 0)) if is_current else 0
+    return int(daemon_set["status"].get("numberReady", 0)) if is_observed(daemon_set) else 0
 
 
 def ready_at(pod: Object) -> str:
