@@ -23,6 +23,7 @@ from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 from tests.adapters.git.remotes import bare
 from tests.app.rollout.test_targeting import FILE, a_matrix
 from tests.cli.test_rollout_watch import screen_of
@@ -83,9 +84,7 @@ def run(plane: ControlPlane, fleet: Fleet) -> Iterator[Run]:
     """Run our command as a person does; every rollout is gone afterwards."""
 
     def call(*arguments: str, stdin: str | None = None) -> Said:
-        command = [sys.executable, "-m", "seatrial", *arguments, "--kubeconfig", str(plane.kubeconfig)]
-        # Nobody is there to be asked: the input is a pipe.
-        done = subprocess.run(command, capture_output=True, text=True, input=stdin or "", timeout=60, check=False)
+        done = forked.run(*arguments, "--kubeconfig", str(plane.kubeconfig), stdin=stdin or "")
         return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
     yield call

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from seatrial_lab.testbed.neighbours import gate_runs, operator, operator_driver
 from seatrial_lab.testbed.neighbours.engines import Engine, Place
 from seatrial_lab.testbed.neighbours.git_server import GitServer
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 
 OLD, NEW, BAD = "570.124.06", "570.172.08", "580.105.08"
 PREFIX = "operator"
@@ -125,8 +125,7 @@ class Ground:
         self.plane.apply([rollout_of(name, target, self.remote, commit, **spec)])
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "seatrial", *arguments, "--kubeconfig", str(self.plane.kubeconfig)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return forked.run(*arguments, "--kubeconfig", str(self.plane.kubeconfig))
 
 
 @dataclass(kw_only=True)

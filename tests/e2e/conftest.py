@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -29,6 +28,7 @@ from seatrial_lab.testbed.nodes.fleet import Fleet
 from seatrial_lab.testbed.nodes.fleet_spec import Workload
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 
 RolloutMaker = Callable[..., None]
 
@@ -210,8 +210,7 @@ class Stage:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Our command as a person runs it beside this rollout."""
         where = ("--kubeconfig", str(self.cluster.kubeconfig), "--rollout", self.rollout)
-        command = [sys.executable, "-m", "seatrial", *arguments, *where]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return forked.run(*arguments, *where)
 
     def do(self, *arguments: str) -> str:
         """Our command as a person runs it, when it has to work."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -33,6 +31,7 @@ from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 
 pytestmark = pytest.mark.cluster
 
@@ -224,8 +223,7 @@ class Left:
         """`seatrial rollout adopt` as a person runs it; HELD, since one node waits for a person."""
         where = ("--kubeconfig", str(self.fleet.plane.kubeconfig), "--selector", SELECTOR)
         limits = ("--max-parallel", "0", "--max-unavailable", "100%")
-        command = [sys.executable, "-m", "seatrial", "rollout", "adopt", *options, *where, *limits, "-o", "json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = forked.run("rollout", "adopt", *options, *where, *limits, "-o", "json")
         assert done.returncode == code, done.stderr + done.stdout
         found: dict[str, Any] = json.loads(done.stdout)
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from seatrial.adapters.kube.shapes import models
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 from tests.e2e.test_admission import a_rollout
 
 pytestmark = pytest.mark.cluster
@@ -34,9 +34,7 @@ def rollout(cluster: ControlPlane) -> Iterator[dict[str, Any]]:
 
 
 def attest(cluster: ControlPlane, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "seatrial", "gates", "attest", NAME, *arguments]
-    command += ["--kubeconfig", str(cluster.kubeconfig)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return forked.run("gates", "attest", NAME, *arguments, "--kubeconfig", str(cluster.kubeconfig))
 
 
 def words(cluster: ControlPlane) -> list[dict[str, Any]]:

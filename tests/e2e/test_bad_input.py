@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,15 @@ import yaml
 
 from seatrial_lab.testbed import controller_process
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 
 pytestmark = pytest.mark.cluster
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Our command as a person runs it."""
-    command = [sys.executable, "-m", "seatrial", *arguments]
     kept = {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "HOME")}
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**kept, **environ}, check=False)
+    return forked.run(*arguments, environment={**kept, **environ})
 
 
 def assert_one_sentence(answer: subprocess.CompletedProcess[str], *parts: str, code: int = 1) -> None:

@@ -6,8 +6,6 @@ It would take the nodes of every other test for its own, so it gets a control pl
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.history import History
 from seatrial_lab.testbed.neighbours import operator
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 from tests.e2e.promises import PATH, most_unavailable, most_under_way
 from tests.e2e.sights import look
 
@@ -62,8 +61,7 @@ def snapshot_of(plane: ControlPlane) -> Snapshot:
 
 def status(plane: ControlPlane) -> tuple[int, dict[str, Any]]:
     """What `seatrial status -o json` says, and its exit code."""
-    command = [sys.executable, "-m", "seatrial", "status", "-o", "json", "--kubeconfig", str(plane.kubeconfig)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = forked.run("status", "-o", "json", "--kubeconfig", str(plane.kubeconfig))
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 

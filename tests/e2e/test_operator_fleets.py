@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -37,6 +36,7 @@ from seatrial_lab.testbed.neighbours import operator, operator_drivers
 from seatrial_lab.testbed.nodes import consumers, dra, fleet_spec, manifests
 from seatrial_lab.testbed.plane.audit import AuditedRequest
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 from tests.e2e.promises import PATH, is_under_way
 from tests.e2e.sights import is_unavailable, look, most
 
@@ -128,8 +128,7 @@ class Stage:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Our command as a person runs it beside this rollout."""
         where = ("--kubeconfig", str(self.plane.kubeconfig), "--rollout", self.rollout)
-        command = [sys.executable, "-m", "seatrial", *arguments, *where]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return forked.run(*arguments, *where)
 
     def requests(self) -> list[AuditedRequest]:
         """Everything that our controller asked of the API server."""

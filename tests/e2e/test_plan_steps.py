@@ -23,6 +23,7 @@ from seatrial_lab.testbed.controller_process import ControllerProcess
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 
 pytestmark = pytest.mark.cluster
 
@@ -57,8 +58,7 @@ class Stage:
     folder: Path
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "seatrial", *words, "--kubeconfig", str(self.plane.kubeconfig)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder)
+        return forked.run(*words, "--kubeconfig", str(self.plane.kubeconfig), cwd=self.folder)
 
     def do(self, *words: str) -> str:
         done = self.run(*words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 from tests.e2e.conftest import Play
 
 pytestmark = pytest.mark.cluster
@@ -32,8 +32,7 @@ def fleet(cluster: ControlPlane) -> Iterator[Fleet]:
 
 
 def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "seatrial", "replay", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return forked.run("replay", *map(str, arguments))
 
 
 @pytest.mark.long

@@ -37,7 +37,7 @@ from seatrial_lab.testbed.plane import lifecycle, processes
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 from seatrial_lab.testbed.real_node import cgroups, dressing, network, node, playing
 from seatrial_lab.testbed.real_node.inside import hold
-from tests import real_nodes
+from tests import forked, real_nodes
 from tests.pages import rules_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.own_plane]
@@ -225,8 +225,7 @@ def test_the_driver_manager_acts_on_its_node_by_the_rows_from_the_pod_network(se
 def assert_the_doctor_names_it(sea: Sea, pod: Object) -> None:
     """By the kubelet's own logs, with the rights of the how-to and no others."""
     account = sea.plane.service_account("default", "doctor", cluster_rules=rules_of("how-to/doctor.md"))
-    called = [sys.executable, "-m", "seatrial", "doctor", REAL, "-o", "json", "--kubeconfig", str(account)]
-    said = subprocess.run(called, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    said = forked.run("doctor", REAL, "-o", "json", "--kubeconfig", str(account))
     assert said.returncode == ExitCode.FINDINGS, said.stderr
     [found] = json.loads(said.stdout)["failures"]
     assert (found["name"], found["node"]) == ("module-in-use", REAL)
