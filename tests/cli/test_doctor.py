@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.files import failures_file
+from seatrial.adapters.files.facts import failures as failures_file
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.core.survey.sources import DIAGNOSED, KINDS

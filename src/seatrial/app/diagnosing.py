@@ -43,7 +43,7 @@ class Diagnosed:
 
 async def diagnose(cluster: Cluster, options: DoctorOptions) -> Diagnosed:
     """Read the cluster once, and say what is wrong."""
-    from seatrial.adapters.files import failures_file
+    from seatrial.adapters.files.facts import failures as failures_file
     from seatrial.adapters.kube.surveying import diagnosing as reading
     from seatrial.core.survey.doctor import diagnosing
     from seatrial.core.survey.sources import Source

@@ -86,7 +86,7 @@ def diagnose(sight: Sight, failures: Sequence[Failure], node: str = "") -> Diagn
         counts[case.failure.name] += 1
     order = {each.name: number for number, each in enumerate(failures)}
     cases.sort(key=lambda case: (-counts[case.failure.name], order[case.failure.name], case.node))
-    under_way = tuple(each.name for each in sight.nodes if looks.is_under_way(each) and node in ("", each.name))
+    under_way = tuple(each.name for each in sight.nodes if looks.is_upgraded(each) and node in ("", each.name))
     return Diagnosis(
         sight=sight,
         cases=tuple(cases),

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from seatrial.core.node import phases
 from seatrial.core.survey.doctor.objects import NodeTold, PodTold, Sight
 from seatrial.core.survey.doctor.parts import Part
 from seatrial.core.survey.doctor.signs import Sign, Where
@@ -26,8 +27,6 @@ from seatrial.core.survey.sources import Source
 STARTING_SECONDS: Final = 1200.0
 """A driver that is built on its node takes a quarter of an hour."""
 LEAVING_SECONDS: Final = 300.0
-AT_REST: Final = frozenset({"", "upgrade-required", "upgrade-done", "upgrade-failed", "unknown"})
-"""States of an upgrade in which nobody works on the node."""
 _ORDER: Final = (Part.DRIVER, Part.MOFED, Part.TOOLKIT, Part.DEVICE_PLUGIN, Part.DRA, Part.VALIDATOR)
 
 
@@ -44,9 +43,9 @@ def looked(sight: Sight) -> Iterator[Sign]:
     yield from _holders(sight)
 
 
-def is_under_way(node: NodeTold) -> bool:
-    """Whether somebody upgrades the node right now."""
-    return node.upgrade_state not in AT_REST
+def is_upgraded(node: NodeTold) -> bool:
+    """Whether somebody upgrades the node right now, by its state label."""
+    return any(phase.value == node.upgrade_state for phase in phases.UNDER_WAY)
 
 
 def is_starting(sight: Sight, pod: PodTold) -> bool:
@@ -67,7 +66,7 @@ def _silent(node: NodeTold) -> Iterator[Sign]:
 
 def _is_moving(sight: Sight, node: NodeTold) -> bool:
     """Whether the node is on its way to offering GPUs, or its driver is not there yet: then others are asked first."""
-    if is_under_way(node) or any(each.type == "Ready" and each.status != "True" for each in node.conditions):
+    if is_upgraded(node) or any(each.type == "Ready" and each.status != "True" for each in node.conditions):
         return True
     pods = [pod for part in _ORDER for pod in sight.of_part(node.name, part)]
     if any(not pod.is_well and is_starting(sight, pod) for pod in pods):
@@ -115,7 +114,7 @@ def _fewer(sight: Sight) -> Iterator[Sign]:
 
 
 def _paused(sight: Sight, node: NodeTold) -> Iterator[Sign]:
-    if not node.paused or is_under_way(node):
+    if not node.paused or is_upgraded(node):
         return
     if any(not pod.is_well for pod in sight.of_part(node.name, Part.DRIVER)):
         return  # its init container pauses them, and gives them back

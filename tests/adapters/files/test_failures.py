@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.adapters.files import failures_file
+from seatrial.adapters.files.facts import failures as failures_file
+from seatrial.adapters.files.facts.failures import FailuresFileInvalid
 from seatrial.adapters.files.facts.knowledge import FactsFileInvalid
-from seatrial.adapters.files.failures_file import FailuresFileInvalid
 
 OURS = """\
 failures:

@@ -1,7 +1,7 @@
 """The failures that are known, from files: the package's own, and what users add.
 
 What a failure must look like is core/survey/doctor/failures.py; here is only where they come from and, for a user's
-file that is wrong, which line to look at. Tests: tests/adapters/files/test_failures_file.py
+file that is wrong, which line to look at. Tests: tests/adapters/files/test_failures.py
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seatrial.core.errors import SeatrialError
 from seatrial.core.survey.doctor import failures
 from seatrial.core.survey.doctor.failures import Failure
 
-OWN: Final = Path(__file__).parents[2] / "knowledge" / "failures.yaml"
+OWN: Final = Path(__file__).parents[3] / "knowledge" / "failures.yaml"
 
 
 class FailuresFileInvalid(SeatrialError):  # noqa: N818  like FactsFileInvalid
