@@ -32,7 +32,7 @@ FOLDERS: Final = {"bundle"}
 """Whose -o is the folder that they write, as it is of everything else that writes bundles."""
 
 TABLE: Final = {
-    "init": Row(why="writes files and says which"),
+    "init": Row((), "c", "writes files and says which"),
     "matrix show": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix diff": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix set": Row(DOCUMENTS, why=NO_CLUSTER),
@@ -79,7 +79,9 @@ TABLE: Final = {
     "dra status": Row(("table", "wide", "json", "yaml"), "c", "one look at all of them; `dra reroll --wait` goes on"),
     "dra reroll": Row(DOCUMENTS, "c", "a write to nodes that are named, or all; --wait ends when it is done"),
     "audit": Row(
-        ("table", "wide", "json", "yaml", "markdown"), "c", "one look at all GPU nodes; what it prints is no object"
+        ("table", "wide", "json", "yaml", "markdown", "html", "junit", "sarif", "brief"),
+        "c",
+        "one look at all GPU nodes; what it prints is no object",
     ),
     "doctor": Row(DOCUMENTS, "c", "one look at all nodes, or the one that is named; what it prints is no object"),
     "node list": Row(ALL, "wlc"),

@@ -62,6 +62,19 @@ async def audit(cluster: Cluster, options: AuditOptions) -> Audited:
     return audited(objects, options, facts, wanted)
 
 
+async def draft(cluster: Cluster, on: date) -> str:
+    """The text of a matrix of what runs."""
+    from seatrial.adapters.kube.surveying import auditing
+    from seatrial.app.matrix import knowing
+    from seatrial.core.survey.audit import drafting
+    from seatrial.core.survey.audit.observing import observe
+
+    facts, _ = knowing.known(())
+    async with cluster.client("init") as client:
+        objects = await auditing.read(client, namespace=cluster.namespace)
+    return drafting.draft(observe(objects, facts), on)
+
+
 def audited(objects: Objects, options: AuditOptions, facts: Facts, wanted: Wanted | None) -> Audited:
     """What there is to say of objects that were read."""
     from seatrial.core.survey.audit import auditing

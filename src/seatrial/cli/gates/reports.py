@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial import __version__
+from seatrial.cli import formats
+from seatrial.cli.formats import Case, Outcome
 from seatrial.cli.terminal import columns
 from seatrial.core.model.gates.gate import READINESS, Gate, GateVerdict
 from seatrial.core.model.gates.suite import LeftOut
@@ -24,6 +26,13 @@ CTRF_STATUS: Final = {
     GateVerdict.FAILED: "failed",
     GateVerdict.UNKNOWN: "other",
     GateVerdict.PENDING: "pending",
+}
+
+OUTCOMES: Final = {
+    GateVerdict.PASSED: Outcome.PASSED,
+    GateVerdict.FAILED: Outcome.FAILED,
+    GateVerdict.UNKNOWN: Outcome.UNKNOWN,
+    GateVerdict.PENDING: Outcome.UNKNOWN,
 }
 
 
@@ -111,41 +120,26 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 def as_junit(found: NodeReport) -> str:
     """One suite, one case per gate."""
-    from xml.etree import ElementTree
-
-    counts = {
-        "tests": len(found.runs) + len(found.left_out),
-        "failures": sum(run.verdict is GateVerdict.FAILED for run in found.runs),
-        "errors": sum(run.verdict in (GateVerdict.UNKNOWN, GateVerdict.PENDING) for run in found.runs),
-        "skipped": len(found.left_out),
-    }
-    total = {"name": f"seatrial gates on {found.node}", **{key: str(value) for key, value in counts.items()}}
-    root = ElementTree.Element("testsuites", total)
-    suite = ElementTree.SubElement(root, "testsuite", total)
-    for run in found.runs:
-        named = {"classname": f"gates.{found.node}", "name": run.gate.name, "time": f"{run.seconds:.1f}"}
-        case = ElementTree.SubElement(suite, "testcase", named)
-        if run.verdict is not GateVerdict.PASSED:
-            tag = "failure" if run.verdict is GateVerdict.FAILED else "error"
-            told = {"type": run.verdict.value, "message": _plain(why(run))}
-            ElementTree.SubElement(case, tag, told).text = _plain("\n".join(_told(run)))
-    for each in found.left_out:
-        named = {"classname": f"gates.{found.node}", "name": each.gate}
-        ElementTree.SubElement(
-            ElementTree.SubElement(suite, "testcase", named), "skipped", {"message": _plain(each.why)}
+    name, place = f"seatrial gates on {found.node}", f"gates.{found.node}"
+    asked = [
+        Case(
+            place=place,
+            name=run.gate.name,
+            outcome=OUTCOMES[run.verdict],
+            kind=run.verdict.value,
+            message=why(run),
+            text="\n".join(_told(run)),
+            more={"time": f"{run.seconds:.1f}"},
         )
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+        for run in found.runs
+    ]
+    left = [Case(place=place, name=each.gate, outcome=Outcome.SKIPPED, message=each.why) for each in found.left_out]
+    return formats.junit(name, {name: [*asked, *left]})
 
 
 def _told(run: GateRun) -> Iterator[str]:
     yield why(run)
     yield from (f"{each.name} {_value(each)} {each.gpu}".rstrip() for each in run.measured.figures)
-
-
-def _plain(text: str) -> str:
-    """What XML can hold."""
-    return "".join(each if each in "\t\n" or each >= " " else "�" for each in text)
 
 
 def as_ctrf(found: NodeReport) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from seatrial import __version__
 from seatrial.app.matrix.judging import CheckReport, Found
+from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.formats import Case, Outcome
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Note, Span
 from seatrial.core.compat.rules import RULES
@@ -21,7 +23,6 @@ from seatrial.core.compat.rules import RULES
 WIDTH: Final = 110
 _COLOURS: Final = {Verdict.OK: "32", Verdict.WARN: "33", Verdict.UNKNOWN: "35", Verdict.FAIL: "31;1"}
 _LEVELS: Final = {Verdict.OK: "none", Verdict.WARN: "warning", Verdict.UNKNOWN: "warning", Verdict.FAIL: "error"}
-_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def exit_code(report: CheckReport) -> ExitCode:
@@ -152,17 +153,7 @@ def as_sarif(report: CheckReport) -> dict[str, Any]:
     shown = [each for each in report.found if each.finding.verdict is not Verdict.OK]
     rules = _sarif_rules(shown)
     index = {rule["id"]: number for number, rule in enumerate(rules)}
-    return {
-        "$schema": _SARIF_SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {"driver": {"name": "seatrial", "semanticVersion": __version__, "rules": rules}},
-                "columnKind": "unicodeCodePoints",
-                "results": [_result(each, index[each.finding.rule]) for each in shown],
-            }
-        ],
-    }
+    return formats.sarif(rules, [_result(each, index[each.finding.rule]) for each in shown])
 
 
 def _sarif_rules(shown: Sequence[Found]) -> list[dict[str, Any]]:
@@ -221,44 +212,26 @@ def _uri(file: str) -> str:
 
 def as_junit(report: CheckReport) -> str:
     """One suite per entry, one case per finding; accepted ones are skipped, everything else that is not ok fails."""
-    from xml.etree import ElementTree
-
-    suites: dict[str, list[Finding]] = {}
+    suites: dict[str, list[Case]] = {}
     for each in report.found:
-        suites.setdefault(each.entry or "matrix", []).append(each.finding)
-    root = ElementTree.Element("testsuites", _counts("seatrial check", [each.finding for each in report.found]))
-    for name, findings in suites.items():
-        suite = ElementTree.SubElement(root, "testsuite", _counts(name, findings))
-        for finding in findings:
-            case = ElementTree.SubElement(suite, "testcase", _case(report, name, finding))
-            if finding.is_accepted:
-                ElementTree.SubElement(case, "skipped", {"message": _plain(f"accepted: {finding.message}")})
-            elif finding.verdict is not Verdict.OK:
-                attributes = {"type": finding.verdict.value, "message": _plain(finding.message)}
-                ElementTree.SubElement(case, "failure", attributes).text = _plain("\n".join(_lines(finding)))
-    ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+        entry = each.entry or "matrix"
+        suites.setdefault(entry, []).append(_case(report, entry, each.finding))
+    return formats.junit("seatrial check", suites)
 
 
-def _counts(name: str, findings: Sequence[Finding]) -> dict[str, str]:
-    failed = sum(finding.verdict is not Verdict.OK and not finding.is_accepted for finding in findings)
-    skipped = sum(finding.is_accepted for finding in findings)
-    return {
-        "name": _plain(name),
-        "tests": str(len(findings)),
-        "failures": str(failed),
-        "errors": "0",
-        "skipped": str(skipped),
-    }
-
-
-def _case(report: CheckReport, suite: str, finding: Finding) -> dict[str, str]:
-    place = finding.spans[0] if finding.spans else None
-    return {
-        "classname": _plain(f"{report.file}.{suite}"),
-        "name": _plain(finding.rule),
-        **({"file": _plain(place.file), "line": str(place.line)} if place else {}),
-    }
+def _case(report: CheckReport, suite: str, finding: Finding) -> Case:
+    span = finding.spans[0] if finding.spans else None
+    case = Case(
+        place=f"{report.file}.{suite}",
+        name=finding.rule,
+        more={"file": span.file, "line": str(span.line)} if span else {},
+    )
+    if finding.is_accepted:
+        return replace(case, outcome=Outcome.SKIPPED, message=f"accepted: {finding.message}")
+    if finding.verdict is Verdict.OK:
+        return case
+    text = "\n".join(_lines(finding))
+    return replace(case, outcome=Outcome.FAILED, kind=finding.verdict.value, message=finding.message, text=text)
 
 
 def _lines(finding: Finding) -> Iterator[str]:
@@ -267,8 +240,3 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield from ([finding.next_step] if finding.next_step else [])
     yield from (f"source: {source}" for source in finding.sources)
     yield from ([f"own facts: {', '.join(finding.own)}"] if finding.own else [])
-
-
-def _plain(text: str) -> str:
-    """Without the characters XML cannot hold at all."""
-    return "".join(letter if letter in "\n\t" or letter >= " " else "�" for letter in text)

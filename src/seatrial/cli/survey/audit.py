@@ -4,6 +4,7 @@ seatrial audit                                      nodes with the same GPU and 
 seatrial audit --file matrix.yaml                   compared with the production entry of a matrix
 seatrial audit --file matrix.yaml --entry canary    with another entry
 seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
+seatrial audit -o html > audit.html                 a page; also junit, sarif, markdown, and brief: a line for a chat
 
 It lists objects once and writes nothing; nothing runs on a node. What may not be read is not observable, and the
 finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE)
 MARKDOWN = "markdown"
+HTML = "html"
+BRIEF = "brief"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
-    formats.add_output(parser, formats.WIDE, MARKDOWN)
+    formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -72,13 +75,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(found: Audited, output: str, code: ExitCode) -> None:
-    from seatrial.cli.survey import audit_telling
+    from seatrial.cli.survey import audit_reports, audit_telling
 
     match output:
         case formats.JSON | formats.YAML:
             formats.print_document(audit_telling.as_data(found, code), output)
         case "markdown":
             print_data(audit_telling.as_markdown(found))
+        case "html":
+            print_data(audit_reports.as_html(found, code), end="")
+        case formats.JUNIT:
+            print_data(audit_reports.as_junit(found), end="")
+        case formats.SARIF:
+            formats.print_document(audit_reports.as_sarif(found), formats.JSON)
+        case "brief":
+            print_data(audit_reports.as_line(found))
         case _:
             print(audit_telling.as_table(found, is_wide=output == formats.WIDE))
 

@@ -32,13 +32,14 @@ ALL_MAX: Final = 60
 
 def as_table(found: Audited, *, is_wide: bool) -> str:
     """A line for each component, then each finding with what to do."""
-    lines = [_head(found), "", columns(_table(found, is_wide=is_wide)), *_besides(found)]
+    lines = [head(found), "", columns(table(found, is_wide=is_wide)), *besides(found)]
     for finding in found.audit.findings:
         lines += ["", *_block(finding)]
-    return "\n".join([*lines, "", _end(found)])
+    return "\n".join([*lines, "", end(found)])
 
 
-def _head(found: Audited) -> str:
+def head(found: Audited) -> str:
+    """Which nodes there are, and what they are compared with."""
     observed = found.audit.observed
     kinds = Counter(str(node.like) for node in observed.nodes)
     of = "; ".join(f"{count} with {kind}" for kind, count in kinds.most_common())
@@ -47,16 +48,17 @@ def _head(found: Audited) -> str:
     return f"{_count(len(observed.objects.nodes), 'node')}, {with_gpus}; {compared}."
 
 
-def _table(found: Audited, *, is_wide: bool) -> Iterator[tuple[str, ...]]:
+def table(found: Audited, *, is_wide: bool) -> Iterator[tuple[str, ...]]:
+    """A row for each component, and its header first."""
     yield ("COMPONENT", "STATE", *(("WANTED",) if found.entry else ()), "FOUND", *(("READ FROM",) if is_wide else ()))
     for row in found.audit.rows:
-        if _is_shown(row):
+        if is_shown(row):
             wanted = (row.wanted or NOTHING,) if found.entry else ()
             read = (a_few(row.evidence, 3) or NOTHING,) if is_wide else ()
             yield (row.component.value, row.state.value, *wanted, _found(row), *read)
 
 
-def _is_shown(row: Row) -> bool:
+def is_shown(row: Row) -> bool:
     """Whether somebody asks for it, or there is something to say."""
     return bool(row.wanted or row.found) or not (row.state is State.ABSENT or row.is_by_nature)
 
@@ -68,8 +70,9 @@ def _found(row: Row) -> str:
     return ", ".join(parts) or NOTHING
 
 
-def _besides(found: Audited) -> Iterator[str]:
-    left = [row for row in found.audit.rows if not _is_shown(row)]
+def besides(found: Audited) -> Iterator[str]:
+    """What is true of the cluster and is no row of the table."""
+    left = [row for row in found.audit.rows if not is_shown(row)]
     absent = [row.component.value for row in left if row.state is State.ABSENT]
     hidden = [row.component.value for row in left if row.state is not State.ABSENT]
     observed = found.audit.observed
@@ -105,7 +108,8 @@ def _wrapped(text: str, mark: str) -> Iterator[str]:
         yield f"    {mark if number == 0 else ' ' * len(mark)}{line}"
 
 
-def _end(found: Audited) -> str:
+def end(found: Audited) -> str:
+    """How many findings, of which kinds, as of when."""
     kinds = Counter(each.kind.value for each in found.audit.findings)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     told_of = f"{_count(len(found.audit.findings), 'finding')}: {counted}" if kinds else "No findings"
@@ -121,10 +125,10 @@ def _count(count: int, what: str) -> str:
 
 def as_markdown(found: Audited) -> str:
     """The same as a page: tables that a forge or a wiki shows."""
-    header, *rows = _table(found, is_wide=True)
-    lines = ["# GPU cluster audit", "", _head(found), "", _line(header), _line("---" for _ in header)]
-    lines += [*map(_line, rows), *([""] if [*_besides(found)] else []), *(f"- {each}" for each in _besides(found))]
-    lines += ["", f"## {_end(found)}"]
+    header, *rows = table(found, is_wide=True)
+    lines = ["# GPU cluster audit", "", head(found), "", _line(header), _line("---" for _ in header)]
+    lines += [*map(_line, rows), *([""] if [*besides(found)] else []), *(f"- {each}" for each in besides(found))]
+    lines += ["", f"## {end(found)}"]
     for finding in found.audit.findings:
         about = f" {finding.component.value}" if finding.component is not None else ""
         lines += ["", f"### {finding.kind.value}{about}{_nodes(finding)}", "", finding.message, ""]

@@ -13,6 +13,7 @@
     conditions.py    what is odd without comparing: labels, cordons, upgrades half-way
     settings.py      what will go wrong by itself: pools, DaemonSets, channels
     telling.py       what could not be observed, and what would show it
+    drafting.py      the matrix of what runs
     auditing.py      everything found, in its order, and one line per component
 
 Law of this room: objects in, findings out. What was not seen is NotObservable and names the right or the object that

@@ -11,7 +11,7 @@ Tests: tests/core/test_doctor_diagnosing.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from seatrial.core.survey.doctor.objects import ContainerTold, LogAsked, PodTold, Sight
@@ -29,22 +29,15 @@ NEVER_RAN: Final = frozenset(
 def worth_reading(sight: Sight, node: str = "") -> tuple[LogAsked, ...]:
     """All logs that may tell something, the likeliest first; of one node where it is named."""
     pods = [each for each in sight.pods if each.node and (not node or each.node == node) and each.phase != "Succeeded"]
+    ailing = {each.node for each in pods if not each.is_well and (each.is_stack or each.part is Part.TENANT)}
+    drivers = [each for each in pods if each.part is Part.DRIVER and each.is_well and each.node in ailing]
     found = [
         *(asked for pod in pods if pod.is_stack and not pod.is_well for asked in _of_failing(pod)),
-        *(
-            asked
-            for pod in pods
-            if pod.part is Part.DRIVER and pod.is_well and _ails(pod.node, pods)
-            for asked in _of_running(pod)
-        ),
+        *(asked for pod in drivers for asked in _of_running(pod)),
         *(asked for pod in pods if pod.part is Part.TENANT for asked in _of_tenant(pod)),
         *(asked for pod in pods if pod.part in TELLING and pod.is_well for asked in _of_running(pod)),
     ]
     return tuple(dict.fromkeys(found))
-
-
-def _ails(node: str, pods: Iterable[PodTold]) -> bool:
-    return any(pod.node == node and not pod.is_well and (pod.is_stack or pod.part is Part.TENANT) for pod in pods)
 
 
 def _of_failing(pod: PodTold) -> Iterator[LogAsked]:

@@ -175,9 +175,9 @@ class LogTold:
     why_not: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Sight:
-    """Everything that was read."""
+    """Everything that was read; one big object, which keeps what it worked out."""
 
     at: ApiInstant
     nodes: tuple[NodeTold, ...] = ()

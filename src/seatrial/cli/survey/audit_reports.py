@@ -1,0 +1,164 @@
+"""An audit for other programs and other readers: JUnit, SARIF, a page, and one line for a chat.
+
+Law of this file: made of the same audit as the table, so they cannot differ; unknown is never a pass in any of them.
+Tests: tests/cli/test_audit_reports.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from seatrial.cli import formats
+from seatrial.cli.formats import Case, Outcome
+from seatrial.cli.survey import audit_telling
+from seatrial.core.survey.audit.auditing import Row, State
+from seatrial.core.survey.audit.findings import MEANINGS, WEIGHTS, AuditFinding, FindingKind, Weight
+from seatrial.core.text.names import a_few
+
+if TYPE_CHECKING:
+    from seatrial.app.auditing import Audited
+    from seatrial.cli.exit_codes import ExitCode
+
+WORDS: Final = {Weight.DRIFT: "drift", Weight.WRONG: "wrong", Weight.UNKNOWN: "not known"}
+COLOURS: Final = {Weight.DRIFT: "#b26a00", Weight.WRONG: "#bf3b3b", Weight.UNKNOWN: "#5b6b7b"}
+_OUTCOMES: Final = {
+    State.DRIFT: Outcome.FAILED,
+    State.MIXED: Outcome.FAILED,
+    State.NOT_OBSERVABLE: Outcome.UNKNOWN,
+}
+
+
+def as_line(found: Audited) -> str:
+    """For a chat: how many of what, and the heaviest in a few words."""
+    findings = found.audit.findings
+    nodes = f"{len(found.audit.observed.nodes)} GPU nodes"
+    if not findings:
+        return f"GPU audit of {nodes}: nothing found."
+    counts = Counter(each.weight for each in findings)
+    told = ", ".join(f"{counts[weight]} {WORDS[weight]}" for weight in Weight if counts[weight])
+    first = findings[0]
+    on = f" on {a_few(first.nodes, 2)}" if first.nodes else ""
+    return f"GPU audit of {nodes}: {told}. {first.kind.value}{on}: {first.message}"
+
+
+# ── for whoever collects test results ────────────────────────────────────────────────────────────────────────────────
+
+
+def as_junit(found: Audited) -> str:
+    """A case for each component that there is something to say of, and one for each kind of finding."""
+    components = [_component(row) for row in found.audit.rows if audit_telling.is_shown(row)]
+    kinds = [_kind(kind, [each for each in found.audit.findings if each.kind is kind]) for kind in FindingKind]
+    return formats.junit("seatrial audit", {"components": components, "findings": kinds})
+
+
+def _component(row: Row) -> Case:
+    outcome = _OUTCOMES.get(row.state, Outcome.PASSED)
+    versions = ", ".join(f"{text} ({count})" for text, count in row.found) or row.state.value
+    wanted = f", wanted {row.wanted}" if row.wanted else ""
+    return Case(
+        place="audit.components",
+        name=row.component.value,
+        outcome=outcome,
+        kind=row.state.value,
+        message=f"{versions}{wanted}",
+        text="\n".join(row.evidence),
+    )
+
+
+def _kind(kind: FindingKind, findings: list[AuditFinding]) -> Case:
+    case = Case(place="audit.findings", name=kind.value)
+    if not findings:
+        return case
+    unknown = WEIGHTS[kind] is Weight.UNKNOWN
+    lines = [line for each in findings for line in (each.message, *each.evidence, f"→ {each.next_step}", "")]
+    return Case(
+        place=case.place,
+        name=case.name,
+        outcome=Outcome.UNKNOWN if unknown else Outcome.FAILED,
+        kind=WEIGHTS[kind].value,
+        message=findings[0].message,
+        text="\n".join(lines).rstrip(),
+    )
+
+
+# ── for code scanners ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_sarif(found: Audited) -> dict[str, Any]:
+    """A result for each finding; nodes are places in the cluster, and the matrix the file where there is one."""
+    kinds = [*dict.fromkeys(each.kind for each in found.audit.findings)]
+    rules = [{"id": kind.value, "shortDescription": {"text": MEANINGS[kind]}} for kind in kinds]
+    return formats.sarif(rules, [_result(found, each, kinds.index(each.kind)) for each in found.audit.findings])
+
+
+def _result(found: Audited, finding: AuditFinding, index: int) -> dict[str, Any]:
+    places = [{"name": name, "fullyQualifiedName": f"nodes/{name}", "kind": "resource"} for name in finding.nodes]
+    location: dict[str, Any] = {"logicalLocations": places} if places else {}
+    if found.file:
+        location["physicalLocation"] = {"artifactLocation": {"uri": found.file.replace("\\", "/").removeprefix("./")}}
+    return {
+        "ruleId": finding.kind.value,
+        "ruleIndex": index,
+        "level": "warning" if finding.weight is Weight.UNKNOWN else "error",
+        "message": {"text": f"{finding.message} {finding.next_step}"},
+        "locations": [location] if location else [],
+        "properties": {"weight": finding.weight.value, "evidence": list(finding.evidence)},
+    }
+
+
+# ── for people who would rather look ─────────────────────────────────────────────────────────────────────────────────
+
+
+def as_html(found: Audited, code: ExitCode) -> str:
+    """A page that fetches nothing; the same as a document is in it."""
+    from seatrial.cli.show.html import STYLE
+
+    header, *rows = audit_telling.table(found, is_wide=True)
+    head = "".join(f"<th>{escape(each)}</th>" for each in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row)}</tr>" for row in rows)
+    besides = "".join(f"<p class='soft'>{escape(each)}</p>" for each in audit_telling.besides(found))
+    kept = json.dumps(audit_telling.as_data(found, code)).replace("<", "\\u003c")
+    cards = "".join(_card(each) for each in found.audit.findings)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>seatrial: GPU cluster audit</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}{TABLE_STYLE}</style></head>
+<body><main>
+<h1>GPU cluster audit</h1>
+<p class="soft">{escape(audit_telling.head(found))}</p>
+{_figures(found)}
+{cards}
+<div class="card"><h2>Components</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{besides}</div>
+<footer>{escape(audit_telling.end(found))} Written by seatrial audit. The same as a document is in this page.</footer>
+<script type="application/json" id="data">{kept}</script>
+</main></body></html>
+"""
+
+
+TABLE_STYLE: Final = """
+table { border-collapse: collapse; width: 100%; font-size: 13px; margin-top: 8px }
+th { text-align: left; color: #5b6b7b; font-weight: 600 } th, td { padding: 4px 10px 4px 0; vertical-align: top }
+tbody tr { border-top: 1px solid #e3e8ee }
+code { font-size: 13px; overflow-wrap: anywhere }
+"""
+
+
+def _figures(found: Audited) -> str:
+    counts = Counter(each.weight for each in found.audit.findings)
+    told = [(str(len(found.audit.observed.nodes)), "GPU nodes")]
+    told += [(str(counts[weight]), WORDS[weight]) for weight in Weight]
+    shown = "".join(f"<div><b>{escape(figure)}</b><span>{escape(what)}</span></div>" for figure, what in told)
+    return f'<div class="card {"bad" if counts else "good"}"><div class="figures">{shown}</div></div>'
+
+
+def _card(finding: AuditFinding) -> str:
+    about = f" {finding.component.value}" if finding.component is not None else ""
+    nodes = f" ({len(finding.nodes)}: {a_few(finding.nodes)})" if finding.nodes else ""
+    evidence = "".join(f"<p class='soft'>{escape(each)}</p>" for each in finding.evidence)
+    title, colour = escape(finding.kind.value + about + nodes), COLOURS[finding.weight]
+    return (
+        f'<div class="card" style="border-left: 5px solid {colour}"><h3>{title}</h3>'
+        f"<p>{escape(finding.message)}</p>{evidence}<p>→ <code>{escape(finding.next_step)}</code></p></div>"
+    )
