@@ -91,7 +91,7 @@ def test_the_components_come_first_and_then_what_is_wrong(serve: Serve, capsys: 
     assert out.index("mixed gpu_driver (1 node: gpu-3)") < out.index("foreign-cordon (1 node: gpu-2)")
     assert "kubectl-cordon set the cordon" in out
     assert "    → `kubectl describe node gpu-2`" in out
-    assert "2 findings: 1 mixed, 1 foreign-cordon (on 2026-02-01" in out
+    assert "3 findings: 1 mixed, 1 foreign-cordon, 1 pending (on 2026-02-01" in out
 
 
 def test_with_a_matrix_what_differs_from_it_is_drift(
@@ -150,6 +150,7 @@ def test_a_document_has_everything_and_yaml_is_the_same(serve: Serve, capsys: py
     assert [(each["kind"], each["nodes"]) for each in found["findings"]] == [
         ("mixed", ["gpu-3"]),
         ("foreign-cordon", ["gpu-2"]),
+        ("pending", ["gpu-3"]),
     ]
     assert all(each["evidence"] and each["next"] for each in found["findings"])
     assert found["nodes"][2]["versions"]["gpu_driver"] == "580.95.05"

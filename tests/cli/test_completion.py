@@ -107,6 +107,7 @@ FREE = {
         "KIND:PREFIX=DIR",
         "SERVER=FILE",
         "NAME=IMAGE",
+        "NAMESPACE/CONFIGMAP",
         "RELEASE=FILE",
         "IMAGE",
         "K=V",

@@ -24,6 +24,7 @@ from seatrial.core.survey.audit.objects import (
 from seatrial.core.survey.sources import Gap, Source, Why
 from tests.core.surveyed import (
     DRIVER,
+    NAMESPACE,
     NOT_SERVED,
     OPERANDS,
     STARTED_AT,
@@ -293,11 +294,26 @@ def test_what_no_fact_covers_is_unproven_unless_the_matrix_accepts_it() -> None:
     assert set(kinds(a_cluster(*nodes), an_entry(ended, driver=DRIVER))) == {"unproven"}
 
 
-def test_what_a_rule_warns_of_is_said_to_be_so_and_not_to_be_unproven() -> None:
+def test_what_is_out_of_support_is_said_to_be_so() -> None:
     late = audited(a_cluster(), on=date(2030, 1, 1))
-    told = {each.kind.value for each in late.findings if each.message.startswith("lifecycle: ")}
-    assert told == {"warned"}
-    assert all("out of support" in each.message for each in late.findings if each.kind.value == "warned")
+    told = [each for each in late.findings if each.message.startswith("lifecycle: ")]
+    assert {each.kind.value for each in told} == {"expired-support"}
+    assert all("out of support" in each.message for each in told)
+
+
+def test_a_template_that_pods_do_not_follow_yet_is_pending_with_what_any_restart_will_bring() -> None:
+    name = "nvidia-driver-daemonset"
+    newer = "nvcr.io/nvidia/driver:580.126.09-ubuntu22.04"
+    asked = DaemonSetObject(namespace=NAMESPACE, name=name, images=(("nvidia-driver-ctr", newer),), strategy="OnDelete")
+    owned = tuple(
+        replace(pod, owner=name) if pod.images[0][0] == "nvidia-driver-ctr" else pod for pod in a_cluster().pods
+    )
+    finding = only(a_cluster(daemon_sets=(asked,), pods=owned), FindingKind.PENDING)
+    assert finding.nodes == NAMES
+    assert f"DaemonSet {NAMESPACE}/{name} asks for {newer}, and its pods run {OPERANDS['nvidia-driver-ctr']}" in (
+        finding.message
+    )
+    assert "pending" not in kinds(a_cluster(daemon_sets=(replace(asked, name="another"),), pods=owned))
 
 
 def test_every_firmware_of_a_node_is_judged_and_not_the_first_alone() -> None:
@@ -529,3 +545,16 @@ def test_asked_again_an_audit_says_the_same() -> None:
     objects = replace(with_driver(DRIVER, OLD, DRIVER), openshift=(OpenShiftObject(completed="4.18.36", desired=""),))
     first, again = audited(objects), audited(replace(objects, nodes=objects.nodes[::-1], pods=objects.pods[::-1]))
     assert (first.findings, first.rows) == (again.findings, again.rows)
+
+
+def test_what_is_known_to_be_bad_is_warned_of() -> None:
+    old = "570.124.06"
+    nodes = [a_node(name, loaded=Loaded(version=old, seen_at=STARTED_AT + 60)) for name in NAMES]
+    pods = tuple(pod for name in NAMES for pod in pods_of(name, driver=f"nvcr.io/nvidia/driver:{old}-ubuntu22.04"))
+    told = [each for each in found(a_cluster(*nodes, pods=pods)) if each.message.startswith("known-bad: ")]
+    assert {each.kind for each in told} == {FindingKind.WARNED}
+
+
+def test_a_cordon_is_told_with_since_when() -> None:
+    node = a_node(is_cordoned=True, traces=Traces(cordoned_by="kubectl-cordon"), cordoned_at=1234.0)
+    assert only(a_cluster(node), FindingKind.FOREIGN_CORDON).since == 1234.0

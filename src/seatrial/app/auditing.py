@@ -6,7 +6,7 @@ tests/cli/test_audit.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
+    from seatrial.adapters.kube.surveying.once import OnRead
     from seatrial.app.connecting import Cluster
     from seatrial.core.compat.facts import Facts
     from seatrial.core.compat.findings import Finding
@@ -52,14 +53,22 @@ class Audited:
     """Its key; empty without a matrix."""
 
 
-async def audit(cluster: Cluster, options: AuditOptions) -> Audited:
+async def audit(cluster: Cluster, options: AuditOptions, on_read: OnRead | None = None) -> Audited:
     """Read the cluster once, and say everything there is to say."""
     from seatrial.adapters.kube.surveying import auditing
 
     facts, wanted = asked_for(options)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("audit") as client:
-        objects = await auditing.read(client, namespace=cluster.namespace)
+        objects = await auditing.read(client, namespace=cluster.namespace, on_read=on_read)
     return audited(objects, options, facts, wanted)
+
+
+async def keep(cluster: Cluster, namespace: str, name: str, report: Mapping[str, str]) -> None:
+    """Write a report into a ConfigMap that is there."""
+    from seatrial.adapters.kube.surveying import keeping
+
+    async with cluster.client("audit") as client:
+        await keeping.keep(client, namespace, name, report)
 
 
 async def draft(cluster: Cluster, on: date) -> str:

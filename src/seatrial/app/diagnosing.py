@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
+    from seatrial.adapters.kube.surveying.once import OnRead
     from seatrial.app.connecting import Cluster
     from seatrial.core.survey.doctor.diagnosing import Diagnosis
 
@@ -41,7 +42,7 @@ class Diagnosed:
     logs_left_out: int = 0
 
 
-async def diagnose(cluster: Cluster, options: DoctorOptions) -> Diagnosed:
+async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | None = None) -> Diagnosed:
     """Read the cluster once, and say what is wrong."""
     from seatrial.adapters.files.facts import failures as failures_file
     from seatrial.adapters.kube.surveying import diagnosing as reading
@@ -50,7 +51,7 @@ async def diagnose(cluster: Cluster, options: DoctorOptions) -> Diagnosed:
 
     known = failures_file.known(options.failures)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("doctor") as client:
-        sight, left_out = await reading.read(client, node=options.node, with_logs=options.with_logs)
+        sight, left_out = await reading.read(client, node=options.node, with_logs=options.with_logs, on_read=on_read)
     if options.node and Source.NODES not in sight.gaps and options.node not in sight.node_of:
         raise NoSuchNode(f"There is no node {options.node}. `kubectl get nodes` lists them.")
     return Diagnosed(

@@ -25,6 +25,8 @@ NAME: Final = "name"
 JUNIT: Final = "junit"
 SARIF: Final = "sarif"
 
+FORMATS_MAX: Final = 7
+
 NODE: Final = "node"
 ROLLOUT: Final = "gpurollout.seatrial.dev"
 
@@ -32,7 +34,15 @@ ROLLOUT: Final = "gpurollout.seatrial.dev"
 def add_output(parser: argparse.ArgumentParser, *more: str) -> None:
     """-o, with a table for people and documents for scripts; and what a command can print besides."""
     formats = [TABLE, *(each for each in more if each == WIDE), JSON, YAML, *(each for each in more if each != WIDE)]
-    parser.add_argument("-o", "--output", choices=formats, default=TABLE, help="how to print it")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=formats,
+        default=TABLE,
+        # Twice in one line of the help, many of them are wider than a terminal.
+        metavar="FORMAT" if len(formats) > FORMATS_MAX else None,
+        help=f"how to print it: {', '.join(formats)}" if len(formats) > FORMATS_MAX else "how to print it",
+    )
 
 
 def is_document(output: str) -> bool:

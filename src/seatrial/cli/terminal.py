@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
@@ -16,6 +19,22 @@ class _Console(Console):
 def console() -> Console:
     """Nothing is wrapped, so that commands can be copied, and no text of others is taken for markup."""
     return _Console(highlight=False, soft_wrap=True, markup=False)
+
+
+@contextmanager
+def counting() -> Iterator[Callable[[str, int], None]]:
+    """Say how many objects have been read, on a line that goes again; where nobody watches, nothing is said."""
+    is_watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def tell(what: str, count: int) -> None:
+        if is_watched:
+            print(f"\r\033[KReading: {count:,} {what}s", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield tell
+    finally:
+        if is_watched:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def columns(rows: Iterable[Sequence[str]]) -> str:

@@ -6,12 +6,12 @@ seatrial audit --file matrix.yaml --entry canary    with another entry
 seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
 seatrial audit -o html > audit.html                 a page; also junit, sarif, markdown, and brief: a line for a chat
 
-It lists objects once and writes nothing; nothing runs on a node. What may not be read is not observable, and the
+It lists objects once and changes nothing; nothing runs on a node. What may not be read is not observable, and the
 finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
 wrong, 11 when nothing is wrong but a rule warns, or something is not observable or unproven.
 
 Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
-self-rolling, moving-channel, not-observable, warned, unproven.
+pending, self-rolling, moving-channel, not-observable, expired-support, warned, unproven.
 """
 
 # Tests: tests/cli/test_audit.py
@@ -19,7 +19,7 @@ self-rolling, moving-channel, not-observable, warned, unproven.
 from __future__ import annotations
 
 import argparse
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
@@ -53,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
+    parser.add_argument(
+        "--report-to",
+        metavar="NAMESPACE/CONFIGMAP",
+        type=_place,
+        help="write the report into this ConfigMap, which has to be there",
+    )
     formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
@@ -61,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     import asyncio
 
     from seatrial.app import auditing
+    from seatrial.cli.terminal import counting
 
     options = auditing.AuditOptions(
         file=args.file,
@@ -68,10 +75,24 @@ def run(args: argparse.Namespace) -> int:
         on=args.on or datetime.now().astimezone().date(),
         facts=tuple(args.facts),
     )
-    found = asyncio.run(auditing.audit(cluster_options.cluster_of(args), options))
+    with counting() as on_read:
+        found = asyncio.run(auditing.audit(cluster_options.cluster_of(args), options, on_read))
     code = exit_code(found, frozenset(map(FindingKind, args.fail_on)))
+    if args.report_to is not None:
+        _keep(found, code, args)
     _print(found, args.output, code)
     return code
+
+
+def _keep(found: Audited, code: ExitCode, args: argparse.Namespace) -> None:
+    import asyncio
+
+    from seatrial.app import auditing
+    from seatrial.cli.survey import audit_reports
+
+    report = audit_reports.kept(found, code, datetime.now(UTC))
+    namespace, name = args.report_to
+    asyncio.run(auditing.keep(cluster_options.cluster_of(args), namespace, name, report))
 
 
 def _print(found: Audited, output: str, code: ExitCode) -> None:
@@ -102,6 +123,13 @@ def exit_code(found: Audited, fail_on: Collection[FindingKind] = ()) -> ExitCode
     if Weight.WRONG in weights or (weights and fail_on):
         return ExitCode.FINDINGS
     return ExitCode.INCONCLUSIVE if weights else ExitCode.OK
+
+
+def _place(text: str) -> tuple[str, str]:
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r} names no ConfigMap; write NAMESPACE/CONFIGMAP")
+    return namespace, name
 
 
 def _day(text: str) -> date:

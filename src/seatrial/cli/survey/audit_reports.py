@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +17,16 @@ from seatrial.cli.formats import Case, Outcome
 from seatrial.cli.survey import audit_telling
 from seatrial.core.survey.audit.auditing import Row, State
 from seatrial.core.survey.audit.findings import MEANINGS, WEIGHTS, AuditFinding, FindingKind, Weight
+from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
     from seatrial.app.auditing import Audited
     from seatrial.cli.exit_codes import ExitCode
 
+DOCUMENT_MAX: Final = 600_000
+PAGE_MAX: Final = 200_000
+"""An object has at most a mebibyte and a half, and a ConfigMap one."""
 WORDS: Final = {Weight.DRIFT: "drift", Weight.WRONG: "wrong", Weight.UNKNOWN: "not known"}
 COLOURS: Final = {Weight.DRIFT: "#b26a00", Weight.WRONG: "#bf3b3b", Weight.UNKNOWN: "#5b6b7b"}
 _OUTCOMES: Final = {
@@ -42,6 +47,21 @@ def as_line(found: Audited) -> str:
     first = findings[0]
     on = f" on {a_few(first.nodes, 2)}" if first.nodes else ""
     return f"GPU audit of {nodes}: {told}. {first.kind.value}{on}: {first.message}"
+
+
+def kept(found: Audited, code: ExitCode, at: datetime) -> dict[str, str]:
+    """For a ConfigMap: the line, the page for tickets and the document, within what an API server takes."""
+    data = audit_telling.as_data(found, code)
+    document = json.dumps(data)
+    if len(document) > DOCUMENT_MAX:
+        document = json.dumps({**data, "nodes": [], "nodesLeftOut": len(data["nodes"])})
+    return {
+        "at": at.isoformat(timespec="seconds"),
+        "exitCode": str(int(code)),
+        "brief": as_line(found),
+        "report.md": foreign.lines(audit_telling.as_markdown(found), PAGE_MAX),
+        "report.json": document if len(document) <= DOCUMENT_MAX else json.dumps({"tooLong": len(document)}),
+    }
 
 
 # ── for whoever collects test results ────────────────────────────────────────────────────────────────────────────────

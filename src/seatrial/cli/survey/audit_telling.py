@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.cli.terminal import columns
@@ -91,11 +92,17 @@ def besides(found: Audited) -> Iterator[str]:
 
 def _block(finding: AuditFinding) -> Iterator[str]:
     about = f" {finding.component.value}" if finding.component is not None else ""
-    yield f"{finding.kind.value}{about}{_nodes(finding)}"
+    yield f"{finding.kind.value}{about}{_nodes(finding)}{_since(finding)}"
     yield from _wrapped(finding.message, "")
     for each in finding.evidence:
         yield from _wrapped(each, "evidence: ")
     yield from _wrapped(finding.next_step, "→ ")
+
+
+def _since(finding: AuditFinding) -> str:
+    if finding.since is None:
+        return ""
+    return f", since {datetime.fromtimestamp(finding.since, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _nodes(finding: AuditFinding) -> str:
@@ -199,6 +206,7 @@ def _finding_data(finding: AuditFinding) -> dict[str, Any]:
         "evidence": list(finding.evidence),
         "nodeCount": len(finding.nodes),
         "nodes": list(finding.nodes),
+        "since": datetime.fromtimestamp(finding.since, UTC).isoformat() if finding.since is not None else None,
         "next": finding.next_step,
     }
 

@@ -40,9 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
     from seatrial.app import diagnosing
     from seatrial.cli.survey import doctor_telling
+    from seatrial.cli.terminal import counting
 
     options = diagnosing.DoctorOptions(node=args.node, failures=tuple(args.failures), with_logs=not args.no_logs)
-    found = asyncio.run(diagnosing.diagnose(cluster_options.cluster_of(args), options))
+    with counting() as on_read:
+        found = asyncio.run(diagnosing.diagnose(cluster_options.cluster_of(args), options, on_read))
     code = exit_code(found)
     if formats.is_document(args.output):
         formats.print_document(doctor_telling.as_data(found, code), args.output)

@@ -1,6 +1,7 @@
-"""Reads a cluster once, for people who look at it: nothing is watched, and nothing written.
+"""Reads a cluster once, for people who look at it: nothing is watched, and nothing written but a report.
 
     once.py             kinds along the table of core/survey/sources.py, and what could not be read
+    keeping.py          a report into a ConfigMap that somebody made for it
     auditing.py         what an audit looks at
     audit_models.py     the fields of it
     diagnosing.py       what a diagnosis looks at, logs among it

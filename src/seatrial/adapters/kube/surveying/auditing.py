@@ -19,7 +19,7 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.shapes.records import instant_of, read_node
 from seatrial.adapters.kube.surveying import audit_models as shapes
-from seatrial.adapters.kube.surveying.once import Once
+from seatrial.adapters.kube.surveying.once import Once, OnRead
 from seatrial.core.compat.matrix import Component, component_of
 from seatrial.core.model import consumers
 from seatrial.core.model.seen.nodes import NodeFacts
@@ -55,9 +55,9 @@ NAMESPACES: Final = (
 """Where operands are looked for when no DaemonSet tells: where charts and catalogues put them."""
 
 
-async def read(client: Client, *, namespace: str) -> Objects:
+async def read(client: Client, *, namespace: str, on_read: OnRead | None = None) -> Objects:
     """Everything that an audit looks at; `namespace` is one more place where operands may be."""
-    reader = Once(client)
+    reader = Once(client, on_read)
     daemon_sets = await reader.all(Source.DAEMON_SETS, shapes.Workload, _daemon_set)
     places = {each.namespace for each in daemon_sets}
     if Source.DAEMON_SETS in reader.gaps:
@@ -107,9 +107,10 @@ def _node(found: shapes.AuditedNode) -> NodeObject:
         mofed=_said(labels, keys.MOFED_LABEL),
         told=_told(notes),
         seen=read_node(facts, state, notes.get(keys.RECORD_ANNOTATION, "")),
+        cordoned_at=_instant(_cordon(found).time),
         canary_of=_said(labels, keys.CANARY_LABEL),
         our_state=_line(state),
-        traces=Traces(cordoned_by=_cordoned_by(found), found=frozenset(initial)),
+        traces=Traces(cordoned_by=_line(_cordon(found).manager), found=frozenset(initial)),
     )
 
 
@@ -130,13 +131,20 @@ def _told(notes: Mapping[str, str]) -> Mapping[Component, str]:
     return {part: _line(text) for part, text in named if part is not None}
 
 
-def _cordoned_by(found: shapes.AuditedNode) -> str:
-    """Who set the cordon: the API server keeps the name of whoever last changed a field."""
+def _cordon(found: shapes.AuditedNode) -> shapes.Manager:
+    """Who set the cordon, and when: the API server keeps the name of whoever last changed a field."""
     if not found.spec.unschedulable:
-        return ""
+        return shapes.Manager()
     fields = found.metadata.managed_fields
     writers = [each for each in fields if each.fields.spec is not None and each.fields.spec.unschedulable is not None]
-    return _line(max(writers, key=lambda each: each.time).manager) if writers else ""
+    return max(writers, key=lambda each: each.time, default=shapes.Manager())
+
+
+def _instant(text: str | None) -> float | None:
+    try:
+        return instant_of(text) if text else None
+    except ValueError:
+        return None  # a time that cannot be read tells nothing
 
 
 # ── what runs ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -155,6 +163,7 @@ def _pod(found: shapes.AuditedPod) -> PodObject | None:
         node=intern(spec.node_name),
         namespace=intern(meta.namespace),
         images=bringing,
+        owner=intern(controller_of(meta.owner_references).name),
         started_at=_started_at(found, bringing),
         kernel=_said(meta.labels, keys.BUILT_FOR_LABEL),
         chart=_said(meta.labels, keys.CHART_LABEL),
@@ -169,11 +178,7 @@ def _started_at(found: shapes.AuditedPod, bringing: Images) -> float | None:
         (name for name, image in bringing if images.component_of(name, image)), bringing[0][0] if bringing else ""
     )
     state = next((each.state for each in found.status.container_statuses if each.name == name), None)
-    at = state.running.started_at if state is not None and state.running is not None else None
-    try:
-        return instant_of(at) if at else None
-    except ValueError:
-        return None  # a time that cannot be read vouches for no label
+    return _instant(state.running.started_at if state is not None and state.running is not None else None)
 
 
 def _daemon_set(found: shapes.Workload) -> DaemonSetObject | None:

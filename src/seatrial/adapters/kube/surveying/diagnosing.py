@@ -20,7 +20,7 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.models import Quantities
 from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.adapters.kube.surveying import doctor_models as shapes
-from seatrial.adapters.kube.surveying.once import Once
+from seatrial.adapters.kube.surveying.once import Once, OnRead
 from seatrial.core.model import consumers
 from seatrial.core.survey.doctor.logs import LOGS_MAX, worth_reading
 from seatrial.core.survey.doctor.objects import (
@@ -52,9 +52,11 @@ PAUSED: Final = "paused-for-driver-upgrade"
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def read(client: Client, *, node: str = "", with_logs: bool = True) -> tuple[Sight, int]:
+async def read(
+    client: Client, *, node: str = "", with_logs: bool = True, on_read: OnRead | None = None
+) -> tuple[Sight, int]:
     """Everything that a diagnosis looks at, and how many logs were left out for their number."""
-    reader = Once(client)
+    reader = Once(client, on_read)
     nodes = await reader.all(Source.NODES, shapes.Node, _node)
     pods = await reader.all(Source.PODS, kinds.Pod, _pod)
     sight = Sight(

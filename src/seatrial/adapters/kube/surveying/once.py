@@ -7,6 +7,7 @@ tests/adapters/kube/test_auditing.py
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from typing import Final, TypeVar
@@ -19,14 +20,19 @@ from seatrial.core.text import foreign
 M = TypeVar("M")
 T = TypeVar("T")
 
+OnRead = Callable[[Source, int], None]
+"""Told now and then how many objects of a kind have been read."""
 SAID_MAX: Final = 200
+TOLD_EVERY: Final = 500
 
 
 class Once:
     """Lists kinds, and remembers what it could not."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, on_read: OnRead | None = None) -> None:
         self._client = client
+        self._on_read = on_read
+        self._counts: Counter[Source] = Counter()
         self.gaps: dict[Source, Gap] = {}
 
     async def all(
@@ -51,7 +57,7 @@ class Once:
                 served = f"{kind.group}/{version}" if kind.group else version
                 path = api_path(served, kind.resource, namespace=namespace)
                 try:
-                    found += await self._listed(path, model, slim, selector)
+                    found += await self._listed(source, path, model, slim, selector)
                     break
                 except errors.NotFound as err:
                     if number == len(kind.older):
@@ -63,20 +69,30 @@ class Once:
                     break
         return () if source in self.gaps else tuple(found)
 
-    async def _listed(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
+    async def _listed(
+        self, source: Source, path: str, model: type[M], slim: Callable[[M], T | None], selector: str
+    ) -> list[T]:
         try:
-            return await self._once(path, model, slim, selector)
+            return await self._once(source, path, model, slim, selector)
         except errors.Gone:  # it took longer than the server keeps versions: once more from the beginning
-            return await self._once(path, model, slim, selector)
+            return await self._once(source, path, model, slim, selector)
 
-    async def _once(self, path: str, model: type[M], slim: Callable[[M], T | None], selector: str) -> list[T]:
+    async def _once(
+        self, source: Source, path: str, model: type[M], slim: Callable[[M], T | None], selector: str
+    ) -> list[T]:
         kept = []
         async with aclosing(self._client.each(path, model, label_selector=selector)) as items:
             async for item in items:
                 slimmed = slim(item)
                 if slimmed is not None:
                     kept.append(slimmed)
+                self._count(source)
         return kept
+
+    def _count(self, source: Source) -> None:
+        self._counts[source] += 1
+        if self._on_read is not None and self._counts[source] % TOLD_EVERY == 0:
+            self._on_read(source, self._counts[source])
 
     def _note(self, source: Source, err: errors.ClusterError) -> None:
         match err:

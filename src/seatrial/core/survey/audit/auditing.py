@@ -29,6 +29,7 @@ _CONDITIONS: Final = (
     conditions.stale_builds,
     conditions.foreign_cordons,
     settings.paused_pools,
+    conditions.pending,
     settings.self_rolling,
     settings.moving_channels,
 )

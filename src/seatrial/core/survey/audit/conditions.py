@@ -7,16 +7,18 @@ tests/core/test_audit_findings.py
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.instants import ApiInstant
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.node.phases import NOT_STARTED
 from seatrial.core.survey.adoption.cordons import whose_cordon
 from seatrial.core.survey.adoption.traces import Trace, Whose, Wish
-from seatrial.core.survey.audit import of_operands
+from seatrial.core.survey.audit import images, of_operands
 from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
+from seatrial.core.survey.audit.objects import DaemonSetObject
 from seatrial.core.survey.audit.observing import NodeStack, Observed
 from seatrial.core.survey.audit.readings import Seen, seen
 from seatrial.core.text.names import a_few
@@ -39,6 +41,7 @@ def stale_labels(observed: Observed) -> Iterator[AuditFinding]:
             "bear out: the label is old, or the driver of before is still loaded.",
             evidence=(of_operands.DRIVER_LABEL, "Node label nvidia.com/gfd.timestamp", "start of nvidia-driver-ctr"),
             nodes=_names(nodes),
+            since=_first(_driver_start(node) for node in nodes),
             next_step="`kubectl delete pods -A -l app=gpu-feature-discovery "
             f"--field-selector spec.nodeName={nodes[0].name}` has it look again.",
         )
@@ -62,6 +65,7 @@ def leaked_drivers(observed: Observed) -> Iterator[AuditFinding]:
             f"brings {brought}: the old modules were not unloaded.",
             evidence=(of_operands.DRIVER_LABEL, "image of nvidia-driver-ctr"),
             nodes=_names(nodes),
+            since=_first(_driver_start(node) for node in nodes),
             next_step=f"`seatrial node show {nodes[0].name}` says who still holds GPUs there; when they are gone, "
             "deleting the driver pod loads the other one.",
         )
@@ -127,9 +131,44 @@ def foreign_cordons(observed: Observed) -> Iterator[AuditFinding]:
             f"{', and NVIDIA noted that it was there before' if noted else ''}. No upgrade takes it away.",
             evidence=("Node spec.unschedulable", *((f"managedFields: {by}",) if by else ())),
             nodes=_names(nodes),
+            since=_first(node.around.node.cordoned_at for node in nodes),
             next_step=f"`kubectl describe node {nodes[0].name}` shows what is wrong there; when nothing is, "
             f"`kubectl uncordon {nodes[0].name}`.",
         )
+
+
+def pending(observed: Observed) -> Iterator[AuditFinding]:
+    """Templates that pods do not follow yet: whatever restarts such a pod, be it a reboot, brings the other version."""
+    sets = {(each.namespace, each.name): each for each in observed.objects.daemon_sets}
+    found: dict[tuple[DaemonSetObject, str, str], list[NodeStack]] = defaultdict(list)
+    for node in observed.nodes:
+        for pod in node.around.pods:
+            owner = sets.get((pod.namespace, pod.owner))
+            wanted = dict(owner.images) if owner is not None else {}
+            for name, image in pod.images:
+                is_another = wanted.get(name, image) != image and images.component_of(name, image) is not None
+                if owner is not None and is_another:
+                    found[(owner, name, image)].append(node)
+    for (owner, name, image), nodes in found.items():
+        asked = dict(owner.images)[name]
+        yield AuditFinding(
+            kind=FindingKind.PENDING,
+            component=images.component_of(name, image),
+            message=f"DaemonSet {owner.namespace}/{owner.name} asks for {asked}, and its pods run {image}: the next "
+            "restart of such a pod, whatever causes it, brings the other one.",
+            evidence=(f"DaemonSet {owner.namespace}/{owner.name} spec.template, container {name}", f"image of {name}"),
+            nodes=_names(nodes),
+            next_step=f"`seatrial why {nodes[0].name}` says whether a rollout will come to it; "
+            f"`kubectl -n {owner.namespace} rollout history daemonset {owner.name}` shows what changed.",
+        )
+
+
+def _driver_start(node: NodeStack) -> ApiInstant | None:
+    return _first(pod.started_at for pod, *_ in node.around.bringing(Component.GPU_DRIVER))
+
+
+def _first(instants: Iterable[ApiInstant | None]) -> ApiInstant | None:
+    return min((each for each in instants if each is not None), default=None)
 
 
 def _names(nodes: list[NodeStack]) -> tuple[str, ...]:

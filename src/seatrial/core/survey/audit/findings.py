@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from seatrial.core.compat.matrix import Component
+from seatrial.core.model.instants import ApiInstant
 
 
 class Weight(StrEnum):
@@ -37,9 +38,11 @@ class FindingKind(StrEnum):
     STALE_BUILD = "stale-build"
     FOREIGN_CORDON = "foreign-cordon"
     PAUSED_POOL = "paused-pool"
+    PENDING = "pending"
     SELF_ROLLING = "self-rolling"
     MOVING_CHANNEL = "moving-channel"
     NOT_OBSERVABLE = "not-observable"
+    EXPIRED_SUPPORT = "expired-support"
     WARNED = "warned"
     UNPROVEN = "unproven"
 
@@ -54,9 +57,11 @@ WEIGHTS: Final[Mapping[FindingKind, Weight]] = {
     FindingKind.STALE_BUILD: Weight.WRONG,
     FindingKind.FOREIGN_CORDON: Weight.WRONG,
     FindingKind.PAUSED_POOL: Weight.WRONG,
+    FindingKind.PENDING: Weight.WRONG,
     FindingKind.SELF_ROLLING: Weight.WRONG,
     FindingKind.MOVING_CHANNEL: Weight.WRONG,
     FindingKind.NOT_OBSERVABLE: Weight.UNKNOWN,
+    FindingKind.EXPIRED_SUPPORT: Weight.UNKNOWN,
     FindingKind.WARNED: Weight.UNKNOWN,
     FindingKind.UNPROVEN: Weight.UNKNOWN,
 }
@@ -71,10 +76,12 @@ MEANINGS: Final[Mapping[FindingKind, str]] = {
     FindingKind.STALE_BUILD: "the network driver was built for another kernel than the node runs",
     FindingKind.FOREIGN_CORDON: "the node is cordoned, and not by an upgrade",
     FindingKind.PAUSED_POOL: "a MachineConfigPool is paused: its nodes get no new kernel, and no new certificates",
+    FindingKind.PENDING: "a DaemonSet asks for another image than its pods run: the change waits for their restart",
     FindingKind.SELF_ROLLING: "a driver's DaemonSet replaces pods by itself as soon as its template changes",
     FindingKind.MOVING_CHANNEL: "OLM upgrades an operator by itself, across its major versions",
     FindingKind.NOT_OBSERVABLE: "nobody can say which version runs: a right or an object is missing",
-    FindingKind.WARNED: "a rule warns of what runs: it is out of support, vulnerable or known to be bad",
+    FindingKind.EXPIRED_SUPPORT: "what runs is out of support by its vendor's dates, or soon will be",
+    FindingKind.WARNED: "a rule warns of what runs: it is vulnerable, or known to be bad",
     FindingKind.UNPROVEN: "no fact says that what runs goes together",
 }
 
@@ -92,6 +99,8 @@ class AuditFinding:
     """All of them, in the order of their names; empty where it is about the cluster."""
     evidence: tuple[str, ...] = ()
     component: Component | None = None
+    since: ApiInstant | None = None
+    """From when on, where an object tells: of several nodes, the first."""
 
     @property
     def weight(self) -> Weight:

@@ -19,6 +19,8 @@ from seatrial.core.survey.audit.findings import AuditFinding, FindingKind
 from seatrial.core.survey.audit.observing import UNKNOWN, NodeStack, Observed
 from seatrial.core.survey.audit.readings import Seen
 
+LIFECYCLE: Final = "lifecycle"
+"""The rule about vendors' dates."""
 KINDS: Final = {
     Verdict.FAIL: FindingKind.INCOMPATIBLE,
     Verdict.UNKNOWN: FindingKind.UNPROVEN,
@@ -50,12 +52,18 @@ def incompatibilities(
             told.setdefault((finding.rule, finding.message), (finding, set()))[1].update(names)
     for finding, about in told.values():
         yield AuditFinding(
-            kind=KINDS[finding.verdict],
+            kind=_kind(finding),
             message=f"{finding.rule}: {finding.message}",
             evidence=finding.sources,
             nodes=tuple(sorted(about)),
             next_step=f"{finding.next_step} `seatrial check --explain {finding.rule}` says more.".strip(),
         )
+
+
+def _kind(finding: Finding) -> FindingKind:
+    if finding.rule == LIFECYCLE and finding.verdict is Verdict.WARN:
+        return FindingKind.EXPIRED_SUPPORT
+    return KINDS[finding.verdict]
 
 
 def _stacks(observed: Observed) -> Iterator[tuple[Stack, list[str]]]:

@@ -43,6 +43,8 @@ class NodeObject:
     """What people noted about components that nothing else shows."""
     seen: NodeSeen
     """Its cordon, its upgrade state and our record."""
+    cordoned_at: ApiInstant | None = None
+    """When the cordon was written, as the API server keeps it."""
     canary_of: str = ""
     """The rollout whose canary it is marked as."""
     our_state: str = ""
@@ -57,6 +59,8 @@ class PodObject:
     node: str
     namespace: str
     images: Images
+    owner: str = ""
+    """Its DaemonSet."""
     started_at: ApiInstant | None = None
     """When its first main container started; None while it does not run."""
     kernel: str = ""
