@@ -10,10 +10,10 @@ Tests: tests/e2e/test_uninstall.py
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from seatrial.app.awaiting import finished
 from seatrial.app.rollout import picking
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def guarded(cluster: Cluster) -> tuple[Guarded, ...]:
     """Every rollout that our finalizer is on."""
     from seatrial.adapters.kube.shapes import keys
 
-    found = asyncio.run(picking.listed(cluster))
+    found = finished(picking.listed(cluster))
     return tuple(
         Guarded(name=each.name, is_ended=each.is_ended, phase=each.phase)
         for each in found
@@ -46,7 +46,7 @@ def guarded(cluster: Cluster) -> tuple[Guarded, ...]:
 
 def give_back(cluster: Cluster, *, is_trial: bool) -> GivenBack:
     """Take our marks off the nodes, or say what would become of them."""
-    return asyncio.run(_give_back(cluster, is_trial=is_trial))
+    return finished(_give_back(cluster, is_trial=is_trial))
 
 
 async def _give_back(cluster: Cluster, *, is_trial: bool) -> GivenBack:
@@ -64,7 +64,7 @@ async def _give_back(cluster: Cluster, *, is_trial: bool) -> GivenBack:
 
 def stop_controllers(cluster: Cluster, namespace: str, deployment: str) -> None:
     """Have a Deployment of controllers run none, so that the lease comes free."""
-    asyncio.run(_stop_controllers(cluster, namespace, deployment))
+    finished(_stop_controllers(cluster, namespace, deployment))
 
 
 async def _stop_controllers(cluster: Cluster, namespace: str, deployment: str) -> None:

@@ -7,11 +7,11 @@ tests/app/rollout/test_rehearsing.py
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from seatrial.app.awaiting import finished
 from seatrial.core.actions.action import Action
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.campaign import waves
@@ -78,7 +78,7 @@ def rehearse(outset: Outset, target: RolloutTarget) -> Trial:
     rehearsal = _Rehearsal(world, outset)
     ports = replace(world.ports(rehearsal), observer=rehearsal, executor=rehearsal)
     memory = Memory(outset.at)
-    report = asyncio.run(run_forever(ports, memory, on_report=rehearsal.note, is_over=rehearsal.is_over))
+    report = finished(run_forever(ports, memory, on_report=rehearsal.note, is_over=rehearsal.is_over))
     record = world.rollout.campaign or CampaignRecord()
     holds = tuple(report.decision.waits) if report.decision is not None else ()
     is_judged = record.phase not in BEFORE_VERDICT

@@ -32,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Say it, in the name under which the API server knows the caller."""
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import attesting
     from seatrial.cli.rollout import acts
 
@@ -44,5 +43,5 @@ def run(args: argparse.Namespace) -> int:
         because=attesting.reason_of(args.because),
         seconds=args.seconds,
     )
-    changed, wished = asyncio.run(attesting.attest(cluster_options.cluster_of(args), args.name, asked))
+    changed, wished = finished(attesting.attest(cluster_options.cluster_of(args), args.name, asked))
     return acts.tell(changed, wished.said, args.output)

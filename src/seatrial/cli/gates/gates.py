@@ -113,9 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import gating
+    from seatrial.app.awaiting import finished
     from seatrial.cli.gates import reports
 
     own = gating.gates_in(args.gates_file) if args.gates_file else ()
@@ -129,7 +128,7 @@ def _run(args: argparse.Namespace) -> int:
         gpus=args.gpus,
         partners=tuple(dict.fromkeys(args.partners)),
     )
-    found = asyncio.run(gating.ask_node(cluster_options.cluster_of(args), asked, _tell))
+    found = finished(gating.ask_node(cluster_options.cluster_of(args), asked, _tell))
     match args.output:
         case "junit":
             print_data(reports.as_junit(found), end="")

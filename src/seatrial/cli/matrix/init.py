@@ -48,9 +48,9 @@ def _template() -> str:
 
 
 def _drafted(args: argparse.Namespace) -> str:
-    import asyncio
     from datetime import datetime
 
     from seatrial.app import auditing
+    from seatrial.app.awaiting import finished
 
-    return asyncio.run(auditing.draft(cluster_options.cluster_of(args), datetime.now().astimezone().date()))
+    return finished(auditing.draft(cluster_options.cluster_of(args), datetime.now().astimezone().date()))

@@ -43,12 +43,11 @@ def post(args: argparse.Namespace, *, file: Path, code: ExitCode, summary: str) 
     """Show a result, where that was asked for; a SeatrialError says why not."""
     if not args.post_status:
         return
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.core.model.seen.requests import Checks, CommitStatus
 
     state = Checks.PASSED if code is ExitCode.OK else Checks.FAILED
-    asyncio.run(_sent(args, file, CommitStatus(name=NAME, state=state, description=summary)))
+    finished(_sent(args, file, CommitStatus(name=NAME, state=state, description=summary)))
 
 
 async def _sent(args: argparse.Namespace, file: Path, status: CommitStatus) -> None:

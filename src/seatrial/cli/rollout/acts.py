@@ -33,12 +33,11 @@ class Showing:
 
 def run(args: argparse.Namespace) -> int:
     """Pause, resume, approve or abort."""
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking, wishing
 
     cluster = cluster_options.cluster_of(args)
-    rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)
+    rollout = picking.meant(finished(picking.listed(cluster)), args.name)
     if args.what == "abort":
         return undo(cluster, rollout, args, allows_done=False)
     wishes = {
@@ -50,11 +49,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish], output: str) -> int:
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking
 
-    changed, wished = asyncio.run(picking.change(cluster, name, wish))
+    changed, wished = finished(picking.change(cluster, name, wish))
     return tell(changed, wished.said, output)
 
 
@@ -100,16 +98,15 @@ def confirmed(question: str, *, says_yes: bool) -> bool:
 
 def promote(args: argparse.Namespace) -> int:
     """Say yes to the promotion; refused with the reason while the evidence is incomplete."""
-    import asyncio
-
     from seatrial.app import looking, promoting
+    from seatrial.app.awaiting import finished
     from seatrial.app.picture import picture_of
     from seatrial.app.rollout import picking, wishing
 
     cluster = cluster_options.cluster_of(args)
-    rollout = picking.meant(asyncio.run(picking.listed(cluster)), args.name)
+    rollout = picking.meant(finished(picking.listed(cluster)), args.name)
     wishing.check_campaign(rollout)
-    picture = picture_of(asyncio.run(looking.look(cluster, rollout.name)))
+    picture = picture_of(finished(looking.look(cluster, rollout.name)))
     missing = promoting.why_not(picture) if picture is not None else "it has not begun"
     if picture is not None and picture.record.phase.value in ("Promoting", "Done"):
         return tell(rollout, f"{rollout.name} is promoted already ({picture.record.phase.value}).", args.output)

@@ -84,14 +84,13 @@ def asked(args: argparse.Namespace) -> AdoptOptions:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import adopting
 
     wanted = asked(args)
     adopting.check(wanted)
     showing = Showing(is_dry_run=args.dry_run, says_yes=args.yes, output=args.output)
-    return asyncio.run(_run(cluster_options.cluster_of(args), wanted, showing))
+    return finished(_run(cluster_options.cluster_of(args), wanted, showing))
 
 
 async def _run(cluster: Cluster, wanted: AdoptOptions, showing: Showing) -> int:

@@ -33,13 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import noting
 
     where = noting.Where(nodes=tuple(args.nodes), selector=args.selector, is_all=args.all, rollout=args.rollout)
     seen = noting.observation_of(args.component, args.version, where)
-    noted = asyncio.run(_note(cluster_options.cluster_of(args), seen, args))
+    noted = finished(_note(cluster_options.cluster_of(args), seen, args))
     if formats.is_document(args.output):
         formats.print_document([as_data(each, seen) for each in noted], args.output)
     return ExitCode.OK

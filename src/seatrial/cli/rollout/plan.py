@@ -6,12 +6,12 @@ tests/e2e/test_plan_steps.py
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app.awaiting import finished
 from seatrial.app.matrix import plan_document
 from seatrial.app.rollout import chaining
 from seatrial.cli import formats
@@ -43,7 +43,7 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
     if not chain.moves:
         print("Nothing to do: what is wanted is what runs.")
         return ExitCode.OK
-    missing = asyncio.run(chaining.missing_of(cluster, chain))
+    missing = finished(chaining.missing_of(cluster, chain))
     lines = preview(chain, data, frozenset(missing), has_source=chaining.promoted(target) is not None)
     print("\n".join(lines), file=sys.stderr)
     return _create(cluster, chain, missing, showing)
@@ -56,7 +56,7 @@ def _create(cluster: Cluster, chain: Chain, missing: tuple[str, ...], showing: S
     if not rollout_acts.confirmed(f"Create {len(missing)} rollouts?", says_yes=showing.says_yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
-    asyncio.run(chaining.create(cluster, chain, missing))
+    finished(chaining.create(cluster, chain, missing))
     _tell(chain, showing.output, "created")
     print(f"Watch the first with `seatrial rollout status {chain.names[0]} -w`.", file=sys.stderr)
     return ExitCode.OK

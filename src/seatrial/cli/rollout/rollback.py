@@ -28,12 +28,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking
     from seatrial.cli import options as cluster_options
     from seatrial.cli.rollout import acts as rollout_acts
 
     cluster = cluster_options.cluster_of(args)
-    meant = picking.last(asyncio.run(picking.listed(cluster)), args.name)
+    meant = picking.last(finished(picking.listed(cluster)), args.name)
     return rollout_acts.undo(cluster, meant, args, allows_done=True)

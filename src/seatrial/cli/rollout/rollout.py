@@ -159,22 +159,21 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import looking
     from seatrial.app import picture as rollout_picture
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking
     from seatrial.cli.show import status
     from seatrial.cli.show import watch as rollout_watch
 
     cluster = cluster_options.cluster_of(args)
-    name = picking.meant(asyncio.run(picking.listed(cluster)), args.name).name
+    name = picking.meant(finished(picking.listed(cluster)), args.name).name
     if args.output == formats.NAME:
         formats.print_names(formats.ROLLOUT, [name])
         return ExitCode.OK
     if args.watch:
         return rollout_watch.watch(cluster, name, timeout_seconds=args.timeout, output=args.output)
-    found = asyncio.run(looking.look(cluster, name))
+    found = finished(looking.look(cluster, name))
     picture = rollout_picture.picture_of(found)
     if picture is None:
         return status.show(found, args.output)  # it moves nodes only

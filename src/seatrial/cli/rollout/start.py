@@ -7,11 +7,11 @@ tests/cli/test_rollout_start.py, tests/cli/test_rollout_live.py
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app.awaiting import finished
 from seatrial.app.rollout import options, starting
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
@@ -46,7 +46,7 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
     code = verdict(target, accepts_unknown=asked.accept_unknown)
     if code is not ExitCode.OK:
         return code
-    outset = asyncio.run(starting.propose(cluster, asked, given, target, on))
+    outset = finished(starting.propose(cluster, asked, given, target, on))
     for fault in outset.faults:
         print(f"seatrial: {fault}", file=sys.stderr)
     print("\n".join(f"{head:<9} {text}" for head, text in starting.preview(outset, target)), file=sys.stderr)
@@ -57,7 +57,7 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
     if not rollout_acts.confirmed("Start it?", says_yes=showing.says_yes):
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
-    _tell(asyncio.run(starting.create(cluster, outset)), outset, showing.output)
+    _tell(finished(starting.create(cluster, outset)), outset, showing.output)
     return ExitCode.OK
 
 

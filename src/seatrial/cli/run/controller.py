@@ -290,10 +290,9 @@ def watcher_of(args: argparse.Namespace) -> Watcher | None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.adapters.http.gates import allowed
     from seatrial.adapters.kube.reading.gates.probes import Level
+    from seatrial.app.awaiting import finished
     from seatrial.controller.leading import LeaseHeld
     from seatrial.controller.log import Log
     from seatrial.controller.main import Settings, control
@@ -320,7 +319,7 @@ def run(args: argparse.Namespace) -> int:
         pages=args.metrics_bind_address,
     )
     try:
-        report = asyncio.run(control(settings, log))
+        report = finished(control(settings, log))
     except LeaseHeld as err:
         log.say("held", why=str(err))
         return ExitCode.HELD

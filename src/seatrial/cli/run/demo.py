@@ -129,8 +129,7 @@ def _chapters(show: Show) -> Iterator[Chapter]:
 
 def _play(show: Show, world: World, old: str, new: str) -> Chapter:
     """Propose, check, plan, and roll out to the end."""
-    import asyncio
-
+    from seatrial.app.awaiting import finished
     from seatrial.cli.run.demo_stage import Stage
     from seatrial.cli.run.demo_telling import Chapter, Teller
     from seatrial.run.loop import Report, run_forever
@@ -151,7 +150,7 @@ def _play(show: Show, world: World, old: str, new: str) -> Chapter:
             stage.ports(teller), Memory(world.time), on_report=teller.on_report, is_over=lambda _: False
         )
 
-    asyncio.run(play())
+    finished(play())
     chapter.ended_at = world.time
     return chapter
 

@@ -73,12 +73,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import rerolling
+    from seatrial.app.awaiting import finished
     from seatrial.cli.run import dra_telling
 
-    looked = asyncio.run(rerolling.stand(cluster_options.cluster_of(args), tuple(args.dra_namespace)))
+    looked = finished(rerolling.stand(cluster_options.cluster_of(args), tuple(args.dra_namespace)))
     if formats.is_document(args.output):
         formats.print_document(dra_telling.as_data(looked), args.output)
     else:
@@ -88,9 +87,8 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _reroll(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import rerolling
+    from seatrial.app.awaiting import finished
     from seatrial.cli.run import dra_telling
     from seatrial.core.movers.dra.values import Target
 
@@ -104,7 +102,7 @@ def _reroll(args: argparse.Namespace) -> int:
         still_seconds=float(args.stability),
         deadline_seconds=float(args.deadline),
     )
-    ended = asyncio.run(rerolling.reroll(cluster_options.cluster_of(args), asked, _say))
+    ended = finished(rerolling.reroll(cluster_options.cluster_of(args), asked, _say))
     if formats.is_document(args.output):
         formats.print_document(dra_telling.ended_data(ended), args.output)
     else:

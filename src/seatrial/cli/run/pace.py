@@ -94,9 +94,9 @@ class PaceResult:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
+    from seatrial.app.awaiting import finished
 
-    told = asyncio.run(_pace(args))
+    told = finished(_pace(args))
     if formats.is_document(args.output):
         formats.print_document(as_data(told), args.output)
     else:

@@ -57,9 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import uninstalling
+    from seatrial.app.awaiting import finished
     from seatrial.controller.leading import LeaseHeld
 
     controller.git_settings(args)  # what is wrong with it is told before anything is stopped
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         uninstalling.stop_controllers(cluster, args.lease_namespace, args.stop)
     try:
         for each in rollouts:
-            if not asyncio.run(_leave(args, each.name)):
+            if not finished(_leave(args, each.name)):
                 print(f"seatrial: interrupted; GPURollout {each.name} is not left yet. Run it again.", file=sys.stderr)
                 return ExitCode.HELD
             print(f"GPURollout {each.name} is left. It stays{'' if each.is_ended else _GOES_ON}.", flush=True)

@@ -26,13 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
     import sys
 
+    from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking
     from seatrial.cli import terminal
 
-    every = asyncio.run(picking.listed(cluster_options.cluster_of(args)))
+    every = finished(picking.listed(cluster_options.cluster_of(args)))
     chosen = (picking.meant(every, args.name),) if args.name else every
     chosen = tuple(each for each in chosen if args.selector.matches(each.raw["metadata"].get("labels") or {}))
     if formats.is_document(args.output):

@@ -330,10 +330,9 @@ def _change_data(node: NodeSeen, change: Change, *, is_written: bool) -> dict[st
 
 
 def _write(cluster: Cluster, node: NodeSeen, change: Change) -> None:
-    import asyncio
-
     from seatrial.adapters.kube.api.client import PatchKind
     from seatrial.adapters.kube.shapes import keys
+    from seatrial.app.awaiting import finished
 
     metadata = {"labels": change.labels, "annotations": change.annotations}
 
@@ -341,7 +340,7 @@ def _write(cluster: Cluster, node: NodeSeen, change: Change) -> None:
         async with cluster.client() as client:
             await client.patch(f"{keys.NODES}/{node.name}", {"metadata": metadata}, kind=PatchKind.MERGE)
 
-    asyncio.run(patch())
+    finished(patch())
 
 
 # ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────

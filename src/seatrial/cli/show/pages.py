@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from seatrial.app.awaiting import finished
 from seatrial.cli import formats, program
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree, watch
@@ -56,7 +57,7 @@ def watched(
 ) -> int:
     """Print pages until the time given is up, or Ctrl-C."""
     try:
-        return asyncio.run(_watched(cluster, rollout, Screen(output), page_of, timeout_seconds))
+        return finished(_watched(cluster, rollout, Screen(output), page_of, timeout_seconds))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 

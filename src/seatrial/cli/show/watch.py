@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from seatrial.app import picture as rollout_picture
+from seatrial.app.awaiting import finished
 from seatrial.cli import formats, program
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import tree as rollout_tree
@@ -60,7 +61,7 @@ def show(picture: Picture, *, output: str) -> int:
 def watch(cluster: Cluster, rollout: str, *, timeout_seconds: int, output: str) -> int:
     """Show a campaign until it ends, or the time given is up; Ctrl-C ends it at any time."""
     try:
-        return asyncio.run(_watch(cluster, rollout, timeout_seconds, output))
+        return finished(_watch(cluster, rollout, timeout_seconds, output))
     except KeyboardInterrupt:
         return ExitCode.OK  # how one ends watching; nothing was under way
 

@@ -56,11 +56,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _look_at(cluster: Cluster, rollout: str) -> Look:
-    import asyncio
-
     from seatrial.app import looking
+    from seatrial.app.awaiting import finished
 
-    return asyncio.run(looking.look(cluster, rollout))
+    return finished(looking.look(cluster, rollout))
 
 
 def node_page(found: Look, name: str) -> Page:

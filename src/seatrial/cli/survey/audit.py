@@ -64,9 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import auditing
+    from seatrial.app.awaiting import finished
     from seatrial.cli.terminal import counting
 
     options = auditing.AuditOptions(
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         facts=tuple(args.facts),
     )
     with counting() as on_read:
-        found = asyncio.run(auditing.audit(cluster_options.cluster_of(args), options, on_read))
+        found = finished(auditing.audit(cluster_options.cluster_of(args), options, on_read))
     code = exit_code(found, frozenset(map(FindingKind, args.fail_on)))
     if args.report_to is not None:
         _keep(found, code, args)
@@ -85,14 +84,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _keep(found: Audited, code: ExitCode, args: argparse.Namespace) -> None:
-    import asyncio
-
     from seatrial.app import auditing
+    from seatrial.app.awaiting import finished
     from seatrial.cli.survey import audit_reports
 
     report = audit_reports.kept(found, code, datetime.now(UTC))
     namespace, name = args.report_to
-    asyncio.run(auditing.keep(cluster_options.cluster_of(args), namespace, name, report))
+    finished(auditing.keep(cluster_options.cluster_of(args), namespace, name, report))
 
 
 def _print(found: Audited, output: str, code: ExitCode) -> None:

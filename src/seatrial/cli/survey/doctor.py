@@ -36,15 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import asyncio
-
     from seatrial.app import diagnosing
+    from seatrial.app.awaiting import finished
     from seatrial.cli.survey import doctor_telling
     from seatrial.cli.terminal import counting
 
     options = diagnosing.DoctorOptions(node=args.node, failures=tuple(args.failures), with_logs=not args.no_logs)
     with counting() as on_read:
-        found = asyncio.run(diagnosing.diagnose(cluster_options.cluster_of(args), options, on_read))
+        found = finished(diagnosing.diagnose(cluster_options.cluster_of(args), options, on_read))
     code = exit_code(found)
     if formats.is_document(args.output):
         formats.print_document(doctor_telling.as_data(found, code), args.output)
