@@ -7,6 +7,7 @@ Tests: tests/cli/test_audit_reports.py
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from datetime import datetime
 from html import escape
@@ -29,6 +30,7 @@ PAGE_MAX: Final = 200_000
 """An object has at most a mebibyte and a half, and a ConfigMap one."""
 WORDS: Final = {Weight.DRIFT: "drift", Weight.WRONG: "wrong", Weight.UNKNOWN: "not known"}
 COLOURS: Final = {Weight.DRIFT: "#b26a00", Weight.WRONG: "#bf3b3b", Weight.UNKNOWN: "#5b6b7b"}
+_COMMAND: Final = re.compile(r"`([^`]+)`")
 _OUTCOMES: Final = {
     State.DRIFT: Outcome.FAILED,
     State.MIXED: Outcome.FAILED,
@@ -161,7 +163,8 @@ TABLE_STYLE: Final = """
 table { border-collapse: collapse; width: 100%; font-size: 13px; margin-top: 8px }
 th { text-align: left; color: #5b6b7b; font-weight: 600 } th, td { padding: 4px 10px 4px 0; vertical-align: top }
 tbody tr { border-top: 1px solid #e3e8ee }
-code { font-size: 13px; overflow-wrap: anywhere }
+td:nth-child(2) { white-space: nowrap } .card h3 { margin-top: 0 }
+code { font-size: 13px; overflow-wrap: anywhere; background: #f0f3f6; border-radius: 4px; padding: 1px 4px }
 """
 
 
@@ -173,12 +176,18 @@ def _figures(found: Audited) -> str:
     return f'<div class="card {"bad" if counts else "good"}"><div class="figures">{shown}</div></div>'
 
 
+def _with_code(text: str) -> str:
+    """What stands in backticks is a command."""
+    return _COMMAND.sub(r"<code>\1</code>", escape(text))
+
+
 def _card(finding: AuditFinding) -> str:
     about = f" {finding.component.value}" if finding.component is not None else ""
     nodes = f" ({len(finding.nodes)}: {a_few(finding.nodes)})" if finding.nodes else ""
+    nodes += audit_telling.since(finding)
     evidence = "".join(f"<p class='soft'>{escape(each)}</p>" for each in finding.evidence)
     title, colour = escape(finding.kind.value + about + nodes), COLOURS[finding.weight]
     return (
         f'<div class="card" style="border-left: 5px solid {colour}"><h3>{title}</h3>'
-        f"<p>{escape(finding.message)}</p>{evidence}<p>→ <code>{escape(finding.next_step)}</code></p></div>"
+        f"<p>{escape(finding.message)}</p>{evidence}<p>→ {_with_code(finding.next_step)}</p></div>"
     )

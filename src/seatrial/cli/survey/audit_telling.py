@@ -92,14 +92,15 @@ def besides(found: Audited) -> Iterator[str]:
 
 def _block(finding: AuditFinding) -> Iterator[str]:
     about = f" {finding.component.value}" if finding.component is not None else ""
-    yield f"{finding.kind.value}{about}{_nodes(finding)}{_since(finding)}"
+    yield f"{finding.kind.value}{about}{_nodes(finding)}{since(finding)}"
     yield from _wrapped(finding.message, "")
     for each in finding.evidence:
         yield from _wrapped(each, "evidence: ")
     yield from _wrapped(finding.next_step, "→ ")
 
 
-def _since(finding: AuditFinding) -> str:
+def since(finding: AuditFinding) -> str:
+    """From when on, where an object tells."""
     if finding.since is None:
         return ""
     return f", since {datetime.fromtimestamp(finding.since, UTC):%Y-%m-%d %H:%M} UTC"
