@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from aiohttp import web
 
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
@@ -84,3 +85,22 @@ def test_a_page_fetches_nothing_escapes_what_others_wrote_and_holds_the_document
     kept = page.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
     assert json.loads(kept)["exitCode"] == ExitCode.DRIFT
     assert page.count('<div class="card" style') == len(json.loads(kept)["findings"])
+
+
+def test_watched_it_is_told_again_when_something_has_changed_and_not_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks: list[str] = []
+
+    async def reply(request: web.Request) -> web.StreamResponse:
+        if request.path == "/apis/apps/v1/daemonsets" and "continue" not in request.query:
+            looks.append(request.path)
+        cluster = drifted() if len(looks) > 2 else audited.recorded("helm")
+        return await audited.serves(cluster)(request)
+
+    with serving(reply, tmp_path / "kubeconfig") as where:
+        called = ["audit", *where, "--on", DAY["helm"], "-o", "brief", "-w", "--every", "1s", "--timeout", "4s"]
+        assert main(called) == ExitCode.TIMEOUT
+    assert len(looks) > 2
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[2][:13] for line in told] == ["nothing found", "1 drift, 2 wr"]

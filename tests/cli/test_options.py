@@ -80,8 +80,8 @@ TABLE: Final = {
     "dra reroll": Row(DOCUMENTS, "c", "a write to nodes that are named, or all; --wait ends when it is done"),
     "audit": Row(
         ("table", "wide", "json", "yaml", "markdown", "html", "junit", "sarif", "brief"),
-        "c",
-        "one look at all GPU nodes; what it prints is no object",
+        "wc",
+        "all GPU nodes; what it prints is no object",
     ),
     "doctor": Row(DOCUMENTS, "c", "one look at all nodes, or the one that is named; what it prints is no object"),
     "node list": Row(ALL, "wlc"),

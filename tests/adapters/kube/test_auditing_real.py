@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ import pytest
 from seatrial.adapters.kube.api import client as clients
 from seatrial.adapters.kube.api import config as configs
 from seatrial.adapters.kube.surveying import auditing
+from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.compat.matrix import Component
 from seatrial.core.survey.audit.auditing import audit
 from seatrial.core.survey.audit.objects import Objects
@@ -20,6 +22,7 @@ from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.nodes.fleet import Fleet, make_fleet
 from seatrial_lab.testbed.nodes.fleet_spec import FleetSpec
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
+from tests import forked
 from tests.core.knowledge import ON, facts
 from tests.pages import rules_of
 
@@ -103,3 +106,23 @@ async def test_without_a_right_the_real_server_forbids_and_the_audit_names_it(
     if source is Source.PODS:
         node = next(each for each in found.observed.nodes if each.name == fleet.nodes[0])
         assert isinstance(node.readings[Component.CONTAINER_TOOLKIT], NotObservable)
+
+
+def test_a_report_is_written_with_the_right_to_patch_one_configmap_and_no_other(
+    plane: ControlPlane, fleet: Fleet
+) -> None:
+    own = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["report"], "verbs": ["patch"]}
+    account = plane.service_account("default", "reporter", cluster_rules=role(), namespaced_rules={"default": [own]})
+    where = ("--kubeconfig", str(account), "-n", fleet.spec.namespace, "--report-to")
+    missing = forked.run("audit", *where, "default/report")
+    assert missing.returncode == ExitCode.ERROR
+    assert "`kubectl -n default create configmap report` makes it." in missing.stderr
+    for name in ("report", "another"):
+        plane.kubectl("create", "configmap", name, "-n", "default")
+    said = forked.run("audit", *where, "default/report")
+    kept = plane.get("configmap", "report", "-n", "default")["data"]
+    assert (kept["exitCode"], kept["brief"][:9]) == (str(said.returncode), "GPU audit")
+    assert len(json.loads(kept["report.json"])["nodes"]) >= len(fleet.nodes)
+    refused = forked.run("audit", *where, "default/another")
+    assert refused.returncode == ExitCode.ERROR
+    assert "another" in refused.stderr

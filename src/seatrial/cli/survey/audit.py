@@ -4,6 +4,7 @@ seatrial audit                                      nodes with the same GPU and 
 seatrial audit --file matrix.yaml                   compared with the production entry of a matrix
 seatrial audit --file matrix.yaml --entry canary    with another entry
 seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
+seatrial audit -w --every 5m -o brief               again and again; a line when something has changed
 seatrial audit -o html > audit.html                 a page; also junit, sarif, markdown, and brief: a line for a chat
 
 It lists objects once and changes nothing; nothing runs on a node. What may not be read is not observable, and the
@@ -19,6 +20,9 @@ pending, self-rolling, moving-channel, not-observable, expired-support, warned, 
 from __future__ import annotations
 
 import argparse
+import math
+import sys
+import time
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
@@ -26,6 +30,7 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.program import print_data
+from seatrial.cli.rollout.words import span
 from seatrial.core.survey.audit.findings import FindingKind, Weight
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
 
     from seatrial.app.auditing import Audited
 
-EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE)
+EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE, ExitCode.TIMEOUT)
 MARKDOWN = "markdown"
 HTML = "html"
 BRIEF = "brief"
@@ -60,10 +65,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the report into this ConfigMap, which has to be there",
     )
     formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
+    cluster_options.add_watch(parser)
+    parser.add_argument("--every", metavar="60s", type=span, default=60, help="with -w: how often the cluster is read")
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.watch:
+        return _watch(args)
+    found, code = _look(args)
+    _print(found, args.output, code)
+    return code
+
+
+def _watch(args: argparse.Namespace) -> int:
+    """Again and again; told when it is not what it was."""
+    ends_at = time.monotonic() + args.timeout if args.timeout else math.inf
+    before: object = None
+    code = ExitCode.OK
+    try:
+        while True:
+            found, code = _look(args)
+            told = (found.audit.rows, found.audit.findings)
+            if told != before:
+                _print(found, args.output, code)
+                sys.stdout.flush()
+            before = told
+            if time.monotonic() + args.every > ends_at:
+                return ExitCode.TIMEOUT
+            time.sleep(args.every)
+    except KeyboardInterrupt:
+        return code
+
+
+def _look(args: argparse.Namespace) -> tuple[Audited, ExitCode]:
     from seatrial.app import auditing
     from seatrial.app.awaiting import finished
     from seatrial.cli.terminal import counting
@@ -79,8 +114,7 @@ def run(args: argparse.Namespace) -> int:
     code = exit_code(found, frozenset(map(FindingKind, args.fail_on)))
     if args.report_to is not None:
         _keep(found, code, args)
-    _print(found, args.output, code)
-    return code
+    return found, code
 
 
 def _keep(found: Audited, code: ExitCode, args: argparse.Namespace) -> None:
