@@ -118,6 +118,7 @@ class LightStage(Ground):
             lambda: set(self.fleet.driver_versions().values()) == {OLD},
             what="every node to run the old driver",
             timeout_seconds=TIMEOUT_SECONDS,
+            describe=lambda: str(self.fleet.driver_versions()),
         )
         self.fleet.wait_ready()
 
@@ -323,9 +324,11 @@ class PolicyFollower:
 
     def __init__(self, fleet: Fleet, **template: Any) -> None:
         self._fleet, self._template = fleet, template
-        text = '{.spec.driver.version}{"\\n"}'
+        # A policy that is deleted is told as well, with the version that it had: nobody wants that any more.
+        text = '{.type} {.object.spec.driver.version}{"\\n"}'
         kubectl, where = str(fleet.plane.status().kubectl), f"--kubeconfig={fleet.plane.kubeconfig}"
-        self._command = [kubectl, where, "get", "clusterpolicies", "--watch", "-o", f"jsonpath={text}"]
+        self._command = [kubectl, where, "get", "clusterpolicies", "--watch"]
+        self._command += ["--output-watch-events", "-o", f"jsonpath={text}"]
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> PolicyFollower:
@@ -340,8 +343,11 @@ class PolicyFollower:
 
     def _follow(self, lines: Iterable[str]) -> None:
         for line in lines:
+            kind, _, version = line.strip().partition(" ")
+            if kind == "DELETED":
+                continue
             with suppress(errors.KubectlFailed):  # the fleet is being removed
-                self._fleet.set_driver_version(line.strip(), **self._template)
+                self._fleet.set_driver_version(version, **self._template)
 
 
 @contextmanager
