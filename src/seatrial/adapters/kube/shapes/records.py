@@ -202,6 +202,14 @@ def instant_of(text: str) -> Instant:
     return at.timestamp()
 
 
+def readable_instant(text: str | None) -> Instant | None:
+    """The same, where a time that is missing or cannot be read tells nothing."""
+    try:
+        return instant_of(text) if text else None
+    except ValueError:
+        return None
+
+
 def text_of(instant: Instant) -> str:
     """Write RFC 3339 in UTC, to the millisecond."""
     return datetime.fromtimestamp(instant, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -17,7 +17,7 @@ from seatrial.adapters.kube.reading.items import controller_of, count_of, loaded
 from seatrial.adapters.kube.reading.pod_items import is_labelled_dra
 from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
-from seatrial.adapters.kube.shapes.records import instant_of, read_node
+from seatrial.adapters.kube.shapes.records import read_node, readable_instant
 from seatrial.adapters.kube.surveying import audit_models as shapes
 from seatrial.adapters.kube.surveying.once import Once, OnRead
 from seatrial.core.compat.matrix import Component, component_of
@@ -107,7 +107,7 @@ def _node(found: shapes.AuditedNode) -> NodeObject:
         mofed=_said(labels, keys.MOFED_LABEL),
         told=_told(notes),
         seen=read_node(facts, state, notes.get(keys.RECORD_ANNOTATION, "")),
-        cordoned_at=_instant(_cordon(found).time),
+        cordoned_at=readable_instant(_cordon(found).time),
         canary_of=_said(labels, keys.CANARY_LABEL),
         our_state=_line(state),
         traces=Traces(cordoned_by=_line(_cordon(found).manager), found=frozenset(initial)),
@@ -138,13 +138,6 @@ def _cordon(found: shapes.AuditedNode) -> shapes.Manager:
     fields = found.metadata.managed_fields
     writers = [each for each in fields if each.fields.spec is not None and each.fields.spec.unschedulable is not None]
     return max(writers, key=lambda each: each.time, default=shapes.Manager())
-
-
-def _instant(text: str | None) -> float | None:
-    try:
-        return instant_of(text) if text else None
-    except ValueError:
-        return None  # a time that cannot be read tells nothing
 
 
 # ── what runs ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -178,7 +171,7 @@ def _started_at(found: shapes.AuditedPod, bringing: Images) -> float | None:
         (name for name, image in bringing if images.component_of(name, image)), bringing[0][0] if bringing else ""
     )
     state = next((each.state for each in found.status.container_statuses if each.name == name), None)
-    return _instant(state.running.started_at if state is not None and state.running is not None else None)
+    return readable_instant(state.running.started_at if state is not None and state.running is not None else None)
 
 
 def _daemon_set(found: shapes.Workload) -> DaemonSetObject | None:

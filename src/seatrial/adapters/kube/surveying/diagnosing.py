@@ -18,7 +18,7 @@ from seatrial.adapters.kube.reading.items import count_of
 from seatrial.adapters.kube.reading.pod_items import is_labelled_dra
 from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.models import Quantities
-from seatrial.adapters.kube.shapes.records import instant_of
+from seatrial.adapters.kube.shapes.records import readable_instant
 from seatrial.adapters.kube.surveying import doctor_models as shapes
 from seatrial.adapters.kube.surveying.once import Once, OnRead
 from seatrial.core.model import consumers
@@ -114,8 +114,6 @@ def _node(found: shapes.Node) -> NodeTold:
         gpu_count=_number(labels.get(COUNT_LABEL, "")),
         offered=_gpus(status.allocatable),
         capacity=_gpus(status.capacity),
-        kernel=_line(status.node_info.kernel_version),
-        is_cordoned=found.spec.unschedulable,
         upgrade_state=_line(labels.get(keys.STATE_LABEL, "") or labels.get(keys.NVIDIA_STATE_LABEL, "")),
         mig_state=_line(labels.get(keys.MIG_STATE_LABEL, "")),
         paused=tuple(sorted(key for key, value in labels.items() if _is_paused(key, value))),
@@ -126,7 +124,7 @@ def _node(found: shapes.Node) -> NodeTold:
                 status=each.status,
                 reason=_line(each.reason),
                 message=_line(each.message),
-                since=_instant(each.last_transition_time),
+                since=readable_instant(each.last_transition_time),
             )
             for each in status.conditions
         ),
@@ -167,8 +165,8 @@ def _pod(found: kinds.Pod) -> PodTold | None:
         part=part,
         phase=status.phase,
         is_ready=_is_ready(status),
-        created_at=_instant(meta.creation_timestamp),
-        deleted_at=_instant(meta.deletion_timestamp),
+        created_at=readable_instant(meta.creation_timestamp),
+        deleted_at=readable_instant(meta.deletion_timestamp),
         containers=(
             *(_container(each, images, is_init=True) for each in status.init_container_statuses),
             *(_container(each, images, is_init=False) for each in status.container_statuses),
@@ -201,7 +199,6 @@ def _container(found: kinds.ContainerStatus, images: dict[str, str], *, is_init:
         is_init=is_init,
         is_ready=found.ready,
         is_running=now.running is not None,
-        started_at=_instant(now.running.started_at) if now.running is not None else None,
         restarts=found.restart_count,
         waiting=_line(now.waiting.reason) if now.waiting is not None else "",
         waiting_message=_line(now.waiting.message) if now.waiting is not None else "",
@@ -226,7 +223,7 @@ def _event(found: shapes.Event) -> EventTold | None:
         message=_line(found.message),
         count=found.count or (series.count if series is not None else 0) or 1,
         host=found.source.host,
-        at=_instant(
+        at=readable_instant(
             (series.last_observed_time if series is not None else None) or found.last_timestamp or found.event_time
         ),
     )
@@ -244,13 +241,6 @@ def _claim(found: shapes.Claim) -> ClaimTold | None:
     )
     drivers = tuple(dict.fromkeys(each.driver for each in results))
     return ClaimTold(namespace=found.metadata.namespace, name=found.metadata.name, drivers=drivers)
-
-
-def _instant(text: str | None) -> float | None:
-    try:
-        return instant_of(text) if text else None
-    except ValueError:
-        return None
 
 
 def _line(text: str) -> str:

@@ -10,16 +10,7 @@ from seatrial.adapters.kube.shapes.model import Model
 from seatrial.adapters.kube.shapes.models import BareMeta, Condition, ObjectMeta, Quantities
 
 
-class NodeSpec(Model, frozen=True):
-    unschedulable: bool = False
-
-
-class NodeInfo(Model, frozen=True):
-    kernel_version: str = ""
-
-
 class NodeStatus(Model, frozen=True):
-    node_info: NodeInfo = NodeInfo()
     allocatable: Quantities = {}
     capacity: Quantities = {}
     conditions: tuple[Condition, ...] = ()
@@ -27,7 +18,6 @@ class NodeStatus(Model, frozen=True):
 
 class Node(Model, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
-    spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
 

@@ -40,8 +40,6 @@ class NodeTold:
     """GPUs, and slices of GPUs, that the kubelet offers; the healthy ones."""
     capacity: int = 0
     """The same with those that the device plugin calls unhealthy."""
-    kernel: str = ""
-    is_cordoned: bool = False
     upgrade_state: str = ""
     """Of NVIDIA's upgrade controller, or of ours."""
     mig_state: str = ""
@@ -61,7 +59,6 @@ class ContainerTold:
     is_init: bool = False
     is_ready: bool = False
     is_running: bool = False
-    started_at: ApiInstant | None = None
     restarts: int = 0
     waiting: str = ""
     """Why it waits, in the kubelet's one word."""
