@@ -26,7 +26,7 @@ import yaml
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from docs import chart_page, drawing, house_page, phases_page, rules_page, telemetry_page
+from docs import chart_page, drawing, house_page, phases_page, rules_page, snapshot_page, telemetry_page
 from seatrial import manifests
 from seatrial.adapters.files import matrix_schema
 from seatrial.adapters.files.facts import schema as facts_schema
@@ -71,6 +71,8 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": commands(),
         "docs/reference/exit-codes.md": exit_codes(),
         "docs/reference/rules.md": rules_page.text(),
+        "docs/reference/snapshot.md": NOTE.format(source="adapters/kube/portable/kept.py and core/survey/portable/")
+        + snapshot_page.text(),
         "docs/reference/telemetry.md": NOTE.format(source="adapters/prometheus/dcgm.py and core/model/gates/signals.py")
         + telemetry_page.text(),
         "docs/reference/chart-values.md": NOTE.format(source="charts/*/values.schema.json and values.yaml")

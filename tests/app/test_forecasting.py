@@ -29,7 +29,7 @@ def test_a_fleet_that_was_seen_is_forecast_with_progress_told_to_its_end() -> No
 
 
 def test_a_cluster_without_a_rollout_is_a_fleet_too() -> None:
-    fleet = forecasting.without_rollout({"n1": builders.a_well_node("n1")}, OperatorFacts())
+    fleet = forecasting.fleet_of("here", {"n1": builders.a_well_node("n1")}, OperatorFacts(), None)
     assert len(forecasting.question_of(asked(), fleet).model.members) == 1
 
 

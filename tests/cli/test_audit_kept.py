@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from seatrial.app.auditing import AuditOptions, audited
+from seatrial.app.survey.auditing import audited
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
 from seatrial.cli.survey import audit_reports
@@ -72,8 +72,7 @@ def test_a_place_that_is_none_is_refused(place: str, capsys: pytest.CaptureFixtu
 
 def test_of_a_large_cluster_the_nodes_are_left_out_and_counted() -> None:
     nodes = [a_node(f"gpu-{number:04}") for number in range(2000)]
-    options = AuditOptions(on=date(2026, 2, 1))
-    found = audited(a_cluster(*nodes), options, facts(), None)
+    found = audited(a_cluster(*nodes), date(2026, 2, 1), facts(), None)
     report = audit_reports.kept(found, ExitCode.OK, AT)
     document = json.loads(report["report.json"])
     assert (document["nodes"], document["nodesLeftOut"]) == ([], 2000)

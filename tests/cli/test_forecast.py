@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from seatrial.adapters.files import snapshot_file
 from seatrial.adapters.journal.jsonl import JsonlJournal
 from seatrial.app import looking
 from seatrial.cli.main import main
-from seatrial.cli.show import look
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.ports import Sight
-from tests import builders
+from tests import builders, portable
 
 SMALL = [
     "forecast",
@@ -38,6 +36,15 @@ SMALL = [
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main([*arguments]) == 0
     return capsys.readouterr().out
+
+
+def seen_as(found: looking.Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the cluster look like this."""
+
+    async def look(*_: object) -> looking.Look:
+        return found
+
+    monkeypatch.setattr(looking, "look_at_nodes", look)
 
 
 def data_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -127,16 +134,19 @@ def test_the_pictures_show_the_recommended_setting(capsys: pytest.CaptureFixture
 
 
 def test_a_saved_snapshot_is_forecast(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    seen = builders.a_snapshot(
-        *(builders.a_node(f"n{number}", NodePhase.UPGRADE_REQUIRED) for number in range(4)),
-        builders.a_node("n9", NodePhase.UPGRADE_REQUIRED, is_skipped=True),
-    )
-    file = tmp_path / "fleet.json"
-    saved = snapshot_file.Saved(at=builders.NOW, seen=seen, intent=builders.an_intent())
-    file.write_text(snapshot_file.text_of(saved), encoding="utf-8")
+    nodes = [portable.a_node(f"n{number}") for number in range(4)]
+    skipped = portable.a_node("n9", **{"nvidia.com/gpu-driver-upgrade.skip": "true"})
+    file = portable.written(tmp_path / "fleet.json", *nodes, skipped)
     data = data_of(capsys, "forecast", "--snapshot", str(file), "--samples", "3", "--seed", "1", "--gpus-per-node", "4")
     assert data["fleet"] == {"nodes": 5, "gpus": 20, "gpus_at_start": 20, "left_out": {"skipped": 1}}
-    assert data["source"] == str(file)
+    assert data["source"] == f"{file}, which has no rollout"
+
+
+def test_a_fleet_of_which_nobody_can_be_moved_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = portable.written(tmp_path / "fleet.json", portable.a_node("n1"), **{portable.PODS: []})
+    text = told(capsys, "forecast", "--snapshot", str(file), "--samples", "1")
+    assert "left out: 1 nodes held by driver-pod-missing" in text
+    assert "No node would be moved, so there is no duration to draw" in text
 
 
 def test_the_cluster_is_forecast_by_default(
@@ -149,7 +159,7 @@ def test_the_cluster_is_forecast_by_default(
         nodes=dict(seen.nodes),
         operator=OperatorFacts(),
     )
-    monkeypatch.setattr(look, "look", lambda _: found)
+    seen_as(found, monkeypatch)
     data = data_of(capsys, "forecast", "--samples", "2", "--seed", "1")
     assert (data["fleet"]["nodes"], data["source"]) == (3, "rollout spring of the cluster")
 
@@ -159,7 +169,7 @@ def test_a_cluster_without_a_rollout_is_forecast_too(
 ) -> None:
     nodes = {node.name: node for node in (builders.a_well_node("n1"), builders.a_well_node("n2"))}
     found = looking.Look(at=builders.NOW, sight=None, nodes=nodes, operator=OperatorFacts())
-    monkeypatch.setattr(look, "look", lambda _: found)
+    seen_as(found, monkeypatch)
     data = data_of(capsys, "forecast", "--samples", "2", "--seed", "1")
     assert data["at_once"]["gpu_hours_lost_p50"] > 0
 
@@ -225,9 +235,7 @@ def test_the_figures_of_the_page_are_those_of_the_json(capsys: pytest.CaptureFix
 def test_names_of_others_do_not_become_markup(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    odd = tmp_path / "<b>&fleet.json"
-    saved = snapshot_file.Saved(at=0.0, seen=builders.a_snapshot(builders.a_node("n1")), intent=builders.an_intent())
-    odd.write_text(snapshot_file.text_of(saved), encoding="utf-8")
+    odd = portable.written(tmp_path / "<b>&fleet.json", portable.a_node("n1"))
     file = tmp_path / "page.html"
     told(capsys, "forecast", "--snapshot", str(odd), "--samples", "1", "--html", str(file))
     body = file.read_text(encoding="utf-8").partition("<script")[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.adapters.files.facts import failures as failures_file
-from seatrial.app.diagnosing import Diagnosed, DoctorOptions
+from seatrial.app.survey.diagnosing import Diagnosed, DoctorOptions
 from seatrial.cli.survey import doctor_telling
 from seatrial.core.survey.doctor.diagnosing import Diagnosis, diagnose
 from tests import doctored

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial import __version__
@@ -27,6 +28,8 @@ class Cluster:
     """The file that was named; else what the environment names, ~/.kube/config, or our own pod's account."""
     context: str | None = None
     namespace: str = "gpu-operator"
+    snapshot: Path | None = None
+    """A file that is read instead."""
     environ: Mapping[str, str] = field(repr=False)
 
     def config(self) -> Config:
@@ -39,4 +42,13 @@ class Cluster:
         """A client that says which part of us asks."""
         from seatrial.adapters.kube.api.client import Client
 
+        if self.snapshot is not None:
+            return _recorded(self.snapshot)
         return Client(self.config(), user_agent=f"{USER_AGENT} ({part})")
+
+
+def _recorded(path: Path) -> Client:
+    from seatrial.adapters.files.snapshot_file import load_snapshot
+    from seatrial.adapters.kube.portable.answering import client_of
+
+    return client_of(load_snapshot(path), str(path))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.core.model.seen.operators import OperatorFacts
     from seatrial.core.model.seen.snapshot import Snapshot
+    from seatrial.ports import Sight
     from seatrial.sim.forecast.advice import Advice
     from seatrial.sim.forecast.durations import Behaviours, Duration
     from seatrial.sim.forecast.engine import Model
@@ -94,21 +95,15 @@ def check(asked: ForecastOptions) -> None:
         raise SeatrialError("--pods-per-node needs --nodes: the pods of a real fleet are counted.")
 
 
-def saved(path: Path) -> Fleet:
-    """The fleet in a file of `seatrial snapshot`."""
-    from seatrial.adapters.files.snapshot_file import load_snapshot
-
-    found = load_snapshot(path)
-    return Fleet(source=str(path), seen=found.seen, intent=found.intent)
-
-
-def without_rollout(nodes: dict[str, NodeSeen], operator: OperatorFacts) -> Fleet:
-    """The fleet of a cluster in which nobody has asked for an upgrade yet."""
+def fleet_of(where: str, nodes: dict[str, NodeSeen], operator: OperatorFacts, sight: Sight | None) -> Fleet:
+    """The fleet that was seen, with what its rollout wants; or nodes for which nobody has asked for an upgrade yet."""
     from seatrial.core.model.seen.rollouts import RolloutRecord
     from seatrial.core.model.seen.snapshot import Snapshot
 
+    if sight is not None:
+        return Fleet(source=f"rollout {sight.intent.rollout} of {where}", seen=sight.seen, intent=sight.intent)
     seen = Snapshot(nodes=nodes, rollout=RolloutRecord(name=""), operator=operator)
-    return Fleet(source="the cluster, which has no rollout", seen=seen, intent=None)
+    return Fleet(source=f"{where}, which has no rollout", seen=seen, intent=None)
 
 
 def question_of(asked: ForecastOptions, fleet: Fleet | None) -> Question:

@@ -11,9 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from seatrial.adapters.kube.api.client import Client
+from seatrial.adapters.kube.reading import table
 from seatrial.adapters.kube.reading.leader import Leader, leader_of
 from seatrial.adapters.kube.reading.observe import KubeObserver
 from seatrial.adapters.kube.reading.rollout_items import RolloutUnclear
+from seatrial.adapters.kube.reading.watching import FleetObserver
 from seatrial.adapters.kube.shapes import keys
 from seatrial.app.connecting import Cluster
 from seatrial.app.rollout import picking
@@ -51,6 +53,19 @@ async def look(cluster: Cluster, rollout: str = "") -> Look:
         return found
 
 
+async def look_at_nodes(cluster: Cluster, rollout: str = "") -> Look:
+    """The same, also where the cluster does not know our resource: then there are nodes, and no rollout."""
+    async with cluster.client() as client:
+        if rollout or await _knows_rollouts(client):
+            return await look(cluster, rollout)
+        faults: list[str] = []
+        observing = FleetObserver(client, table.FLEET, namespace=cluster.namespace, on_fault=faults.append)
+        async with observing as observer:
+            await observer.wait_synced(SYNC_SECONDS)
+            nodes, operator = dict(observer.all_nodes()), observer.operator()
+            return Look(at=client.now(), sight=None, nodes=nodes, operator=operator, faults=tuple(faults))
+
+
 class Looker:
     """Looks again and again at a cluster that is being watched."""
 
@@ -65,11 +80,10 @@ class Looker:
         """What is there now."""
         sight = self._observer.observe()
         sight = _remembering(sight) if sight else None
-        now = time.time()
         faults = tuple(self._faults)
         self._faults.clear()
         return Look(
-            at=now,
+            at=self._client.now(),
             sight=sight,
             nodes=dict(self._observer.all_nodes()),
             operator=self._observer.operator(),
@@ -104,6 +118,14 @@ async def looking(cluster: Cluster, rollout: str = "") -> AsyncIterator[Looker]:
             looker = Looker(client, observer, faults, rollouts)
             await looker.hear()
             yield looker
+
+
+async def _knows_rollouts(client: Client) -> bool:
+    try:
+        await picking.all_of(client)
+    except picking.RolloutMissing:
+        return False
+    return True
 
 
 async def _rollouts(client: Client) -> tuple[picking.Rollout, ...]:

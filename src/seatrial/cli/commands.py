@@ -63,7 +63,7 @@ COMMANDS: Final = {
     "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller as soon as it has something to see"),
     "dra": Command("seatrial.cli.run.dra", "say whose DRA plugin outlived a driver, and restart those plugins"),
     "replay": Command("seatrial.cli.run.replay", "decide recorded journals anew, and show the first difference"),
-    "snapshot": Command("seatrial.cli.show.snapshot", "print everything that is seen of the cluster, for a file"),
+    "snapshot": Command("seatrial.cli.survey.snapshot", "write the cluster into a file, without its secrets"),
     "manifests": Command("seatrial.cli.run.manifests", "print what seatrial needs in a cluster"),
     "uninstall": Command("seatrial.cli.run.uninstall", "take off the cluster what seatrial has put there"),
     "completion": Command("seatrial.cli.completing.completion", "print what completes these commands in your shell"),

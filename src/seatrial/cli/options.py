@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.app.connecting import Cluster
@@ -24,9 +25,22 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, has_rollout: bool 
         parser.add_argument("--rollout", default="", metavar="ROLLOUT", help="which GPURollout, when there are several")
 
 
+def add_snapshot(parser: argparse._ActionsContainer) -> None:
+    """--snapshot, for a command that reads a file as it reads a cluster."""
+    parser.add_argument(
+        "--snapshot", metavar="FILE", type=Path, help="read this file of `seatrial snapshot` instead of a cluster"
+    )
+
+
 def cluster_of(args: argparse.Namespace) -> Cluster:
     """The cluster these options point to."""
-    return Cluster(kubeconfig=args.kubeconfig, context=args.context, namespace=args.namespace, environ=os.environ)
+    return Cluster(
+        kubeconfig=args.kubeconfig,
+        context=args.context,
+        namespace=args.namespace,
+        snapshot=getattr(args, "snapshot", None),
+        environ=os.environ,
+    )
 
 
 def add_selector(parser: argparse.ArgumentParser, text: str) -> None:

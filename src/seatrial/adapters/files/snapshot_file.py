@@ -1,73 +1,164 @@
-"""A saved look at a cluster: one JSON document of what was seen, and of what was wanted if there was a rollout.
+"""A snapshot in a file: one JSON document a line, so that it is written, searched and cut to pieces as it comes.
 
-    {"kind": "snapshot", "schema": 1, "version": …, "taken": "2026-…Z", "at": …, "seen": {…}, "intent": {…}}
+    {"kind": "snapshot", "schema": 2, "version": …, "taken": "2026-…Z", "namespace": "gpu-operator"}
+    {"of": "/api/v1/nodes", "object": {…}}
+    {"of": "/apis/nvidia.com/v1/clusterpolicies", "refused": 404, "said": "…"}
+    {"log": {"namespace": …, "pod": …, "container": …}, "text": "…"}
+    {"kind": "end", "lines": 4711}
 
-Fields that have their default are left out (see codec.py). Tests: tests/adapters/files/test_snapshot_file.py
+A list that is empty has a line of its own, without an object. The last line is how a file is known to be whole. What is
+packed with gzip is read as it is. Tests: tests/adapters/files/test_snapshot_file.py
 """
 
 from __future__ import annotations
 
+import gzip
 import json
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from seatrial import __version__, codec
 from seatrial.core.errors import SeatrialError
-from seatrial.core.model.instants import Instant
-from seatrial.core.model.intent import Intent
-from seatrial.core.model.seen.snapshot import Snapshot
+from seatrial.core.survey.portable.recorded import LogOf, Recorded, Refused
 
 KIND: Final = "snapshot"
+END: Final = "end"
+SCHEMA: Final = 2
+_GZIP: Final = b"\x1f\x8b"
 _AGAIN: Final = "Write it with `seatrial snapshot > FILE`."
 
 
 class SnapshotInvalid(SeatrialError):  # noqa: N818
-    """A file that is no saved snapshot, or one that this release cannot read."""
+    """A file that is no snapshot, or one that this release cannot read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
-    """What a file holds."""
-
-    at: Instant
-    seen: Snapshot
-    intent: Intent | None = None
-    """None when there was no rollout."""
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def text_of(saved: Saved) -> str:
-    """The document, for a file or a pipe."""
-    data: dict[str, Any] = {
+def lines_of(recorded: Recorded) -> Iterator[str]:
+    """The lines of the file."""
+    count = 0
+    for data in _documents(recorded):
+        count += 1
+        yield json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    yield json.dumps({"kind": END, "lines": count}, separators=(",", ":"))
+
+
+def _documents(recorded: Recorded) -> Iterator[dict[str, Any]]:
+    yield {
         "kind": KIND,
-        "schema": codec.SCHEMA,
-        "version": __version__,
-        "taken": datetime.fromtimestamp(saved.at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "at": saved.at,
-        "seen": codec.encode(saved.seen),
+        "schema": SCHEMA,
+        "version": recorded.version,
+        "taken": datetime.fromtimestamp(recorded.taken_at, UTC).isoformat().replace("+00:00", "Z"),
+        "namespace": recorded.namespace,
+        **({"anonymous": True} if recorded.is_anonymous else {}),
     }
-    if saved.intent is not None:
-        data["intent"] = codec.encode(saved.intent)
-    return json.dumps(data, indent=1, ensure_ascii=False)
+    for path, objects in recorded.lists.items():
+        yield from ({"of": path, "object": each} for each in objects)
+        if not objects:
+            yield {"of": path}
+    for path, refused in recorded.refused.items():
+        yield {"of": path, "refused": refused.code, "said": refused.said}
+    for whose, log in recorded.logs.items():
+        name = {"namespace": whose.namespace, "pod": whose.pod, "container": whose.container}
+        told = {"text": log} if isinstance(log, str) else {"refused": log.code, "said": log.said}
+        yield {"log": name | ({"previous": True} if whose.is_previous else {})} | told
 
 
-def load_snapshot(path: Path) -> Saved:
-    """Read a saved snapshot; SnapshotInvalid says what is wrong with the file, and where."""
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def load_snapshot(path: Path) -> Recorded:
+    """Read a snapshot; SnapshotInvalid says what is wrong with the file, and where."""
+    lines = _lines(path)
+    head = _head(path, lines[0] if lines else "")
+    lists: dict[str, list[dict[str, Any]]] = {}
+    refused: dict[str, Refused] = {}
+    logs: dict[LogOf, str | Refused] = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            data = json.loads(line)
+            if data.get("kind") == END:
+                if data["lines"] == number - 1 == len(lines) - 1:
+                    return _recorded(head, lists, refused, logs)
+                break
+            _take(data, lists, refused, logs)
+        except (ValueError, KeyError, TypeError, AttributeError) as err:
+            raise SnapshotInvalid(f"{path}:{number}: this is no line of a snapshot: {err}. {_AGAIN}") from err
+    raise SnapshotInvalid(f"{path} is not whole: it has {len(lines)} lines, and its end is missing. {_AGAIN}")
+
+
+def _lines(path: Path) -> list[str]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+        return data.decode("utf-8").rstrip("\n").split("\n")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as err:
+        raise SnapshotInvalid(f"{path} cannot be unpacked: {err}. {_AGAIN}") from err
     except OSError as err:
         raise SnapshotInvalid(f"The snapshot {path} cannot be read: {err.strerror}.") from err
+    except UnicodeDecodeError as err:
+        raise SnapshotInvalid(f"{path} is not a snapshot: it is no text. {_AGAIN}") from err
+
+
+def _head(path: Path, line: str) -> Mapping[str, Any]:
+    try:
+        data = json.loads(line)
     except ValueError as err:
         raise SnapshotInvalid(f"{path} is not a snapshot: {err}. {_AGAIN}") from err
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise SnapshotInvalid(f"{path} is not a snapshot: it does not say so. {_AGAIN}")
-    if data.get("schema") != codec.SCHEMA:
+    if data.get("schema") != SCHEMA:
         raise SnapshotInvalid(
             f"{path} is a snapshot of schema {data.get('schema')}, written by seatrial {data.get('version')}, and this "
-            f"release reads {codec.SCHEMA}. {_AGAIN}"
+            f"release reads {SCHEMA}. {_AGAIN}"
         )
     try:
-        return codec.decode(Saved, {name: data[name] for name in ("at", "seen", "intent") if name in data})
-    except codec.Undecodable as err:
-        raise SnapshotInvalid(f"{path}: {err}. {_AGAIN}") from err
+        datetime.fromisoformat(data["taken"])
+    except (KeyError, TypeError, ValueError) as err:
+        raise SnapshotInvalid(f"{path}:1: it does not say when it was taken. {_AGAIN}") from err
+    return data
+
+
+def _take(
+    data: Mapping[str, Any],
+    lists: dict[str, list[dict[str, Any]]],
+    refused: dict[str, Refused],
+    logs: dict[LogOf, str | Refused],
+) -> None:
+    refusal = Refused(code=int(data["refused"]), said=str(data["said"])) if "refused" in data else None
+    if "log" in data:
+        name = data["log"]
+        whose = LogOf(
+            namespace=name["namespace"],
+            pod=name["pod"],
+            container=name["container"],
+            is_previous=name.get("previous", False),
+        )
+        logs[whose] = refusal or str(data["text"])
+    elif refusal is not None:
+        refused[str(data["of"])] = refusal
+    else:
+        there = lists.setdefault(str(data["of"]), [])
+        if "object" in data:
+            there.append(dict(data["object"]))
+
+
+def _recorded(
+    head: Mapping[str, Any],
+    lists: dict[str, list[dict[str, Any]]],
+    refused: dict[str, Refused],
+    logs: dict[LogOf, str | Refused],
+) -> Recorded:
+    return Recorded(
+        taken_at=datetime.fromisoformat(head["taken"]).timestamp(),
+        namespace=str(head.get("namespace", "")),
+        version=str(head.get("version", "")),
+        is_anonymous=head.get("anonymous") is True,
+        lists=lists,
+        refused=refused,
+        logs=logs,
+    )

@@ -56,7 +56,9 @@ class NotAdopted(SeatrialError):  # noqa: N818  the trade's word; the message sa
     """A node could not be taken up as announced."""
 
 
-class _Node(kinds.Node, frozen=True):
+class TracedNode(kinds.Node, frozen=True):
+    """A node with who wrote which of its fields."""
+
     metadata: models.ManagedMeta = models.ManagedMeta()
 
 
@@ -75,7 +77,7 @@ class AdoptionObserver(FleetObserver):
 
     async def read_traces(self) -> None:
         """Read them of every node, at the very version whose facts are seen."""
-        for node in (await self._client.list(keys.NODES, _Node)).items:
+        for node in (await self._client.list(keys.NODES, TracedNode)).items:
             self._take(node)
         for name in self._outdated():
             await self.look_again(name)
@@ -83,7 +85,7 @@ class AdoptionObserver(FleetObserver):
     async def look_again(self, name: str) -> None:
         """Read one node anew: it has changed since."""
         for _ in range(TRIES):
-            self._take(await self._client.get(f"{keys.NODES}/{name}", _Node))
+            self._take(await self._client.get(f"{keys.NODES}/{name}", TracedNode))
             if name not in self._outdated():
                 return
         raise NotAdopted(f"{name} changes faster than it can be read. Find out who writes it, and run this again.")
@@ -92,7 +94,7 @@ class AdoptionObserver(FleetObserver):
         """What was found on a node."""
         return self._traces[name][1]
 
-    def _take(self, node: _Node) -> None:
+    def _take(self, node: TracedNode) -> None:
         self._traces[node.metadata.name] = (node.metadata.resource_version, traces_of(node))
         self.wrote_node(node)
 
@@ -102,7 +104,7 @@ class AdoptionObserver(FleetObserver):
         return [name for name, version in seen.items() if self._traces.get(name, ("",))[0] != version]
 
 
-def traces_of(node: _Node) -> Traces:
+def traces_of(node: TracedNode) -> Traces:
     """What of a node only an adoption looks at."""
     notes = node.metadata.annotations
     return Traces(
@@ -112,7 +114,7 @@ def traces_of(node: _Node) -> Traces:
     )
 
 
-def _cordoned_by(node: _Node) -> str:
+def _cordoned_by(node: TracedNode) -> str:
     """Who set the cordon: the API server keeps the name of whoever last changed a field."""
     if not node.spec.unschedulable:
         return ""
@@ -195,7 +197,7 @@ async def _take_up(
             return False
         try:
             body = node_patch(write, mirror=mirror)
-            observer.wrote_node(await client.patch(f"{keys.NODES}/{name}", body, _Node, kind=PatchKind.MERGE))
+            observer.wrote_node(await client.patch(f"{keys.NODES}/{name}", body, TracedNode, kind=PatchKind.MERGE))
         except errors.NotFound:
             return False  # the node left the cluster, and with it what was half-done
         except errors.Conflict:

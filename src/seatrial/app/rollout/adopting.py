@@ -6,7 +6,6 @@ whatever ends us, another run comes to the same. Tests: tests/app/rollout/test_a
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -131,7 +130,7 @@ class Taker:
         """What would be done, or why nothing is."""
         nodes = self._observer.all_nodes()
         scene = Scene(
-            at=round(time.time(), 3),  # to the millisecond, as records keep it
+            at=round(self._client.now(), 3),  # to the millisecond, as records keep it
             nodes=nodes,
             traces={name: self._observer.traces_of(name) for name in nodes},
             operator=self._observer.operator(),

@@ -50,7 +50,7 @@ def _template() -> str:
 def _drafted(args: argparse.Namespace) -> str:
     from datetime import datetime
 
-    from seatrial.app import auditing
     from seatrial.app.awaiting import finished
+    from seatrial.app.survey import auditing
 
     return finished(auditing.draft(cluster_options.cluster_of(args), datetime.now().astimezone().date()))

@@ -3,7 +3,8 @@
 Whoever it was (NVIDIA's controller that was switched off, its driver manager, a person, a seatrial that was taken
 away): every node is looked at, what becomes of it is shown with every write, and after a yes it is written. Then a
 GPURollout of the nodes alone lets the controller do the rest, within the limits. Nothing is taken over that is not
-known to belong to the upgrade: somebody's cordon or skip label stays. Run it again whenever it was interrupted.
+known to belong to the upgrade: somebody's cordon or skip label stays. Run it again whenever it was interrupted. Of a
+file of `seatrial snapshot` it shows what would be done.
 """
 
 # Tests: tests/cli/test_rollout_adopt.py, tests/e2e/test_adopt.py
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the plan and every write, and write nothing")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     formats.add_output(parser, formats.NAME)
+    cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
@@ -89,7 +91,9 @@ def run(args: argparse.Namespace) -> int:
 
     wanted = asked(args)
     adopting.check(wanted)
-    showing = Showing(is_dry_run=args.dry_run, says_yes=args.yes, output=args.output)
+    # A file has nobody who could do it: what would be done is shown.
+    is_dry_run = args.dry_run or args.snapshot is not None
+    showing = Showing(is_dry_run=is_dry_run, says_yes=args.yes, output=args.output)
     return finished(_run(cluster_options.cluster_of(args), wanted, showing))
 
 

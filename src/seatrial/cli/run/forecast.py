@@ -40,9 +40,7 @@ NODES_MAX = 100_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser)
     source = parser.add_argument_group("the fleet, where it is not the cluster's")
-    source.add_argument(
-        "--snapshot", metavar="FILE", type=Path, help="nodes and rollout saved with `seatrial snapshot`"
-    )
+    cluster_options.add_snapshot(source)
     source.add_argument("--nodes", metavar="N", type=_count(1, NODES_MAX), help="this many nodes, all alike")
     source.add_argument("--gpus-per-node", metavar="N", type=_count(1, 1024), help="GPUs of a node (8, or as seen)")
     source.add_argument("--pods-per-node", metavar="N", type=_count(0, 1024), help="GPU pods of a node (2)")
@@ -138,22 +136,9 @@ def _asked(args: argparse.Namespace) -> ForecastOptions:
 
 def _fleet(args: argparse.Namespace, asked: ForecastOptions) -> Fleet | None:
     """The nodes of a file or of the cluster; None where they are invented."""
-    from seatrial.app import forecasting
-    from seatrial.core.errors import SeatrialError
+    from seatrial.cli.show.look import fleet
 
-    if asked.nodes:
-        return None
-    if asked.snapshot:
-        return forecasting.saved(asked.snapshot)
-    from seatrial.cli.show.look import look
-
-    found = look(args)
-    if found.faults:
-        raise SeatrialError(" ".join(found.faults))
-    if found.sight is None:
-        return forecasting.without_rollout(found.nodes, found.operator)
-    seen, intent = found.sight.seen, found.sight.intent
-    return forecasting.Fleet(source=f"rollout {intent.rollout} of the cluster", seen=seen, intent=intent)
+    return None if asked.nodes else fleet(cluster_options.cluster_of(args), args.rollout)
 
 
 # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────

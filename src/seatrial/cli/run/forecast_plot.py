@@ -21,6 +21,8 @@ def scatter(data: dict[str, Any]) -> list[str]:
     # All at once is so far away from the others that they would be one spot; it is drawn where it is the advice.
     drawn = (*data["settings"], data["at_once"]) if data["advice"]["is_window"] else data["settings"]
     rows = [row for row in drawn if row["seconds_p50"]]
+    if any(row["seconds_p50"] == 0 for row in drawn):
+        return ["No node would be moved, so there is no duration to draw; what was left out is said above."]
     if not rows:
         return ["No setting comes to an end, so there is no duration to draw."]
     logs = [math.log(row["seconds_p50"]) for row in rows]
@@ -48,7 +50,8 @@ def curve(data: dict[str, Any]) -> list[str]:
     found = data["curve"]
     total = found["total"] or 1
     floor = min(found["p10"]) / total
-    base = max(0.0, math.floor((floor - (1 - floor) * 0.25) * 20) / 20)  # some room below, at a round number
+    room = math.floor((floor - (1 - floor) * 0.25) * 20) / 20  # some room below, at a round number
+    base = min(0.95, max(0.0, room))
     middle, low = _columns(found["p50"]), _columns(found["p10"])
     lines = [f"GPUs that take work, {found['parallel'] or 'any number'} at a time, {found['unavailable']} unavailable"]
     rows = 6

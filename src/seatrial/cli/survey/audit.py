@@ -6,6 +6,7 @@ seatrial audit --file matrix.yaml --entry canary    with another entry
 seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
 seatrial audit -w --every 5m -o brief               again and again; a line when something has changed
 seatrial audit -o html > audit.html                 a page; also junit, sarif, markdown, and brief: a line for a chat
+seatrial audit --snapshot fleet.json                what a file of `seatrial snapshot` has, instead of a cluster
 
 It lists objects once and changes nothing; nothing runs on a node. What may not be read is not observable, and the
 finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
@@ -36,7 +37,7 @@ from seatrial.core.survey.audit.findings import FindingKind, Weight
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from seatrial.app.auditing import Audited
+    from seatrial.app.survey.auditing import Audited
 
 EXITS = (ExitCode.FINDINGS, ExitCode.DRIFT, ExitCode.INCONCLUSIVE, ExitCode.TIMEOUT)
 MARKDOWN = "markdown"
@@ -56,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FINDING",
         help="only these findings count for the exit code; all are shown",
     )
-    parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")
+    parser.add_argument(
+        "--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; when absent the day it was read"
+    )
     parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
     parser.add_argument(
         "--report-to",
@@ -67,10 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
     cluster_options.add_watch(parser)
     parser.add_argument("--every", metavar="60s", type=span, default=60, help="with -w: how often the cluster is read")
+    cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.snapshot is not None and (args.watch or args.report_to is not None):
+        print("seatrial: --snapshot names a file: it does not change, and no ConfigMap is beside it.", file=sys.stderr)
+        return ExitCode.USAGE
     if args.watch:
         return _watch(args)
     found, code = _look(args)
@@ -99,14 +106,14 @@ def _watch(args: argparse.Namespace) -> int:
 
 
 def _look(args: argparse.Namespace) -> tuple[Audited, ExitCode]:
-    from seatrial.app import auditing
     from seatrial.app.awaiting import finished
+    from seatrial.app.survey import auditing
     from seatrial.cli.terminal import counting
 
     options = auditing.AuditOptions(
         file=args.file,
         entry=args.entry,
-        on=args.on or datetime.now().astimezone().date(),
+        on=args.on,
         facts=tuple(args.facts),
     )
     with counting() as on_read:
@@ -118,8 +125,8 @@ def _look(args: argparse.Namespace) -> tuple[Audited, ExitCode]:
 
 
 def _keep(found: Audited, code: ExitCode, args: argparse.Namespace) -> None:
-    from seatrial.app import auditing
     from seatrial.app.awaiting import finished
+    from seatrial.app.survey import auditing
     from seatrial.cli.survey import audit_reports
 
     report = audit_reports.kept(found, code, datetime.now(UTC))

@@ -22,7 +22,7 @@ from seatrial.core.text import foreign
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
-    from seatrial.app.auditing import Audited
+    from seatrial.app.survey.auditing import Audited
     from seatrial.cli.exit_codes import ExitCode
 
 DOCUMENT_MAX: Final = 600_000

@@ -18,7 +18,7 @@ from seatrial.core.survey.audit.settings import told
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
-    from seatrial.app.auditing import Audited
+    from seatrial.app.survey.auditing import Audited
     from seatrial.cli.exit_codes import ExitCode
     from seatrial.core.survey.audit.findings import AuditFinding
     from seatrial.core.survey.audit.observing import NodeStack

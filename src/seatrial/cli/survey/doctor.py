@@ -4,6 +4,7 @@ seatrial doctor                       all nodes
 seatrial doctor gpu-17                one node
 seatrial doctor --no-logs             without reading logs
 seatrial doctor --failures ours.yaml  with failures of your own besides
+seatrial doctor --snapshot fleet.json in a file of `seatrial snapshot`, instead of a cluster
 
 It lists objects once, reads logs with your own rights, and writes nothing; nothing runs on a node. A cause stands
 before what follows from it, and who is well now has no failure, whatever was written before. Exit code 0 when nothing
@@ -22,7 +23,7 @@ from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from seatrial.app.diagnosing import Diagnosed
+    from seatrial.app.survey.diagnosing import Diagnosed
 
 EXITS = (ExitCode.FINDINGS, ExitCode.INCONCLUSIVE)
 
@@ -32,12 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-logs", action="store_true", help="read no logs; many failures show only there")
     parser.add_argument("--failures", metavar="FILE", action="append", default=[], help="failures of your own, in YAML")
     formats.add_output(parser)
+    cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
 def run(args: argparse.Namespace) -> int:
-    from seatrial.app import diagnosing
     from seatrial.app.awaiting import finished
+    from seatrial.app.survey import diagnosing
     from seatrial.cli.survey import doctor_telling
     from seatrial.cli.terminal import counting
 

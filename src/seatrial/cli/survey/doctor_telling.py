@@ -15,7 +15,7 @@ from seatrial.core.survey.sources import DIAGNOSED
 from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
-    from seatrial.app.diagnosing import Diagnosed
+    from seatrial.app.survey.diagnosing import Diagnosed
     from seatrial.cli.exit_codes import ExitCode
     from seatrial.core.survey.doctor.diagnosing import Case, Evidence
     from seatrial.core.survey.doctor.objects import PodTold

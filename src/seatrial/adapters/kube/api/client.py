@@ -157,9 +157,13 @@ class Client:
         connections_max: int = 100,
         field_manager: str = FIELD_MANAGER,
         wall_clock: Callable[[], float] = time.time,
+        connection: Connection | None = None,
     ) -> None:
+        """`connection` leads elsewhere than to the cluster's own address."""
         self.config = config
-        self._connection = Connection(
+        self.now = wall_clock
+        """The time by which whoever reads the cluster judges what it reads: it stands still where the cluster does."""
+        self._connection = connection or Connection(
             config, user_agent=user_agent, connections_max=connections_max, wall_clock=wall_clock
         )
         self._request_timeout_seconds = request_timeout_seconds

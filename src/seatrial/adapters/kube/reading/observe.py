@@ -9,7 +9,6 @@ Tests: tests/adapters/kube/test_observe.py and tests/e2e/.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -64,7 +63,10 @@ class KubeObserver(FleetObserver):
 
         `rights` asks whether a campaign may do what it will need; who only looks does not ask about himself."""
         super().__init__(client, table.ROLLOUT, namespace=namespace, on_fault=on_fault, home=home, on_back=on_back)
-        self._rollouts = Rollouts(self.streams, operator=self._fleet.operator, name=rollout, suite_image=suite_image)
+        self._now = client.now
+        self._rollouts = Rollouts(
+            self.streams, operator=self._fleet.operator, name=rollout, suite_image=suite_image, now=client.now
+        )
         self._on_fault = on_fault
         self._source = source
         self._telemetry = telemetry
@@ -83,7 +85,7 @@ class KubeObserver(FleetObserver):
         if not missing and not self._has_campaign:
             with suppress(RolloutUnclear):  # the first look tells of it
                 rollout = self._rollouts.find()
-                if rollout is not None and self._rollouts.read(rollout, time.time())[0].campaign is not None:
+                if rollout is not None and self._rollouts.read(rollout, self._now())[0].campaign is not None:
                     self._open_campaign()
                     return [self.streams[row] for row in table.CAMPAIGN if row.is_decisive]
         # A right that only the campaign lacks holds the campaign, and does not keep the controller from starting.
@@ -106,7 +108,7 @@ class KubeObserver(FleetObserver):
             rollout = self._rollouts.find()
             if rollout is None:
                 return None
-            now = time.time()
+            now = self._now()
             intent, record = self._rollouts.read(rollout, now)
             seen = Snapshot(
                 nodes=self._fleet.members_of(rollout),

@@ -5,7 +5,6 @@ Law of this file: one that cannot be read stands back, and holds nobody else. Te
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -25,12 +24,19 @@ class Rollouts:
     """All of them, as far as the streams show them."""
 
     def __init__(
-        self, streams: Streams, *, operator: Callable[[], OperatorFacts], name: str = "", suite_image: str = ""
+        self,
+        streams: Streams,
+        *,
+        operator: Callable[[], OperatorFacts],
+        now: Callable[[], Instant],
+        name: str = "",
+        suite_image: str = "",
     ) -> None:
         """With a `name` it is that one which is worked on, whoever else may be there."""
         self._suite_image = suite_image
         self._store = streams[table.ROLLOUTS].store
         self._operator = operator
+        self._now = now
         self._name = name
         self._faults: tuple[OperatorFacts, dict[str, str]] | None = None  # None: to be read anew
         streams.hear(self._forget, table.ROLLOUTS)
@@ -73,7 +79,7 @@ class Rollouts:
             found: dict[str, str] = {}
             for item in sorted(self._store, key=lambda item: item.metadata.name):
                 try:
-                    _read(item.read(), operator, time.time())
+                    _read(item.read(), operator, self._now())
                 except RolloutUnreadable as err:
                     found[item.metadata.name] = err.why
             self._faults = (operator, found)

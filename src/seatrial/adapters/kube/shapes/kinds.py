@@ -5,8 +5,6 @@ As in models.py, what is not named here is dropped while decoding. Tests: tests/
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from seatrial.adapters.kube.shapes import keys
@@ -83,8 +81,12 @@ class Container(Model, frozen=True):
     resources: Resources = Resources()
 
 
+class EmptyDir(Model, frozen=True):
+    """It is there, and nothing of it is read."""
+
+
 class Volume(Model, frozen=True):
-    empty_dir: dict[str, Any] | None = None
+    empty_dir: EmptyDir | None = None
 
 
 class PodClaim(Model, frozen=True):

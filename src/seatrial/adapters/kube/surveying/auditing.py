@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from sys import intern
-from typing import Final
+from typing import Any, Final
 
 from seatrial.adapters.kube.api.client import Client
 from seatrial.adapters.kube.reading.items import controller_of, count_of, loaded_of
@@ -19,7 +19,7 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial.adapters.kube.shapes.campaign_models import MachineConfigPool
 from seatrial.adapters.kube.shapes.records import read_node, readable_instant
 from seatrial.adapters.kube.surveying import audit_models as shapes
-from seatrial.adapters.kube.surveying.once import Once, OnRead
+from seatrial.adapters.kube.surveying.once import Once, OnRead, Reading
 from seatrial.core.compat.matrix import Component, component_of
 from seatrial.core.model import consumers
 from seatrial.core.model.seen.nodes import NodeFacts
@@ -53,31 +53,6 @@ NAMESPACES: Final = (
     *keys.DRA_NAMESPACES,
 )
 """Where operands are looked for when no DaemonSet tells: where charts and catalogues put them."""
-
-
-async def read(client: Client, *, namespace: str, on_read: OnRead | None = None) -> Objects:
-    """Everything that an audit looks at; `namespace` is one more place where operands may be."""
-    reader = Once(client, on_read)
-    daemon_sets = await reader.all(Source.DAEMON_SETS, shapes.Workload, _daemon_set)
-    places = {each.namespace for each in daemon_sets}
-    if Source.DAEMON_SETS in reader.gaps:
-        places = {namespace, *NAMESPACES}
-    policies = await reader.all(Source.POLICIES, shapes.Policy, _policy)
-    drivers = await reader.all(Source.DRIVERS, shapes.NvidiaDriver, _driver)
-    return Objects(
-        nodes=await reader.all(Source.NODES, shapes.AuditedNode, _node),
-        daemon_sets=daemon_sets,
-        pods=await reader.inside(sorted(places), Source.PODS, shapes.AuditedPod, _pod),
-        deployments=await reader.all(Source.DEPLOYMENTS, shapes.Workload, _deployment),
-        slices=await reader.all(Source.SLICES, shapes.Slice, _slice),
-        driver_resources=(*policies, *drivers),
-        nics=await reader.all(Source.NIC_DEVICES, shapes.NicDevice, _nic),
-        csvs=await reader.all(Source.CSVS, shapes.Csv, _csv, selector=f"!{keys.COPIED_LABEL}"),
-        subscriptions=await reader.all(Source.SUBSCRIPTIONS, shapes.Subscription, _subscription),
-        openshift=await reader.all(Source.CLUSTER_VERSIONS, shapes.ClusterVersion, _openshift),
-        pools=await reader.all(Source.MACHINE_POOLS, MachineConfigPool, _pool),
-        gaps=reader.gaps,
-    )
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -290,3 +265,58 @@ def _said(texts: Mapping[str, str], key: str) -> str:
 
 def _line(text: str) -> str:
     return intern(foreign.line(text))
+
+
+# ── all of it ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NODES: Final = Reading(source=Source.NODES, model=shapes.AuditedNode, slim=_node)
+DAEMON_SETS: Final = Reading(source=Source.DAEMON_SETS, model=shapes.Workload, slim=_daemon_set)
+PODS: Final = Reading(source=Source.PODS, model=shapes.AuditedPod, slim=_pod)
+DEPLOYMENTS: Final = Reading(source=Source.DEPLOYMENTS, model=shapes.Workload, slim=_deployment)
+SLICES: Final = Reading(source=Source.SLICES, model=shapes.Slice, slim=_slice)
+POLICIES: Final = Reading(source=Source.POLICIES, model=shapes.Policy, slim=_policy)
+DRIVERS: Final = Reading(source=Source.DRIVERS, model=shapes.NvidiaDriver, slim=_driver)
+NICS: Final = Reading(source=Source.NIC_DEVICES, model=shapes.NicDevice, slim=_nic)
+CSVS: Final = Reading(source=Source.CSVS, model=shapes.Csv, slim=_csv, selector=f"!{keys.COPIED_LABEL}")
+SUBSCRIPTIONS: Final = Reading(source=Source.SUBSCRIPTIONS, model=shapes.Subscription, slim=_subscription)
+OPENSHIFT: Final = Reading(source=Source.CLUSTER_VERSIONS, model=shapes.ClusterVersion, slim=_openshift)
+POOLS: Final = Reading(source=Source.MACHINE_POOLS, model=MachineConfigPool, slim=_pool)
+READINGS: Final[tuple[Reading[Any, Any], ...]] = (
+    NODES,
+    DAEMON_SETS,
+    PODS,
+    DEPLOYMENTS,
+    SLICES,
+    POLICIES,
+    DRIVERS,
+    NICS,
+    CSVS,
+    SUBSCRIPTIONS,
+    OPENSHIFT,
+    POOLS,
+)
+
+
+async def read(client: Client, *, namespace: str, on_read: OnRead | None = None) -> Objects:
+    """Everything that an audit looks at; `namespace` is one more place where operands may be."""
+    reader = Once(client, on_read)
+    daemon_sets = await reader.all(DAEMON_SETS)
+    places = {each.namespace for each in daemon_sets}
+    if Source.DAEMON_SETS in reader.gaps:
+        places = {namespace, *NAMESPACES}
+    policies = await reader.all(POLICIES)
+    drivers = await reader.all(DRIVERS)
+    return Objects(
+        nodes=await reader.all(NODES),
+        daemon_sets=daemon_sets,
+        pods=await reader.inside(sorted(places), PODS),
+        deployments=await reader.all(DEPLOYMENTS),
+        slices=await reader.all(SLICES),
+        driver_resources=(*policies, *drivers),
+        nics=await reader.all(NICS),
+        csvs=await reader.all(CSVS),
+        subscriptions=await reader.all(SUBSCRIPTIONS),
+        openshift=await reader.all(OPENSHIFT),
+        pools=await reader.all(POOLS),
+        gaps=reader.gaps,
+    )

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from sys import intern
-from typing import Final
+from typing import Any, Final
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, api_path
@@ -20,7 +20,7 @@ from seatrial.adapters.kube.shapes import keys, kinds
 from seatrial.adapters.kube.shapes.models import Quantities
 from seatrial.adapters.kube.shapes.records import readable_instant
 from seatrial.adapters.kube.surveying import doctor_models as shapes
-from seatrial.adapters.kube.surveying.once import Once, OnRead
+from seatrial.adapters.kube.surveying.once import Once, OnRead, Reading
 from seatrial.core.model import consumers
 from seatrial.core.survey.doctor.logs import LOGS_MAX, worth_reading
 from seatrial.core.survey.doctor.objects import (
@@ -47,59 +47,6 @@ AT_ONCE: Final = 8
 COUNT_LABEL: Final = "nvidia.com/gpu.count"
 PLUGIN_LABEL: Final = f"{keys.DEPLOY_PREFIX}device-plugin"
 PAUSED: Final = "paused-for-driver-upgrade"
-
-
-# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def read(
-    client: Client, *, node: str = "", with_logs: bool = True, on_read: OnRead | None = None
-) -> tuple[Sight, int]:
-    """Everything that a diagnosis looks at, and how many logs were left out for their number."""
-    reader = Once(client, on_read)
-    nodes = await reader.all(Source.NODES, shapes.Node, _node)
-    pods = await reader.all(Source.PODS, kinds.Pod, _pod)
-    sight = Sight(
-        at=0.0,
-        nodes=nodes,
-        pods=pods,
-        events=await reader.all(Source.EVENTS, shapes.Event, _event),
-        slices=await reader.all(Source.SLICES, shapes.Slice, _slice),
-        claims=await reader.all(Source.CLAIMS, shapes.Claim, _claim),
-        gaps=reader.gaps,
-    )
-    sight = replace(sight, at=client.served_at or _latest(sight))
-    if not with_logs:
-        return sight, 0
-    asked = worth_reading(sight, node)
-    return replace(sight, logs=await _logs(client, asked[:LOGS_MAX])), max(0, len(asked) - LOGS_MAX)
-
-
-def _latest(sight: Sight) -> float:
-    """The server's time where its answers do not tell: no earlier than what it wrote last."""
-    return max((each.at for each in sight.events if each.at is not None), default=0.0)
-
-
-async def _logs(client: Client, asked: Sequence[LogAsked]) -> tuple[LogTold, ...]:
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def one(each: LogAsked) -> LogTold:
-        async with gate:
-            return await _log(client, each)
-
-    return tuple(await asyncio.gather(*map(one, asked)))
-
-
-async def _log(client: Client, asked: LogAsked) -> LogTold:
-    path = api_path("v1", "pods", namespace=asked.namespace, name=asked.pod, subresource="log")
-    params = {"container": asked.container, "tailLines": str(LINES), "limitBytes": str(LOG_BYTES)}
-    try:
-        text = await client.text(path, params | ({"previous": "true"} if asked.is_previous else {}))
-    except (errors.ClusterUnavailable, errors.Unauthorized, errors.ConfigInvalid):
-        raise
-    except errors.ClusterError as err:
-        return LogTold(asked=asked, why_not=foreign.line(err.message or err.what, TEXT_MAX))
-    return LogTold(asked=asked, lines=tuple(foreign.line(line, TEXT_MAX) for line in text.splitlines() if line.strip()))
 
 
 # ── nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -245,3 +192,64 @@ def _claim(found: shapes.Claim) -> ClaimTold | None:
 
 def _line(text: str) -> str:
     return foreign.line(text, TEXT_MAX)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NODES: Final = Reading(source=Source.NODES, model=shapes.Node, slim=_node)
+PODS: Final = Reading(source=Source.PODS, model=kinds.Pod, slim=_pod)
+EVENTS: Final = Reading(source=Source.EVENTS, model=shapes.Event, slim=_event)
+SLICES: Final = Reading(source=Source.SLICES, model=shapes.Slice, slim=_slice)
+CLAIMS: Final = Reading(source=Source.CLAIMS, model=shapes.Claim, slim=_claim)
+READINGS: Final[tuple[Reading[Any, Any], ...]] = (NODES, PODS, EVENTS, SLICES, CLAIMS)
+
+
+async def read(
+    client: Client, *, node: str = "", with_logs: bool = True, on_read: OnRead | None = None
+) -> tuple[Sight, int]:
+    """Everything that a diagnosis looks at, and how many logs were left out for their number."""
+    reader = Once(client, on_read)
+    nodes = await reader.all(NODES)
+    pods = await reader.all(PODS)
+    sight = Sight(
+        at=0.0,
+        nodes=nodes,
+        pods=pods,
+        events=await reader.all(EVENTS),
+        slices=await reader.all(SLICES),
+        claims=await reader.all(CLAIMS),
+        gaps=reader.gaps,
+    )
+    sight = replace(sight, at=client.served_at or _latest(sight))
+    if not with_logs:
+        return sight, 0
+    asked = worth_reading(sight, node)
+    return replace(sight, logs=await logs(client, asked[:LOGS_MAX])), max(0, len(asked) - LOGS_MAX)
+
+
+def _latest(sight: Sight) -> float:
+    """The server's time where its answers do not tell: no earlier than what it wrote last."""
+    return max((each.at for each in sight.events if each.at is not None), default=0.0)
+
+
+async def logs(client: Client, asked: Sequence[LogAsked]) -> tuple[LogTold, ...]:
+    """What these containers said last, or why that may not be read."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(each: LogAsked) -> LogTold:
+        async with gate:
+            return await _log(client, each)
+
+    return tuple(await asyncio.gather(*map(one, asked)))
+
+
+async def _log(client: Client, asked: LogAsked) -> LogTold:
+    path = api_path("v1", "pods", namespace=asked.namespace, name=asked.pod, subresource="log")
+    params = {"container": asked.container, "tailLines": str(LINES), "limitBytes": str(LOG_BYTES)}
+    try:
+        text = await client.text(path, params | ({"previous": "true"} if asked.is_previous else {}))
+    except (errors.ClusterUnavailable, errors.Unauthorized, errors.ConfigInvalid):
+        raise
+    except errors.ClusterError as err:
+        return LogTold(asked=asked, why_not=foreign.line(err.message or err.what, TEXT_MAX))
+    return LogTold(asked=asked, lines=tuple(foreign.line(line, TEXT_MAX) for line in text.splitlines() if line.strip()))

@@ -44,10 +44,14 @@ class Event(Model, frozen=True):
     reporting_instance: str = ""
 
 
+class Device(Model, frozen=True):
+    """It is counted, and nothing of it is read."""
+
+
 class SliceSpec(Model, frozen=True):
     driver: str = ""
     node_name: str | None = None
-    devices: tuple[dict[str, object], ...] = ()
+    devices: tuple[Device, ...] = ()
 
 
 class Slice(Model, frozen=True):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 from seatrial.adapters.kube.api import errors
 from seatrial.adapters.kube.api.client import Client, api_path
@@ -26,6 +27,17 @@ SAID_MAX: Final = 200
 TOLD_EVERY: Final = 500
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reading(Generic[M, T]):
+    """One kind as somebody reads it."""
+
+    source: Source
+    model: type[M]
+    slim: Callable[[M], T | None]
+    """What is kept of an object; None where it is of no interest."""
+    selector: str = ""
+
+
 class Once:
     """Lists kinds, and remembers what it could not."""
 
@@ -35,29 +47,20 @@ class Once:
         self._counts: Counter[Source] = Counter()
         self.gaps: dict[Source, Gap] = {}
 
-    async def all(
-        self, source: Source, model: type[M], slim: Callable[[M], T | None], *, selector: str = ""
-    ) -> tuple[T, ...]:
+    async def all(self, reading: Reading[M, T]) -> tuple[T, ...]:
         """Everything of a kind, wherever it is."""
-        return await self.inside(("",), source, model, slim, selector=selector)
+        return await self.inside(("",), reading)
 
-    async def inside(
-        self,
-        namespaces: Iterable[str],
-        source: Source,
-        model: type[M],
-        slim: Callable[[M], T | None],
-        *,
-        selector: str = "",
-    ) -> tuple[T, ...]:
+    async def inside(self, namespaces: Iterable[str], reading: Reading[M, T]) -> tuple[T, ...]:
         """Everything of a kind in these namespaces; what was read before a refusal counts for nothing."""
+        source = reading.source
         kind, found = KINDS[source], []
         for namespace in namespaces:
             for number, version in enumerate((kind.version, *kind.older)):
                 served = f"{kind.group}/{version}" if kind.group else version
                 path = api_path(served, kind.resource, namespace=namespace)
                 try:
-                    found += await self._listed(source, path, model, slim, selector)
+                    found += await self._listed(path, reading)
                     break
                 except errors.NotFound as err:
                     if number == len(kind.older):
@@ -69,24 +72,20 @@ class Once:
                     break
         return () if source in self.gaps else tuple(found)
 
-    async def _listed(
-        self, source: Source, path: str, model: type[M], slim: Callable[[M], T | None], selector: str
-    ) -> list[T]:
+    async def _listed(self, path: str, reading: Reading[M, T]) -> list[T]:
         try:
-            return await self._once(source, path, model, slim, selector)
+            return await self._once(path, reading)
         except errors.Gone:  # it took longer than the server keeps versions: once more from the beginning
-            return await self._once(source, path, model, slim, selector)
+            return await self._once(path, reading)
 
-    async def _once(
-        self, source: Source, path: str, model: type[M], slim: Callable[[M], T | None], selector: str
-    ) -> list[T]:
+    async def _once(self, path: str, reading: Reading[M, T]) -> list[T]:
         kept = []
-        async with aclosing(self._client.each(path, model, label_selector=selector)) as items:
+        async with aclosing(self._client.each(path, reading.model, label_selector=reading.selector)) as items:
             async for item in items:
-                slimmed = slim(item)
+                slimmed = reading.slim(item)
                 if slimmed is not None:
                     kept.append(slimmed)
-                self._count(source)
+                self._count(reading.source)
         return kept
 
     def _count(self, source: Source) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,8 @@ class AuditOptions:
     """The matrix, or the folder it is in."""
     entry: str = ""
     """Its entry; production's where a file is named and no entry. Without both there is no matrix."""
-    on: date
+    on: date | None = None
+    """None for the day on which the cluster was read."""
     facts: tuple[str, ...] = ()
 
 
@@ -60,7 +61,8 @@ async def audit(cluster: Cluster, options: AuditOptions, on_read: OnRead | None 
     facts, wanted = asked_for(options)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("audit") as client:
         objects = await auditing.read(client, namespace=cluster.namespace, on_read=on_read)
-    return audited(objects, options, facts, wanted)
+        on = options.on or datetime.fromtimestamp(client.now()).astimezone().date()
+    return audited(objects, on, facts, wanted)
 
 
 async def keep(cluster: Cluster, namespace: str, name: str, report: Mapping[str, str]) -> None:
@@ -84,13 +86,13 @@ async def draft(cluster: Cluster, on: date) -> str:
     return drafting.draft(observe(objects, facts), on)
 
 
-def audited(objects: Objects, options: AuditOptions, facts: Facts, wanted: Wanted | None) -> Audited:
+def audited(objects: Objects, on: date, facts: Facts, wanted: Wanted | None) -> Audited:
     """What there is to say of objects that were read."""
     from seatrial.core.survey.audit import auditing
 
     return Audited(
-        audit=auditing.audit(objects, facts, options.on, wanted),
-        on=options.on,
+        audit=auditing.audit(objects, facts, on, wanted),
+        on=on,
         known_until=facts.known_until,
         file=wanted.file if wanted is not None else "",
         entry=(wanted.entry.key or wanted.entry.role.value) if wanted is not None else "",
