@@ -20,6 +20,7 @@ from typing import Final
 
 from seatrial import __version__
 from seatrial.adapters.expressions.measurer import ExpressionMeasurer
+from seatrial.adapters.files.facts.knowledge import load_knowledge
 from seatrial.adapters.http import webhook
 from seatrial.adapters.http.checkpoints import HttpCheckpoints
 from seatrial.adapters.http.gates import WebhookMeasurer
@@ -37,6 +38,7 @@ from seatrial.adapters.kube.writing.measure import JobMeasurer
 from seatrial.adapters.prometheus.measurer import PrometheusMeasurer
 from seatrial.adapters.prometheus.places import Place
 from seatrial.controller import health, leading
+from seatrial.controller.beside.auditor import Auditor
 from seatrial.controller.beside.pacer import Pacer
 from seatrial.controller.beside.reroller import Reroller
 from seatrial.controller.beside.watchman import LOOK_SECONDS, Watchman
@@ -83,6 +85,8 @@ class Settings:
     """Seatrial itself goes: the rollout is left, and then we end."""
     suite_image: str = ""
     """What runs the gates that come with seatrial, where a rollout says no word about gates; empty asks none."""
+    audit_seconds: float | None = None
+    """How often the cluster is audited, for the metrics; None for never."""
     dra_namespaces: tuple[str, ...] = ()
     """Where DRA plugins are restarted that outlived a driver, whoever brought it; nowhere unless told."""
     git: GitSettings
@@ -290,6 +294,8 @@ async def _lead(life: Life, sights: Sights, stack: AsyncExitStack, written: Json
     await stack.enter_async_context(pacer)
     if life.settings.dra_namespaces and not life.settings.once:
         await stack.enter_async_context(_reroller(life, sights))
+    if life.settings.audit_seconds is not None and not life.settings.once:
+        await stack.enter_async_context(_auditor(life, sights.client, life.settings.audit_seconds))
     ports = Ports(observer=observer, executor=router, journal=written or NoJournal(), clock=life.clock)
 
     def note(report: Report) -> None:
@@ -317,6 +323,18 @@ def _reroller(life: Life, sights: Sights) -> Reroller:
         namespace=settings.namespace,
         namespaces=settings.dra_namespaces,
         is_leader=life.election.is_leader,
+        tell=life.endings.tell,
+    )
+
+
+def _auditor(life: Life, client: Client, every_seconds: float) -> Auditor:
+    return Auditor(
+        client,
+        namespace=life.settings.namespace,
+        facts=load_knowledge(),
+        every_seconds=every_seconds,
+        is_leader=life.election.is_leader,
+        take=life.metrics.take_audit,
         tell=life.endings.tell,
     )
 

@@ -10,6 +10,7 @@ Tests: tests/controller/test_metrics.py
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, get_args
 
@@ -23,6 +24,8 @@ from seatrial.core.deciding.measures import Figures, Meter
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodePhase
+from seatrial.core.survey.audit.auditing import Audit
+from seatrial.core.survey.audit.findings import FindingKind
 from seatrial.ports import Outcome, Result
 from seatrial.run.loop import Report
 from seatrial.supervision import Ending
@@ -34,7 +37,10 @@ STATE_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600
 """From a cordon, which takes a second, to a node that waits four hours for its turn."""
 PASS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
-TASKS: Final = ("source", "pacer", "events", "lease", "notices")
+VERSIONS_MAX: Final = 20
+"""Of one component, those that most nodes run: a fleet that never was one must not become a thousand series."""
+
+TASKS: Final = ("source", "pacer", "events", "lease", "notices", "audit")
 """What works in the background, by the names it is told under."""
 
 NVIDIA: Final[tuple[tuple[str, str, Callable[[Figures], int]], ...]] = (
@@ -82,6 +88,7 @@ class Metrics:
         self._now = now
         self._is_leader = is_leader
         self._latest: Report | None = None
+        self._audit: tuple[Audit, Instant] | None = None
         self._meter = Meter()
         self._registry = CollectorRegistry()
         self._registry.register(_Standing(self._families))
@@ -142,6 +149,10 @@ class Metrics:
             self._waiting.labels(code=code.value).inc(seconds)
         self._latest = report
 
+    def take_audit(self, audit: Audit, at: Instant) -> None:
+        """Take in what an audit found, as of when it was begun."""
+        self._audit = (audit, at)
+
     def page(self) -> bytes:
         """Everything, as Prometheus reads it."""
         return prometheus_client.generate_latest(self._registry)
@@ -174,6 +185,8 @@ class Metrics:
         yield GaugeMetricFamily(
             "seatrial_leader", "Whether this process leads; others stand by.", value=int(self._is_leader())
         )
+        if self._audit is not None:
+            yield from _audited(*self._audit)
         if self._latest is None or self._latest.sight is None or self._latest.decision is None:
             return
         sight = self._latest.sight
@@ -200,6 +213,28 @@ class Metrics:
         ):
             if value is not None:
                 yield GaugeMetricFamily(name, meaning, value=value)
+
+
+def _audited(audit: Audit, at: Instant) -> Iterator[GaugeMetricFamily]:
+    """What an audit found; every kind is there, so that an alert sees it come."""
+    yield GaugeMetricFamily("seatrial_audit_timestamp_seconds", "When the cluster was last audited.", value=at)
+    found, nodes = Counter[str](), Counter[str]()
+    for each in audit.findings:
+        found[each.kind.value] += 1
+        nodes[each.kind.value] += len(each.nodes)
+    kinds = [each.value for each in FindingKind]
+    yield _by_label("seatrial_audit_findings", "Findings, by kind.", "kind", ((each, found[each]) for each in kinds))
+    meaning = "Nodes that findings are about, by kind; one about the cluster counts none."
+    yield _by_label("seatrial_audit_finding_nodes", meaning, "kind", ((each, nodes[each]) for each in kinds))
+    versions = GaugeMetricFamily(
+        "seatrial_audit_version_nodes",
+        "Nodes that run a version of a component; 1 where the cluster has the component once.",
+        labels=("component", "version"),
+    )
+    for row in audit.rows:
+        for version, count in row.found[:VERSIONS_MAX]:
+            versions.add_metric((row.component.value, version), count)
+    yield versions
 
 
 class _Standing(Collector):

@@ -31,6 +31,7 @@ def rbac(
     dra_namespaces: Iterable[str] = (),
     has_rerolls: bool = False,
     has_campaigns: bool = False,
+    has_audits: bool = False,
     gates_namespace: str = HOME,
 ) -> str:
     """The controller's ServiceAccount and exactly the rights it needs. The chart carries the same files.
@@ -38,7 +39,7 @@ def rbac(
     The rights to delete pods are granted per namespace: where the GPU Operator runs, and where a DRA driver does. A
     name that cannot be a namespace's is a ValueError. To restart plugins that others made stale (`has_rerolls`) it
     has to see the DaemonSets of both. Rollouts with a canary (`has_campaigns`) need some more, of which the right to
-    make Jobs is granted where gates run.
+    make Jobs is granted where gates run. A controller that audits (`has_audits`) lists more than it watches.
     """
     parts = [_in_namespace(_read("rbac.yaml"), OPERATOR_NAMESPACE, operator_namespace)]
     parts += [_read("rbac-checkpoint.yaml")]
@@ -49,6 +50,7 @@ def rbac(
     parts += [_in_namespace(sets, DRA_NAMESPACE, namespace) for namespace in seen_in]
     campaign = _in_namespace(_read("rbac-campaign.yaml"), GATES_NAMESPACE, gates_namespace)
     parts += [campaign] if has_campaigns else []
+    parts += [_read("rbac-audit.yaml")] if has_audits else []
     return "---\n".join(parts)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from seatrial.app.connecting import USER_AGENT
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.rollout.words import span
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits
@@ -62,6 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMESPACE",
         help="restart the DRA plugins of this namespace that outlived a driver, whoever brought it, node by node as "
         "each settles; may be repeated (only on nodes that a rollout upgrades)",
+    )
+    parser.add_argument(
+        "--audit-every",
+        type=span,
+        metavar="15m",
+        help="audit the cluster so often while leading, with --forever, and publish what is found as seatrial_audit_… "
+        "(never)",
     )
     add_git_arguments(parser)
     add_gate_arguments(parser)
@@ -316,6 +324,7 @@ def run(args: argparse.Namespace) -> int:
         prometheus=prometheus_of(args),
         webhooks=allowed(args.gate_webhook),
         suite_image=args.probes_image,
+        audit_seconds=args.audit_every,
         pages=args.metrics_bind_address,
     )
     try:

@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--canary", action="store_true", help="with the rights that rollouts with a canary need besides (none of them)"
     )
     parser.add_argument(
+        "--audit", action="store_true", help="with the rights that `seatrial controller --audit-every` needs besides"
+    )
+    parser.add_argument(
         "--gates-namespace",
         type=_namespace,
         default=manifests.HOME,
@@ -65,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
         dra_namespaces=args.dra_namespace,
         has_rerolls=args.dra_reroll,
         has_campaigns=args.canary,
+        has_audits=args.audit,
         gates_namespace=args.gates_namespace,
     )
     pace = manifests.pace(operator_namespace=args.operator_namespace)

@@ -1,0 +1,6 @@
+// Brings the definitions of OLM's kinds (ClusterServiceVersion, Subscription); nothing is built from it.
+module seatrial.dev/testbed/olm
+
+go 1.25.0
+
+require github.com/operator-framework/api v0.32.0
