@@ -30,14 +30,14 @@ What these fields say is told by lists of what may be told:
 def text() -> str:
     """The page."""
     rows = [
-        ("labels, selectors", "keys that begin with", allowed.LABEL_PREFIXES),
+        ("labels, selectors", "the keys", [f"{each}*" for each in allowed.LABEL_PREFIXES]),
         ("labels, selectors", "the keys", sorted(allowed.LABELS)),
         ("labels, selectors", "and", ("keys that a rollout, a policy or a DaemonSet chooses nodes or pods by",)),
-        ("annotations", "keys that begin with", allowed.ANNOTATION_PREFIXES),
+        ("annotations", "the keys", [f"{each}*" for each in allowed.ANNOTATION_PREFIXES]),
         ("annotations", "the keys", sorted(allowed.ANNOTATIONS)),
         ("variables", "the names", sorted(allowed.VARIABLES)),
         ("command, args", "as many", ("`…` as there are arguments",)),
-        ("allocatable, capacity, requests, limits", "names that begin with", (allowed.RESOURCE_PREFIX,)),
+        ("allocatable, capacity, requests, limits", "the names", (f"{allowed.RESOURCE_PREFIX}*",)),
         (
             "messages and logs",
             "words that are in",

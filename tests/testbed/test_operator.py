@@ -3,9 +3,11 @@
 It would take the nodes of every other test for its own, so it gets a control plane to itself.
 """
 
+import json
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,12 +15,38 @@ from seatrial.adapters.kube.shapes import keys
 from seatrial_lab.testbed import errors, waiting
 from seatrial_lab.testbed.neighbours import operator
 from seatrial_lab.testbed.plane import control_plane
+from tests import forked
 
 pytestmark = [pytest.mark.cluster, pytest.mark.operator]
 
 OLD = "570.124.06"
 NEW = "570.172.08"
 TIMEOUT_SECONDS = 60.0
+BROUGHT = {
+    "device_plugin": ("nvidia-device-plugin-daemonset", "nvidia-device-plugin"),
+    "container_toolkit": ("nvidia-container-toolkit-daemonset", "nvidia-container-toolkit-ctr"),
+    "dcgm": ("nvidia-dcgm-exporter", "nvidia-dcgm-exporter"),
+}
+"""What brings which component, by the operator's own names; what it brings is read from the objects it made."""
+NOT_OF_A_CLEAN_CLUSTER = {"drift", "mixed", "half-done", "leaked-driver", "pending", "foreign-cordon", "not-observable"}
+"""What such an old stack is judged to be is another matter."""
+
+
+def audited(plane: control_plane.ControlPlane) -> dict[str, Any]:
+    """What `seatrial audit` says of a cluster that never saw seatrial."""
+    answer = forked.run("audit", "-o", "json", "--kubeconfig", str(plane.kubeconfig))
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+def kinds(found: dict[str, Any]) -> set[str]:
+    """What it has found."""
+    return {each["kind"] for each in found["findings"]}
+
+
+def versions(found: dict[str, Any], component: str) -> dict[str, str]:
+    """The version of a component, by node."""
+    return {each["name"]: each["versions"].get(component, "") for each in found["nodes"]}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +64,27 @@ def test_the_operator_makes_a_cluster_policy_ready(lone_plane: control_plane.Con
         driver = lone_plane.get("daemonset", operator.DRIVER_DAEMON_SET, "-n", operator.NAMESPACE)
         assert driver["spec"]["updateStrategy"]["type"] == "OnDelete"
         assert beside.driver_versions() == dict.fromkeys(beside.nodes, OLD)
+
+
+def test_an_audit_reads_every_component_that_the_operator_brings(lone_plane: control_plane.ControlPlane) -> None:
+    with operator.GpuOperator.start(lone_plane, operator.OperatorSpec(auto_upgrade=True)) as beside:
+        beside.wait_ready()
+
+        found = audited(lone_plane)
+        assert versions(found, "gpu_driver") == dict.fromkeys(beside.nodes, OLD)
+        for component, (daemon_set, container) in BROUGHT.items():
+            brought = lone_plane.get("daemonset", daemon_set, "-n", operator.NAMESPACE)["spec"]["template"]["spec"]
+            (image,) = [each["image"] for each in brought["containers"] if each["name"] == container]
+            assert versions(found, component) == dict.fromkeys(beside.nodes, image.rpartition(":")[2])
+        assert not kinds(found) & NOT_OF_A_CLEAN_CLUSTER
+
+        beside.set_driver_version(NEW)
+        waiting.wait_for(
+            lambda: {"half-done", "pending"} <= kinds(audited(lone_plane)),
+            what="the audit to see an upgrade under way",
+            timeout_seconds=TIMEOUT_SECONDS,
+            describe=lambda: f"{kinds(audited(lone_plane))}, {beside.upgrade_states()}",
+        )
 
 
 def test_a_new_driver_sets_the_operators_own_upgrade_controller_to_work(lone_plane: control_plane.ControlPlane) -> None:

@@ -106,12 +106,13 @@ def put(plane: ControlPlane, cluster: audited.Recorded) -> None:
     for node in cluster["nodes"]:
         taken = {key: node["metadata"].get(key, {}) for key in ("labels", "annotations")}
         plane.apply([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": node["metadata"]["name"], **taken}}])
-        say(plane, "node", node)
+        room = {"allocatable": {**node["status"]["allocatable"], "pods": "110"}}
+        say(plane, "node", {**node, "status": {**node["status"], **room}})
     for resource, (version, kind) in KINDS.items():
         for each in cluster.get(resource, ()):
             plane.apply([{"apiVersion": version, "kind": kind, **made(kind, each)}])
             if "status" in each:
-                say(plane, resource, each)
+                say(plane, resource, {**each, "status": status_of(kind, each["status"])})
     for each in cluster["daemonsets.apps"]:
         plane.apply([daemon_set(each, nodes_of(cluster, each))])
     wanted = sum(len(nodes_of(cluster, each)) for each in cluster["daemonsets.apps"])
@@ -119,7 +120,7 @@ def put(plane: ControlPlane, cluster: audited.Recorded) -> None:
         lambda: len(placed(plane)) == wanted,
         what=f"{wanted} pods of DaemonSets",
         timeout_seconds=TIMEOUT_SECONDS,
-        describe=lambda: f"{len(placed(plane))} are there",
+        describe=lambda: f"{len(placed(plane))} are there; {unplaced(plane)}",
     )
     for pod in placed(plane):
         owner, node = pod["metadata"]["ownerReferences"][0]["name"], pod["spec"]["nodeName"]
@@ -159,7 +160,7 @@ def made(kind: str, recorded: Object) -> Object:
     match kind:
         case "ClusterPolicy":
             parts = "operator daemonsets driver toolkit devicePlugin dcgm dcgmExporter gfd nodeStatusExporter".split()  # noqa: SIM905
-            spec = {each: {} for each in parts} | spec
+            spec = {each: {} for each in parts} | {"operator": {"defaultRuntime": "containerd"}} | spec
         case "Deployment":
             labels = {"app": meta["name"], **spec["template"]["metadata"].get("labels", {})}
             template = {**spec["template"], "metadata": {"labels": labels}}
@@ -174,6 +175,21 @@ def made(kind: str, recorded: Object) -> Object:
         case "ResourceSlice":
             spec = {"pool": {"name": meta["name"], "generation": 1, "resourceSliceCount": 1}, **spec}
     return {"metadata": meta, "spec": spec}
+
+
+def status_of(kind: str, recorded: Object) -> Object:
+    """The same for a status."""
+    if kind != "ClusterVersion":
+        return recorded
+    image, at = {"image": "quay.io/openshift-release-dev/ocp-release@sha256:1111"}, "2026-01-20T08:00:00Z"
+    ended = {**image, "startedTime": at, "completionTime": at, "verified": True}
+    return {
+        "availableUpdates": [],
+        "observedGeneration": 1,
+        "versionHash": "1",
+        "desired": {**image, **recorded["desired"]},
+        "history": [{**ended, **each} for each in recorded["history"]],
+    }
 
 
 def daemon_set(recorded: Object, nodes: list[str]) -> Object:
@@ -210,6 +226,12 @@ def nodes_of(cluster: audited.Recorded, recorded: Object) -> list[str]:
 def placed(plane: ControlPlane) -> list[Object]:
     found: list[Object] = plane.get("pods", "-A")["items"]
     return [each for each in found if each["spec"].get("nodeName")]
+
+
+def unplaced(plane: ControlPlane) -> str:
+    """What the scheduler says of the first that has no node yet."""
+    waits = [each for each in plane.get("pods", "-A")["items"] if not each["spec"].get("nodeName")]
+    return json.dumps(waits[0]["status"]) if waits else "nobody waits for a node"
 
 
 def say(plane: ControlPlane, resource: str, recorded: Object) -> None:
