@@ -31,9 +31,9 @@ demo: $(READY) ## watch two rollouts over 24 simulated nodes, one to the tag and
 test: $(READY) lint ## everything, on a real control plane (built once, then cached)
 	@$(RUN)/python -m seatrial_lab.testbed.building
 	@$(RUN)/coverage erase
-	@$(RUN)/coverage run -m pytest tests/core -q -n 2
+	@$(RUN)/coverage run -m pytest tests/core -q -n 2 --dist worksteal
 	@$(RUN)/coverage combine -q
-	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster and not long" -q -n 3
+	@$(RUN)/python -m pytest tests --ignore=tests/core -m "not cluster and not long" -q -n 3 --dist worksteal
 	@$(RUN)/python -m pytest $(call marked,cluster) -m "cluster and not own_plane and not gitops and not long" -q -n 3 --dist loadfile --no-loadscope-reorder
 	@$(RUN)/python -m pytest $(call marked,own_plane) -m "own_plane and not gitops" -q -n 2 --dist loadfile
 	@$(RUN)/coverage report --include='src/seatrial/core/*' --fail-under=95 --skip-covered

@@ -21,6 +21,7 @@ from seatrial.core.model.gates.gate import READINESS
 from seatrial.core.model.intent import Order
 from seatrial.core.model.seen.operators import OperatorFacts
 from seatrial.core.model.windows import DAYS
+from seatrial.core.survey.sources import AUDITED, KINDS
 from seatrial_lab.testbed import controller_process, errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
@@ -89,6 +90,19 @@ def test_who_restarts_plugins_that_others_made_stale_sees_daemonsets_there_and_n
 
     assert seeing(dra_namespaces=["dra"]) == []
     assert seeing(dra_namespaces=["dra", "dra"], has_rerolls=True) == ["dra", "gpu-operator"]
+
+
+def test_who_audits_may_list_what_an_audit_reads_and_change_nothing() -> None:
+    (role,) = [
+        each
+        for each in objects(has_audits=True)
+        if each["metadata"]["name"] == "seatrial-controller-audit" and "rules" in each
+    ]
+    granted = {
+        (group, resource) for rule in role["rules"] for group in rule["apiGroups"] for resource in rule["resources"]
+    }
+    assert granted == {(KINDS[source].group, KINDS[source].resource) for source in AUDITED}
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list"}
 
 
 def test_only_the_checkpoint_role_may_change_pods() -> None:

@@ -34,7 +34,9 @@ def test_the_chart_is_of_the_version_that_it_installs() -> None:
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
 
 
-@pytest.mark.parametrize("name", ["crd", "rbac", "rbac-campaign", "rbac-checkpoint", "rbac-dra", "rbac-dra-sets"])
+@pytest.mark.parametrize(
+    "name", ["crd", "rbac", "rbac-audit", "rbac-campaign", "rbac-checkpoint", "rbac-dra", "rbac-dra-sets"]
+)
 def test_what_the_chart_carries_is_what_the_command_prints(name: str) -> None:
     shipped, carried = MANIFESTS / f"{name}.yaml", CHART / "files" / f"{name}.yaml"
     assert carried.read_text(encoding="utf-8") == shipped.read_text(encoding="utf-8"), f"cp {shipped} {carried}"
@@ -62,6 +64,7 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         dra_namespaces=["dra-a", "dra-b"],
         has_rerolls=True,
         has_campaigns=True,
+        has_audits=True,
         gates_namespace="seatrial-gates",
     )
     text = re.sub(r"namespace: seatrial\b(?!-)", f"namespace: {NAMESPACE}", text)
@@ -71,7 +74,10 @@ def test_the_controller_may_do_what_the_manifests_say_and_no_more() -> None:
         "draReroll=true",
         "features.checkpoints=true",
         "features.campaigns=true",
+        "audit.metricsEvery=15m",
     )
+    (controller,) = [each for each in asked if each["kind"] == "Deployment"]
+    assert "--audit-every=15m" in controller["spec"]["template"]["spec"]["containers"][0]["args"]
     assert rights(asked) == rights(list(yaml.safe_load_all(text)))
 
 

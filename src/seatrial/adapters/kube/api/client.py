@@ -145,6 +145,10 @@ def api_path(group_version: str, plural: str, *, namespace: str = "", name: str 
     return "/".join([*parts, plural, *filter(None, (name, subresource))])
 
 
+def _time() -> float:
+    return time.time()
+
+
 class Client:
     """A connection pool to one cluster as one identity; use it in `async with`."""
 
@@ -156,15 +160,15 @@ class Client:
         request_timeout_seconds: float = 15.0,
         connections_max: int = 100,
         field_manager: str = FIELD_MANAGER,
-        wall_clock: Callable[[], float] = time.time,
+        wall_clock: Callable[[], float] | None = None,
         connection: Connection | None = None,
     ) -> None:
         """`connection` leads elsewhere than to the cluster's own address."""
         self.config = config
-        self.now = wall_clock
+        self.now = wall_clock or _time
         """The time by which whoever reads the cluster judges what it reads: it stands still where the cluster does."""
         self._connection = connection or Connection(
-            config, user_agent=user_agent, connections_max=connections_max, wall_clock=wall_clock
+            config, user_agent=user_agent, connections_max=connections_max, wall_clock=self.now
         )
         self._request_timeout_seconds = request_timeout_seconds
         self._field_manager = field_manager
