@@ -102,7 +102,19 @@ def test_a_person_can_add_a_failure_and_one_that_is_wrong_is_refused_with_its_li
     ours.write_text(block.replace("in: log", "in: dmesg"))
     assert main(["doctor", "--kubeconfig", "/nowhere", "--failures", str(ours)]) == ExitCode.ERROR
     assert "ours.yaml:" in (said := capsys.readouterr().err)
-    assert "'dmesg' is none of container, event, condition, log, node." in said
+    assert "'dmesg' is none of container, event, condition, log, metric, node." in said
+
+
+def test_a_prometheus_that_cannot_be_asked_leaves_something_unknown(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*serve(WELL), "--prometheus", "http://127.0.0.1:9"]) == ExitCode.INCONCLUSIVE
+    assert "not looked at: Xids in metrics: 127.0.0.1:9 was not reached" in capsys.readouterr().out
+
+
+def test_a_file_and_a_prometheus_are_of_different_times(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--snapshot", "x.json", "--prometheus", "http://127.0.0.1:9"]) == ExitCode.USAGE
+    assert "--snapshot is of another time" in capsys.readouterr().err
 
 
 def test_every_failure_is_in_the_how_to_and_its_role_is_what_is_read() -> None:

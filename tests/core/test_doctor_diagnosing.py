@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from seatrial.adapters.files.facts import failures as failures_file
 from seatrial.core.survey.doctor import failures, logs
 from seatrial.core.survey.doctor.diagnosing import Diagnosis, diagnose
 from seatrial.core.survey.doctor.objects import (
@@ -15,10 +16,12 @@ from seatrial.core.survey.doctor.objects import (
     EventTold,
     LogAsked,
     LogTold,
+    Metrics,
     NodeTold,
     PodTold,
     Sight,
     SliceTold,
+    XidTold,
 )
 from seatrial.core.survey.doctor.parts import Part
 
@@ -267,3 +270,13 @@ def test_tenants_are_read_where_they_ended_badly_and_others_never() -> None:
 def test_who_never_ran_has_no_log() -> None:
     waiting = ContainerTold(name="c", waiting="ImagePullBackOff")
     assert asked(a_pod("driver", Part.DRIVER, is_well=False, containers=(waiting,))) == []
+
+
+@pytest.mark.parametrize(("number", "name"), [(48, "xid-storm"), (79, "gpu-lost"), (31, "")])
+def test_an_xid_in_the_metrics_is_told_unless_programs_cause_it(number: int, name: str) -> None:
+    xid = XidTold(node="n1", gpu="GPU-1", number=number)
+    sight = Sight(at=NOW, nodes=(NodeTold(name="n1", has_gpu=True),), metrics=Metrics(xids=(xid,)))
+    found = diagnose(sight, failures_file.known())
+    cases = [case for case in found.cases if any(each.about.startswith("metrics of") for each in case.evidence)]
+    assert [case.failure.name for case in cases] == ([name] if name else [])
+    assert all(case.evidence[0].line == f"Xid {number}" for case in cases)

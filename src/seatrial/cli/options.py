@@ -11,6 +11,7 @@ from seatrial.app.connecting import Cluster
 from seatrial.cli.rollout.words import span
 
 if TYPE_CHECKING:
+    from seatrial.adapters.prometheus.places import Place
     from seatrial.core.model.selectors import Selector
 
 
@@ -30,6 +31,35 @@ def add_snapshot(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--snapshot", metavar="FILE", type=Path, help="read this file of `seatrial snapshot` instead of a cluster"
     )
+
+
+def add_prometheus(parser: argparse.ArgumentParser, text: str) -> None:
+    """--prometheus and its login, for a command that asks one."""
+    parser.add_argument("--prometheus", default="", metavar="URL", help=text)
+    parser.add_argument(
+        "--prometheus-secret",
+        type=Path,
+        metavar="DIR",
+        help="the mounted secret with its login: token, or username and password; over https alone",
+    )
+    parser.add_argument(
+        "--prometheus-authority",
+        type=Path,
+        metavar="FILE",
+        help="the certificates that its own has to be signed by (the system's)",
+    )
+    parser.add_argument(
+        "--prometheus-node-label", default="", metavar="LABEL", help="the label that names the node, where several do"
+    )
+
+
+def prometheus_of(args: argparse.Namespace) -> Place | None:
+    """Where it is, as the command line says; a SeatrialError says what is wrong with it."""
+    from seatrial.adapters.prometheus.places import Place
+
+    if not args.prometheus:
+        return None
+    return Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority)
 
 
 def cluster_of(args: argparse.Namespace) -> Cluster:

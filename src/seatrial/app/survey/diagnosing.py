@@ -6,13 +6,14 @@ is an error. Tests: tests/cli/test_doctor.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.surveying.once import OnRead
+    from seatrial.adapters.prometheus.places import Place
     from seatrial.app.connecting import Cluster
     from seatrial.core.survey.doctor.diagnosing import Diagnosis
 
@@ -30,6 +31,9 @@ class DoctorOptions:
     failures: tuple[str, ...] = ()
     """Files of a user's own."""
     with_logs: bool = True
+    prometheus: Place | None = None
+    """The Prometheus that is asked for Xids; None asks nobody."""
+    node_label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +50,16 @@ async def diagnose(cluster: Cluster, options: DoctorOptions, on_read: OnRead | N
     """Read the cluster once, and say what is wrong."""
     from seatrial.adapters.files.facts import failures as failures_file
     from seatrial.adapters.kube.surveying import diagnosing as reading
+    from seatrial.adapters.prometheus import xids
     from seatrial.core.survey.doctor import diagnosing
     from seatrial.core.survey.sources import Source
 
     known = failures_file.known(options.failures)  # first: what was called wrongly is said before anybody is asked
     async with cluster.client("doctor") as client:
         sight, left_out = await reading.read(client, node=options.node, with_logs=options.with_logs, on_read=on_read)
+    if options.prometheus is not None:
+        told = await xids.read(options.prometheus, sight.node_of.keys(), node_label=options.node_label)
+        sight = replace(sight, metrics=told)
     if options.node and Source.NODES not in sight.gaps and options.node not in sight.node_of:
         raise NoSuchNode(f"There is no node {options.node}. `kubectl get nodes` lists them.")
     return Diagnosed(

@@ -18,7 +18,6 @@ from seatrial.cli.rollout.words import span
 
 if TYPE_CHECKING:
     from seatrial.adapters.git.addresses import Permits
-    from seatrial.adapters.prometheus.places import Place
     from seatrial.controller.keeper import GitSettings
     from seatrial.ports import Watcher
 
@@ -165,33 +164,16 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_prometheus_arguments(parser: argparse.ArgumentParser) -> None:
     """Which Prometheus tells what happens on the GPUs of a canary."""
-    parser.add_argument(
-        "--prometheus",
-        default="",
-        metavar="URL",
-        help="the Prometheus that scrapes DCGM exporter: while it tells nothing of a canary, the bake counts nothing, "
+    cluster_options.add_prometheus(
+        parser,
+        "the Prometheus that scrapes DCGM exporter: while it tells nothing of a canary, the bake counts nothing, "
         "and errors that rise end it (none: the clock alone counts)",
-    )
-    parser.add_argument(
-        "--prometheus-secret",
-        type=Path,
-        metavar="DIR",
-        help="the mounted secret with its login: token, or username and password; over https alone",
-    )
-    parser.add_argument(
-        "--prometheus-authority",
-        type=Path,
-        metavar="FILE",
-        help="the certificates that its own has to be signed by (the system's)",
     )
     parser.add_argument(
         "--prometheus-scrape-seconds",
         type=_look_seconds,
         metavar="N",
         help="how often exporters are scraped, where it cannot say itself, as with Thanos",
-    )
-    parser.add_argument(
-        "--prometheus-node-label", default="", metavar="LABEL", help="the label that names the node, where several do"
     )
     parser.add_argument(
         "--prometheus-look-seconds", type=_look_seconds, default=60, metavar="N", help="how often it is asked (60)"
@@ -269,18 +251,9 @@ def git_settings(args: argparse.Namespace) -> GitSettings:
     )
 
 
-def prometheus_of(args: argparse.Namespace) -> Place | None:
-    """Where it is, as the command line says."""
-    from seatrial.adapters.prometheus.places import Place
-
-    if not args.prometheus:
-        return None
-    return Place.read(args.prometheus, secret=args.prometheus_secret, authority=args.prometheus_authority)
-
-
 def watcher_of(args: argparse.Namespace) -> Watcher | None:
     """Who watches, as the command line says; a SeatrialError says what is wrong with it."""
-    place = prometheus_of(args)
+    place = cluster_options.prometheus_of(args)
     if place is None:
         return None
     from seatrial.adapters.prometheus import dcgm
@@ -321,7 +294,7 @@ def run(args: argparse.Namespace) -> int:
         git=git,
         watcher=watcher_of(args),
         watch_seconds=args.prometheus_look_seconds,
-        prometheus=prometheus_of(args),
+        prometheus=cluster_options.prometheus_of(args),
         webhooks=allowed(args.gate_webhook),
         suite_image=args.probes_image,
         audit_seconds=args.audit_every,

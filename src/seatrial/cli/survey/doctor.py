@@ -5,6 +5,7 @@ seatrial doctor gpu-17                one node
 seatrial doctor --no-logs             without reading logs
 seatrial doctor --failures ours.yaml  with failures of your own besides
 seatrial doctor --snapshot fleet.json in a file of `seatrial snapshot`, instead of a cluster
+seatrial doctor --prometheus URL      with Xids of the last hour, by the metrics of DCGM exporter
 
 It lists objects once, reads logs with your own rights, and writes nothing; nothing runs on a node. A cause stands
 before what follows from it, and who is well now has no failure, whatever was written before. Exit code 0 when nothing
@@ -16,6 +17,7 @@ was found, 8 when something was, 11 when nothing was found but not everything co
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
@@ -33,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-logs", action="store_true", help="read no logs; many failures show only there")
     parser.add_argument("--failures", metavar="FILE", action="append", default=[], help="failures of your own, in YAML")
     formats.add_output(parser)
+    cluster_options.add_prometheus(
+        parser, "the Prometheus that scrapes DCGM exporter, to ask for Xids of the last hour"
+    )
     cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
@@ -43,7 +48,16 @@ def run(args: argparse.Namespace) -> int:
     from seatrial.cli.survey import doctor_telling
     from seatrial.cli.terminal import counting
 
-    options = diagnosing.DoctorOptions(node=args.node, failures=tuple(args.failures), with_logs=not args.no_logs)
+    if args.snapshot is not None and args.prometheus:
+        print("seatrial: --snapshot is of another time than what a Prometheus tells; give one.", file=sys.stderr)
+        return ExitCode.USAGE
+    options = diagnosing.DoctorOptions(
+        node=args.node,
+        failures=tuple(args.failures),
+        with_logs=not args.no_logs,
+        prometheus=cluster_options.prometheus_of(args),
+        node_label=args.prometheus_node_label,
+    )
     with counting() as on_read:
         found = finished(diagnosing.diagnose(cluster_options.cluster_of(args), options, on_read))
     code = exit_code(found)

@@ -93,6 +93,8 @@ def not_looked_at(found: Diagnosed) -> Iterator[str]:
         gap = sight.gaps.get(source)
         if gap is not None and gap.is_blind:
             yield f"{source.value}s: we may not {gap.right}." if not gap.said else f"{source.value}s: {gap.said}"
+    if sight.metrics is not None and sight.metrics.why_not:
+        yield f"Xids in metrics: {sight.metrics.why_not}"
     if not found.options.with_logs:
         yield "logs, as was asked; many failures show only there."
     refused = [each for each in sight.logs if each.why_not and not each.asked.is_previous]

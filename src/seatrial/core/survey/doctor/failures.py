@@ -8,7 +8,7 @@
       next: "`…` blacklists it."              # {node}, {namespace} and {pod} are filled in
       explains: [no-device-plugin]            # optional: what follows from it on the same node
       patterns:
-      - in: log                               # container, event, condition, log or node; or several
+      - in: log                               # container, event, condition, log, metric or node; or several
         of: [driver]                          # optional: parts, or anybody; everybody but tenants when absent
         reason: BackOff                       # optional: the whole reason, as a regular expression
         text: nouveau .*in use                # optional: a line, or a part of one, as a regular expression

@@ -172,6 +172,25 @@ class LogTold:
     why_not: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XidTold:
+    """An error that a GPU reported within the last hour, by its metrics."""
+
+    node: str
+    gpu: str
+    number: int
+    count: int = 1
+    """How often the number changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """What a monitoring system tells, as far as it could be asked."""
+
+    xids: tuple[XidTold, ...] = ()
+    why_not: str = ""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sight:
     """Everything that was read; one big object, which keeps what it worked out."""
@@ -183,6 +202,8 @@ class Sight:
     slices: tuple[SliceTold, ...] = ()
     claims: tuple[ClaimTold, ...] = ()
     logs: tuple[LogTold, ...] = ()
+    metrics: Metrics | None = None
+    """None where nobody was asked."""
     gaps: Mapping[Source, Gap] = field(default_factory=dict)
 
     @cached_property

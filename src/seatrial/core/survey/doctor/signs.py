@@ -4,6 +4,7 @@
     event        what a kubelet, a scheduler or a monitor wrote about a pod or a node
     condition    what a monitor says of a node
     log          the lines of a container's log
+    metric       what a monitoring system has of its GPUs
     node         what nobody wrote down, and looks.py sees
 
 Law of this file: words as they were written. Who is well now gives no sign: an event outlives what it tells of by an
@@ -34,6 +35,7 @@ class Where(StrEnum):
     EVENT = "event"
     CONDITION = "condition"
     LOG = "log"
+    METRIC = "metric"
     NODE = "node"
 
 
@@ -61,6 +63,7 @@ def told(sight: Sight) -> Iterator[Sign]:
     yield from _of_events(sight)
     yield from _of_conditions(sight)
     yield from _of_logs(sight)
+    yield from _of_metrics(sight)
 
 
 def _of_containers(sight: Sight) -> Iterator[Sign]:
@@ -133,6 +136,12 @@ def _of_logs(sight: Sight) -> Iterator[Sign]:
             about = f"log of {pod.key}, container {log.asked.container}"
             part = pod.part_of(log.asked.container)
             yield _sign(Where.LOG, pod, about, part, "", log.lines)
+
+
+def _of_metrics(sight: Sight) -> Iterator[Sign]:
+    for each in sight.metrics.xids if sight.metrics is not None else ():
+        about = f"metrics of {each.gpu or 'a GPU'} on {each.node}"
+        yield Sign(where=Where.METRIC, node=each.node, about=about, lines=(f"Xid {each.number}",), count=each.count)
 
 
 def _sign(where: Where, pod: PodTold, about: str, part: Part, reason: str, lines: tuple[str, ...]) -> Sign:
