@@ -117,6 +117,9 @@ class Harbour:
         names = (pod["metadata"]["name"] for pod in self.pods() if "deletionTimestamp" not in pod["metadata"])
         return next((name for name in names if holder.startswith(name)), "")
 
+    def nodes(self) -> list[str]:
+        return [each["metadata"]["name"] for each in self.plane.get("nodes")["items"]]
+
     def status(self, rollout: str) -> dict[str, Any]:
         found: dict[str, Any] = self.plane.get("gpurollout", rollout).get("status", {})
         return found
@@ -175,6 +178,9 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harbour]:
             "git.credentials[0].secret=login",
             f"git.authorities[0].server={url}",
             "git.authorities[0].configMap=authority",
+            "audit.enabled=true",
+            "audit.schedule=0 0 31 2 *",  # never: the test says when
+            "audit.metricsEvery=5s",
         )
         flags = [flag for each in said for flag in ("--set", each)]
         where = ["--namespace", NAMESPACE, "--kubeconfig", str(plane.kubeconfig)]
@@ -226,6 +232,43 @@ def test_a_mounted_login_is_read_by_a_controller_that_is_not_root(harbour: Harbo
     who = harbour.plane.kubectl(*inside, "import os; print(os.getuid())")
     read = harbour.plane.kubectl(*inside, "print(open('/var/run/seatrial/git/0/password').read())")
     assert (who.strip(), read.strip()) == (str(recipe.USER), "aye")
+
+
+def test_the_leader_audits_with_the_rights_that_the_chart_gives_it(harbour: Harbour) -> None:
+    page = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8480/metrics').read().decode())"
+
+    def told() -> dict[str, str] | None:
+        leader = harbour.leader()
+        if not leader:
+            return None
+        lines = harbour.plane.kubectl("exec", "-n", NAMESPACE, leader, "--", "python3.11", "-c", page).splitlines()
+        found = dict(line.rsplit(" ", 1) for line in lines if line.startswith("seatrial_audit_"))
+        return found if 'seatrial_audit_findings{kind="mixed"}' in found else None
+
+    found = harbour.wait(told, "the leader to publish an audit")
+    assert float(found[f'seatrial_audit_version_nodes{{component="gpu_driver",version="{OLD}"}}']) == len(
+        harbour.nodes()
+    )
+    assert float(found['seatrial_audit_findings{kind="not-observable"}']) == 0, "every right is there"
+
+
+def test_the_audits_cron_job_runs_as_a_pod_and_leaves_its_report(harbour: Harbour) -> None:
+    plane = harbour.plane
+    plane.kubectl("-n", NAMESPACE, "create", "job", "audit-now", "--from=cronjob/seatrial-audit")
+
+    def ended() -> dict[str, Any] | None:
+        pods = plane.get("pods", "-n", NAMESPACE, "-l", "batch.kubernetes.io/job-name=audit-now")["items"]
+        states = [each["state"] for pod in pods for each in pod["status"].get("containerStatuses", ())]
+        return next((state["terminated"] for state in states if "terminated" in state), None)
+
+    exit_code = harbour.wait(ended, "the audit's pod to end")["exitCode"]
+    kept = plane.get("configmap", "seatrial-audit", "-n", NAMESPACE)["data"]
+    report = json.loads(kept["report.json"])
+    assert report["exitCode"] == exit_code != 1
+    assert {each["name"] for each in report["nodes"]} == set(harbour.nodes())
+    assert {each["versions"]["gpu_driver"] for each in report["nodes"]} == {OLD}
+    assert kept["brief"].startswith("GPU audit of ")
+    plane.kubectl("-n", NAMESPACE, "delete", "job", "audit-now", "--cascade=foreground")
 
 
 def test_a_repository_whose_certificate_is_not_trusted_is_a_hold_with_the_next_step(harbour: Harbour) -> None:

@@ -7,7 +7,7 @@ seatrial audit --snapshot fleet.json            and doctor, forecast, rollout ad
 
 It has what these commands read, and no more. Labels, annotations and variables are kept by a list of those that may be;
 of messages and logs those words stay that are known to the trade, and the rest is `…`. Secrets and ConfigMaps are not
-read. docs/how-to/snapshot.md has the lists. Exit code 11 when something could not be read; the file says what.
+read. docs/reference/snapshot.md lists every field. Exit code 11 when something could not be read; the file says what.
 """
 
 # Tests: tests/cli/test_snapshot.py
