@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ import pytest
 from seatrial.adapters.files.snapshot_file import load_snapshot
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
+from seatrial.core.survey.portable.renaming import renaming_of
 from tests import audited, doctored, portable
 from tests.cli.served import serving
 from tests.cli.test_audit import DAY
@@ -86,10 +88,12 @@ def test_a_diagnosis_finds_the_same_in_the_file_as_in_the_cluster_also_under_oth
     assert found(read) == found(live)
     assert found(read) == {(failure, node) for failure, nodes in doctored.expected(name).items() for node in nodes}
 
-    nodes = [each["metadata"]["name"] for each in load_snapshot(called.path).lists[portable.NODES]]
+    plain = load_snapshot(called.path)
+    names = renaming_of(plain.lists, plain.namespace)
     called.take("--anonymise")
     text = called.path.read_text(encoding="utf-8")
-    assert not [node for node in nodes if f'"{node}"' in text]
+    for old in (*names.nodes, *names.names, *names.registries):
+        assert not re.search(rf'(?<=[" /]){re.escape(old)}(?=[" /:,])', text), old
     others = Counter(failure for failure, _ in found(called.read("doctor", "-o", "json")[1]))
     assert others == {failure: len(nodes) for failure, nodes in doctored.expected(name).items()}
 

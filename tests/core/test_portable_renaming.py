@@ -40,7 +40,13 @@ NAMES = renaming_of(LISTS, "gpus")
         ("kube-system", "kube-system"),
         ("gpus", "gpu-operator"),
         ("nvidia-driver-daemonset", "nvidia-driver-daemonset"),
-        ("registry.corp", "registry.corp"),
+        ("registry.corp", "registry-1.example"),
+        ("dial registry.corp:5000: refused", "dial registry-1.example:5000: refused"),
+        (
+            'Failed to pull image "registry.corp:5000/team/llm:rc1": not found',
+            'Failed to pull image "registry-1.example/image-1:rc1": not found',
+        ),
+        ("Back-off pulling registry.corp:5000/team/other.", "Back-off pulling registry-1.example/team/other."),
     ],
 )
 def test_a_name_is_another_wherever_it_stands(said: str, told: str) -> None:

@@ -41,6 +41,7 @@ OPERATORS: Final = "gpu-operator"
 _NODES: Final = "/nodes"
 _IMAGE: Final = "image"
 _LABELS: Final = frozenset({"labels", "nodeSelector", "selector", "annotations"})
+_PIECE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _HAS_PLACE: Final = re.compile(r"[-.0-9]")
 """A node called `driver` is renamed where it is named whole, and not inside of other words."""
@@ -80,7 +81,15 @@ class Renaming:
 
     def text(self, text: str, *, is_label: bool = False) -> str:
         """A text under the new names. A label's value names nodes; it is no namespace, whatever it says."""
-        return _TOKEN.sub(lambda found: self._token(found[0], is_label), text)
+        return _PIECE.sub(lambda found: self._piece(found[0], is_label), text)
+
+    def _piece(self, piece: str, is_label: bool) -> str:
+        """An image, or whatever else is written in one go, name by name."""
+        path = _path_of(piece)
+        host, _, inner = path.partition("/")
+        if path in self.repositories or (inner and host in self.registries):
+            return self.image(piece)
+        return _TOKEN.sub(lambda found: self._token(found[0], is_label), piece)
 
     def image(self, image: str) -> str:
         """An image under the new names of its registry and its path."""
@@ -130,7 +139,7 @@ def renaming_of(lists: Lists, operators_namespace: str) -> Renaming:
     return Renaming(
         nodes=_numbered(nodes, "node"),
         names={**_numbered(sorted({name for each in tenants for name in _names(each)}), "tenant"), **renamed},
-        registries={host: f"registry-{number}.example" for number, host in enumerate(hosts, 1)},
+        registries=_registries(hosts),
         repositories=_repositories(sorted(set(_images(stacks))), sorted(set(_images(tenants)))),
     )
 
@@ -139,6 +148,13 @@ def _numbered(names: Iterable[str], what: str) -> dict[str, str]:
     found = list(dict.fromkeys(filter(None, names)))
     width = max(2, len(str(len(found))))
     return {name: f"{what}-{number:0{width}}" for number, name in enumerate(found, 1)}
+
+
+def _registries(hosts: Iterable[str]) -> dict[str, str]:
+    """A host is told of with its port and without."""
+    plain = dict.fromkeys(host.partition(":")[0] for host in hosts)
+    named = {host: f"registry-{number}.example" for number, host in enumerate(plain, 1)}
+    return named | {host: named[host.partition(":")[0]] for host in hosts}
 
 
 def _repositories(stacks: Iterable[str], tenants: Iterable[str]) -> dict[str, str]:
