@@ -49,6 +49,15 @@ def _functions() -> Iterator[tuple[str, int]]:
                 yield f"{_name(path)}: {node.name}", node.end_lineno - node.lineno + 1
 
 
+def test_a_file_that_names_its_tests_names_tests_that_are_there() -> None:
+    named = {
+        (_name(path), test)
+        for path in FILES
+        for test in re.findall(r"\btests/[a-z_/]+\.py", path.read_text(encoding="utf-8"))
+    }
+    assert sorted(f"{name}: {test}" for name, test in named if not (ROOT / test).exists()) == []
+
+
 def test_half_of_the_files_are_short_and_none_is_long() -> None:
     lengths = _lengths()
     assert {name: length for name, length in lengths.items() if length > FILE_MAX} == {}

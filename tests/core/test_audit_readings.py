@@ -12,14 +12,17 @@ from seatrial.core.compat.versions import DriverVersion
 from seatrial.core.model.seen.nodes import Loaded
 from seatrial.core.survey.audit.images import component_of, digests_of, name_of, tag_of
 from seatrial.core.survey.audit.objects import (
+    SYSFS,
     CsvObject,
     DeploymentObject,
     DriverResource,
     NicObject,
     OpenShiftObject,
+    ReleaseObject,
     SliceObject,
 )
 from seatrial.core.survey.audit.observing import ONCE, PER_NODE
+from seatrial.core.survey.audit.of_operators import untold
 from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Seen
 from seatrial.core.survey.sources import KINDS, Gap, Source, Why
 from tests.core.knowledge import facts
@@ -347,6 +350,28 @@ def test_a_node_without_nic_devices_has_firmware_that_nobody_can_tell() -> None:
     assert found.missing == "the right to list nicdevices.configuration.net.nvidia.com"
 
 
+def test_a_job_on_the_node_tells_firmware_where_no_object_does() -> None:
+    nics = (NicObject(node="gpu-1", firmware="28.43.1014", evidence=SYSFS),)
+    found = reading(a_cluster(nics=nics, asked={"gpu-1": ""}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
+    assert isinstance(found, Seen)
+    assert (found.text, found.evidence) == ("28.43.1014", SYSFS)
+
+
+def test_a_job_that_saw_no_adapter_is_an_answer_and_one_that_failed_is_none() -> None:
+    found = reading(a_cluster(asked={"gpu-1": ""}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
+    assert found == Absent(why="a Job saw no network adapter of NVIDIA on the node's PCI bus")
+    found = reading(a_cluster(asked={"gpu-1": "ErrImagePull"}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
+    assert isinstance(found, NotObservable)
+    assert (found.cause, found.missing) == (Cause.OBJECT, "an answer of the Job on the node: ErrImagePull")
+
+
+def test_an_adapter_on_the_bus_that_shows_a_job_no_firmware_is_not_taken_for_none() -> None:
+    nics = (NicObject(node="gpu-1", firmware="", evidence=SYSFS),)
+    found = reading(a_cluster(nics=nics, asked={"gpu-1": ""}, gaps=NOT_SERVED), Component.FIRMWARE_CX7)
+    assert isinstance(found, NotObservable)
+    assert "its RDMA driver is not loaded" in found.missing
+
+
 def _text(found: object) -> str:
     assert isinstance(found, Seen)
     return found.text
@@ -388,6 +413,33 @@ def test_an_operator_of_helm_is_known_by_its_labels_or_its_tag(told: dict[str, s
         namespace="x", name="gpu-operator", images=(("gpu-operator", "r/nvidia/gpu-operator:v25.10.1"),), **told
     )
     assert _text(reading(a_cluster(deployments=(found,)), Component.GPU_OPERATOR)) == "v25.10.1"
+
+
+PINNED = DeploymentObject(
+    namespace="gpus", name="gpu-operator", images=(("gpu-operator", f"r/nvidia/gpu-operator@{DIGEST}"),)
+)
+
+
+def test_an_operator_that_tells_no_version_is_known_by_the_helm_release_beside_it() -> None:
+    assert untold(a_cluster(deployments=(PINNED,))) == ("gpus",)
+    others = (
+        ReleaseObject(namespace="gpus", name="nfd", chart="node-feature-discovery", version="0.18.2"),
+        ReleaseObject(namespace="elsewhere", name="gpu", chart="gpu-operator", version="v24.9.2"),
+    )
+    release = ReleaseObject(namespace="gpus", name="gpu", chart="gpu-operator", version="v25.10.1")
+    found = reading(a_cluster(deployments=(PINNED,), releases=(*others, release)), Component.GPU_OPERATOR)
+    assert isinstance(found, Seen)
+    assert (found.text, found.evidence) == ("v25.10.1", "Helm release gpus/gpu, version of its chart")
+    unknown = reading(a_cluster(deployments=(PINNED,), releases=others), Component.GPU_OPERATOR)
+    assert isinstance(unknown, NotObservable)
+    assert "which --helm-secrets reads" in unknown.missing
+
+
+def test_releases_are_looked_for_only_beside_an_operator_that_tells_nothing_else() -> None:
+    assert untold(a_cluster()) == ()
+    assert untold(a_cluster(deployments=())) == ()
+    csvs = (csv("gpu-operator-certified.v25.3.4", "25.3.4"),)
+    assert untold(a_cluster(deployments=(PINNED,), csvs=csvs)) == ()
 
 
 def test_an_operator_that_is_not_there_is_absent_only_where_both_lists_were_read() -> None:

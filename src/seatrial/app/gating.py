@@ -1,7 +1,7 @@
 """Ask gates of one node by hand, and keep what came of each.
 
 Law of this file: gates are asked one after the other, since each may want every GPU; what cannot be asked is told and
-never counts as passed. Judging is core's. Tests: tests/app/test_gating.py, tests/e2e/test_gates_by_hand.py
+never counts as passed. Judging is core's. Tests: tests/cli/test_gates.py, tests/e2e/test_gates_by_hand.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The parser of every command: errors that say what to do next, and help that fits the terminal.
 
-Tests: tests/cli/test_main.py, tests/cli/test_help.py
+Tests: tests/cli/test_main.py
 """
 
 from __future__ import annotations

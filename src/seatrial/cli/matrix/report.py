@@ -2,7 +2,7 @@
 
 What is found is decided elsewhere; here it is only shown. Nothing heavy is imported: a check has to answer at once.
 
-Tests: tests/cli/test_report.py
+Tests: tests/cli/test_check.py
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ seatrial rollout adopt             say what becomes of nodes that somebody left 
 Without ROLLOUT the only rollout that has not ended is meant.
 """
 
-# Tests: tests/cli/test_rollout.py, and one file beside it for each part
+# Tests: tests/cli/test_rollout_tree.py, and one file beside it for each part
 
 from __future__ import annotations
 

@@ -6,11 +6,13 @@ seatrial audit --file matrix.yaml --entry canary    with another entry
 seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
 seatrial audit -w --every 5m -o brief               again and again; a line when something has changed
 seatrial audit -o html > audit.html                 a page; also junit, sarif, markdown, and brief: a line for a chat
+seatrial audit --nic-image busybox:1.37             NIC firmware, too: a short-lived Job on every node that hides it
 seatrial audit --snapshot fleet.json                what a file of `seatrial snapshot` has, instead of a cluster
 
-It lists objects once and changes nothing; nothing runs on a node. What may not be read is not observable, and the
-finding names the right. Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is
-wrong, 11 when nothing is wrong but a rule warns, or something is not observable or unproven.
+It lists objects once and changes nothing; nothing runs on a node, unless --nic-image sends a Job there that reads the
+firmware of network adapters and ends. What may not be read is not observable, and the finding names the right. Exit
+code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is wrong, 11 when nothing is
+wrong but a rule warns, or something is not observable or unproven.
 
 Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
 pending, self-rolling, moving-channel, not-observable, expired-support, warned, unproven.
@@ -25,6 +27,7 @@ import math
 import sys
 import time
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from seatrial.cli import formats
@@ -70,6 +73,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     formats.add_output(parser, formats.WIDE, MARKDOWN, HTML, formats.JUNIT, formats.SARIF, BRIEF)
     cluster_options.add_watch(parser)
     parser.add_argument("--every", metavar="60s", type=span, default=60, help="with -w: how often the cluster is read")
+    parser.add_argument(
+        "--nic-image",
+        metavar="IMAGE",
+        default="",
+        help="where no NicDevice tells it, read NIC firmware by a Job on each GPU node; any image with sh in it",
+    )
+    parser.add_argument(
+        "--jobs-namespace", metavar="NAMESPACE", default="default", help="where these Jobs are made (default)"
+    )
+    parser.add_argument(
+        "--helm-secrets",
+        action="store_true",
+        help="where no object tells an operator's version, look into the Secrets of Helm's releases beside it",
+    )
     cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
@@ -77,6 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.snapshot is not None and (args.watch or args.report_to is not None):
         print("seatrial: --snapshot names a file: it does not change, and no ConfigMap is beside it.", file=sys.stderr)
+        return ExitCode.USAGE
+    if args.snapshot is not None and (args.nic_image or args.helm_secrets):
+        print("seatrial: --snapshot names a file: it has no nodes for a Job, and no Secrets.", file=sys.stderr)
         return ExitCode.USAGE
     if args.watch:
         return _watch(args)
@@ -115,9 +135,13 @@ def _look(args: argparse.Namespace) -> tuple[Audited, ExitCode]:
         entry=args.entry,
         on=args.on,
         facts=tuple(args.facts),
+        nic_image=args.nic_image,
+        jobs_namespace=args.jobs_namespace,
+        reads_releases=args.helm_secrets,
     )
     with counting() as on_read:
-        found = finished(auditing.audit(cluster_options.cluster_of(args), options, on_read))
+        on_job = partial(on_read, "Job")
+        found = finished(auditing.audit(cluster_options.cluster_of(args), options, on_read, on_job))
     code = exit_code(found, frozenset(map(FindingKind, args.fail_on)))
     if args.report_to is not None:
         _keep(found, code, args)

@@ -5,7 +5,7 @@
     the nodes of an adoption, with who wrote which field                adopt
 
 Law of this file: no field is named here. An object is decoded as each of its readers decodes it; what one of them would
-keep is written down with the fields that this reader reads. Tests: tests/adapters/kube/test_portable_kept.py
+keep is written down with the fields that this reader reads. Tests: tests/properties/test_portable.py
 """
 
 from __future__ import annotations

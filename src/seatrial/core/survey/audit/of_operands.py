@@ -24,7 +24,7 @@ from seatrial.core.compat.matrix import Component
 from seatrial.core.compat.versions import NIC_FAMILIES
 from seatrial.core.survey.audit import images
 from seatrial.core.survey.audit.images import Digests
-from seatrial.core.survey.audit.objects import NicObject, NodeObject, Objects, PodObject, SliceObject
+from seatrial.core.survey.audit.objects import SYSFS, NicObject, NodeObject, Objects, PodObject, SliceObject
 from seatrial.core.survey.audit.readings import Absent, Cause, NotObservable, Reading, Seen, seen, unread
 from seatrial.core.survey.sources import Gap, Source
 
@@ -37,6 +37,7 @@ FIRMWARE: Final = {
     Component.FIRMWARE_BF3: ("BlueField-3",),
 }
 """The families that a key of the matrix stands for."""
+UNDRIVEN: Final = " (its RDMA driver is not loaded, or shows its devices to their own network namespace alone)"
 
 
 Brought: TypeAlias = tuple[PodObject, str, str]
@@ -184,20 +185,26 @@ def is_built_for_another_kernel(around: Around) -> str:
 
 def firmware(around: Around, part: Component) -> Reading:
     """The firmware of the adapters of one family; serial numbers are not unique, so every adapter counts."""
-    if not all(each.firmware for each in around.nics):
-        return NotObservable(cause=Cause.OBJECT, missing="NicDevice status.firmwareVersion of one of its adapters")
+    untold = next((each for each in around.nics if not each.firmware), None)
+    if untold is not None:
+        missing = f"{untold.evidence}: one of its adapters shows no firmware"
+        return NotObservable(cause=Cause.OBJECT, missing=missing + (UNDRIVEN if untold.evidence == SYSFS else ""))
     if around.nics:
         families = FIRMWARE[part]
         texts = sorted({each.firmware for each in around.nics if _family(each.firmware) in families})
         if texts:
-            return _several(part, texts, "NicDevice status.firmwareVersion")
-        return Absent(why=f"none of the node's {len(around.nics)} NicDevices is a {' or '.join(families)}")
+            return _several(part, texts, around.nics[0].evidence)
+        return Absent(why=f"none of the node's {len(around.nics)} adapters is a {' or '.join(families)}")
+    if (why := around.objects.asked.get(around.node.name)) is not None:
+        if why:
+            return NotObservable(cause=Cause.OBJECT, missing=f"an answer of the Job on the node: {why}")
+        return Absent(why="a Job saw no network adapter of NVIDIA on the node's PCI bus")
     gaps = around.objects.blind(Source.NIC_DEVICES)
     if gaps:
         return unread(gaps)
     served = around.objects.is_served(Source.NIC_DEVICES)
     missing = "a NicDevice of the node" if served else "NicDevices, which the NIC configuration operator makes"
-    return NotObservable(cause=Cause.NATURE, missing=missing)
+    return NotObservable(cause=Cause.NATURE, missing=f"{missing}, or a Job that reads it (--nic-image)")
 
 
 def _family(text: str) -> str:

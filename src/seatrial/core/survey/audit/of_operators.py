@@ -1,6 +1,6 @@
 """What is there once for the whole cluster: OpenShift, and the operators that OLM or Helm installed.
 
-    GPU Operator, Network Operator    the CSV that succeeded; else the Deployment's image, or its labels
+    GPU Operator, Network Operator    the CSV that succeeded; else the Deployment's image, its labels, or Helm
     SR-IOV operator                   Red Hat's, by its CSV, is the matrix's; NVIDIA's own build is another product
 
 Law of this file: an operator is found by what it is, and not by where somebody expects it; a copied CSV is none. Tests:
@@ -73,12 +73,20 @@ def operator(objects: Objects, part: Component) -> Reading:
         return NotObservable(cause=Cause.OBJECT, missing=missing)
     running = [each for each in objects.deployments if _runs(each, known.image)]
     if running:
-        return _together([_of_deployment(each, part, known.image) for each in running])
+        return _together([_of_deployment(objects, each, part) for each in running])
     gaps = objects.blind(Source.CSVS, Source.DEPLOYMENTS)
     return unread(gaps) if gaps else Absent(why="neither a ClusterServiceVersion nor a Deployment of it is there")
 
 
-def _of_deployment(found: DeploymentObject, part: Component, image: str) -> Reading:
+def untold(objects: Objects) -> tuple[str, ...]:
+    """Namespaces where an operator runs whose version no object has told: Helm may have written it down there."""
+    readings = {part: operator(objects, part) for part in OPERATORS}
+    silent = [OPERATORS[part].image for part, found in readings.items() if isinstance(found, NotObservable)]
+    return tuple(sorted({each.namespace for each in objects.deployments for image in silent if _runs(each, image)}))
+
+
+def _of_deployment(objects: Objects, found: DeploymentObject, part: Component) -> Reading:
+    image = OPERATORS[part].image
     place = f"Deployment {found.namespace}/{found.name}"
     used = next(each for _, each in found.images if images.name_of(each) == image)
     tag = images.tag_of(used)
@@ -88,8 +96,15 @@ def _of_deployment(found: DeploymentObject, part: Component, image: str) -> Read
         seen(part, tag if "@" not in used else "", f"{place}, image {used}"),
         seen(part, found.version, f"{place}, label app.kubernetes.io/version"),
         seen(part, found.chart.removeprefix(f"{image}-"), f"{place}, label helm.sh/chart"),
+        *(
+            seen(part, each.version, f"Helm release {each.namespace}/{each.name}, version of its chart")
+            for each in objects.releases
+            if (each.namespace, each.chart) == (found.namespace, image)
+        ),
     ]
-    return next((each for each in witnesses if isinstance(each, Seen)), witnesses[0])
+    told = next((each for each in witnesses if isinstance(each, Seen)), None)
+    silent = f"a version in the image and the labels of {place}, which runs {used}; {objects.unreleased}"
+    return told or NotObservable(cause=Cause.OBJECT, missing=silent)
 
 
 def _together(readings: Sequence[Reading]) -> Reading:
