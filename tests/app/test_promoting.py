@@ -15,7 +15,7 @@ from tests.cli.test_rollout_tree import a_picture
     ("phase", "says"),
     [
         (RolloutPhase.PROPOSED, "it is in Proposed"),
-        (RolloutPhase.BAKING, "it is in Baking: the canary bakes"),
+        (RolloutPhase.BAKING, "the canary bakes"),
         (RolloutPhase.WAVING, "nodes are to come"),
         (RolloutPhase.REVERTED, "it is undone"),
     ],

@@ -12,8 +12,8 @@ from seatrial.app import looking
 from seatrial.app import picture as rollout_picture
 from seatrial.app.picture import NodeLine, Picture
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import ending
 from seatrial.cli.show import tree as rollout_tree
-from seatrial.cli.show import watch as rollout_watch
 from seatrial.cli.show.tree import Ink
 from seatrial.core.campaign.outlook import Outlook
 from seatrial.core.compat.matrix import Component
@@ -115,8 +115,8 @@ def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
     assert "├─ canary ✔ n1 upgrade-done, runs 580.105.08, for 1 min 40 s" in lines
     assert "├─ gates  ✔ round 3 passed: readiness, smoke" in lines
     assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12.0 of 48.0 h with evidence" in lines
-    assert "├─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5" in lines
-    assert rollout_watch.exit_code(picture) is ExitCode.OK
+    assert "└─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5" in lines
+    assert ending.exit_code(picture) is ExitCode.OK
 
 
 @pytest.mark.parametrize("phase", RolloutPhase)
@@ -148,7 +148,8 @@ def test_no_line_is_wider_than_the_terminal_and_advice_is_never_cut(width: int) 
     picture = a_picture(RolloutPhase.PROPOSED, nodes=(builders.a_node("n1", is_cordoned=True),))
     lines = rollout_tree.tree(picture, Ink(is_plain=True), width)
     assert all(len(line) <= width for line in lines)
-    waits = lines[[line[3:8] for line in lines].index("waits") :]
+    labels = [line[3:8] for line in lines]
+    waits = lines[labels.index("waits") : labels.index("canar")]
     assert not any(line.endswith("~") for line in waits)
 
 
@@ -196,7 +197,7 @@ def test_what_did_not_pass_comes_first_and_says_why() -> None:
     assert "undone because gate smoke failed on n1" in lines
     place = next(number for number, line in enumerate(lines) if "gates" in line)
     assert lines[place + 1].endswith("✖ smoke on n1 failed: exit code 1")
-    assert rollout_watch.exit_code(picture) is ExitCode.GATE_FAILED
+    assert ending.exit_code(picture) is ExitCode.GATE_FAILED
 
 
 def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None:
@@ -230,11 +231,11 @@ def test_the_whole_line_of_a_node_is_what_it_is_and_so_is_its_data() -> None:
         ),
     )
     lines = drawn(picture).splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith("├─ nodes"))
+    first = next(number for number, line in enumerate(lines) if line.startswith("└─ nodes"))
     assert lines[first : first + 3] == [
-        "├─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5",
-        "│         ✖ n2 failed",
-        "│         ▶ n3 drain, for 1 min: pods still on their way out: 2",
+        "└─ nodes  ████░░░░░░░░░░░░░░░░░░░░ 1 done, 4 to come of 5",
+        "          ✖ n2 failed",
+        "          ▶ n3 drain, for 1 min: pods still on their way out: 2",
     ]
     assert rollout_picture.as_data(picture)["nodes"]["nodesMoving"] == [
         {
@@ -260,8 +261,8 @@ def test_what_only_the_controller_can_see_is_told_by_its_word() -> None:
     summary = Summary(state="waiting", holds=(("entry-bad", 1),), told=(told,))
     picture = a_picture(RolloutPhase.PROPOSED, summary=summary)
     assert "entry-bad" in drawn(picture)
-    assert "the entry is marked bad: slow.\n          → Choose another set." in drawn(picture)
-    assert rollout_watch.exit_code(picture) is ExitCode.HELD
+    assert "the entry is marked bad: slow.\n│         → Choose another set." in drawn(picture)
+    assert ending.exit_code(picture) is ExitCode.HELD
 
 
 def test_another_rollout_under_way_is_named() -> None:
@@ -271,7 +272,7 @@ def test_another_rollout_under_way_is_named() -> None:
 def test_a_paused_campaign_says_where_and_waits_for_somebody() -> None:
     picture = a_picture(RolloutPhase.PAUSED, record={"paused_in": RolloutPhase.BAKING}, is_paused=True)
     assert "Paused in Baking for 1 min 40 s" in drawn(picture)
-    assert rollout_watch.exit_code(picture) is ExitCode.HELD
+    assert ending.exit_code(picture) is ExitCode.HELD
 
 
 def test_time_alone_is_no_news() -> None:

@@ -1,4 +1,4 @@
-"""A campaign that is watched: drawn in place on a real terminal, told in blocks to everybody else."""
+"""A rollout that is watched: drawn in place on a real terminal, told line by line to everybody else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import struct
-import sys
 import termios
 import threading
 from collections.abc import Iterator
@@ -23,7 +22,8 @@ from seatrial.cli.show import watch as rollout_watch
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.seen.nodes import NodePhase
 from tests import builders
-from tests.cli.test_rollout_tree import a_picture
+from tests.cli.test_rollout_tree import a_look
+from tests.cli.test_status import a_look as a_plain_look
 
 _ESCAPE = re.compile(r"\033\[(\??[\d;]*)([A-Za-z])")
 
@@ -39,7 +39,11 @@ def screen_of(text: str, columns: int) -> list[str]:
                 row, column = row - int(number), 0
             elif what == "K":
                 rows[row] = rows[row][:column]
+            elif what == "H":
+                row, column = 0, 0
             elif what == "J":
+                if number == "2":
+                    rows, row, column = [""], 0, 0
                 rows[row] = rows[row][:column]
                 del rows[row + 1 :]
             else:
@@ -109,8 +113,8 @@ def test_each_drawing_replaces_the_one_before(terminal: Terminal, count: int) ->
     moving = tuple(builders.a_node(f"n{number}", NodePhase.POD_RESTART_REQUIRED) for number in range(2, count + 1))
     canary = builders.a_well_node("n1", NodePhase.UPGRADE_DONE)
     screen = rollout_watch.InPlace(terminal.stream)
-    screen.take(a_picture(RolloutPhase.WAVING, nodes=(canary, *moving)))
-    screen.take(a_picture(RolloutPhase.DONE, nodes=(canary,)))
+    screen.take(a_look(RolloutPhase.WAVING, nodes=(canary, *moving)))
+    screen.take(a_look(RolloutPhase.DONE, nodes=(canary,)))
     shown = terminal.shown()
     assert shown[0] == "spring  driver 570.124.06 → 580.105.08"
     assert shown[1].endswith("✔ Promoting ▸ ✔ Done")
@@ -120,7 +124,7 @@ def test_each_drawing_replaces_the_one_before(terminal: Terminal, count: int) ->
 
 def test_a_window_that_is_too_low_says_how_much_is_missing(terminal: Terminal) -> None:
     fcntl.ioctl(terminal.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 6, terminal.columns, 0, 0))
-    rollout_watch.InPlace(terminal.stream).take(a_picture(RolloutPhase.BAKING))
+    rollout_watch.InPlace(terminal.stream).take(a_look(RolloutPhase.BAKING))
     shown = [line for line in terminal.shown() if line]
     assert len(shown) == 5
     assert "more lines" in shown[-1]
@@ -128,26 +132,54 @@ def test_a_window_that_is_too_low_says_how_much_is_missing(terminal: Terminal) -
 
 def test_no_colour_is_used_where_it_is_not_wanted(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    rollout_watch.InPlace(terminal.stream).take(a_picture(RolloutPhase.BAKING))
+    rollout_watch.InPlace(terminal.stream).take(a_look(RolloutPhase.BAKING))
     terminal.shown()
     assert b"\033[32m" not in b"".join(terminal.read)
 
 
-def test_a_pipe_gets_a_block_for_every_change_and_no_escapes() -> None:
+def test_a_pipe_gets_one_line_for_every_change_and_no_escapes() -> None:
     pipe = io.StringIO()
-    blocks = rollout_watch.Blocks(pipe)
+    lines = rollout_watch.Lines(pipe)
     for phase in (RolloutPhase.CANARY, RolloutPhase.CANARY, RolloutPhase.BAKING):
-        blocks.take(a_picture(phase))
-    text = pipe.getvalue()
-    assert len([line for line in text.splitlines() if line.startswith("spring  driver")]) == 2
-    assert "\033" not in text
+        lines.take(a_look(phase))
+    told = pipe.getvalue().splitlines()
+    assert [re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ spring (\w+) 1/5 .*", line)[1] for line in told] == [  # type: ignore[index]
+        "Canary",
+        "Baking",
+    ]
+    assert "\033" not in pipe.getvalue()
+
+
+def test_a_rollout_without_a_canary_is_watched_as_well(terminal: Terminal) -> None:
+    fleet = builders.a_fleet(3, NodePhase.UPGRADE_REQUIRED, is_skipped=True)
+    found = a_plain_look(builders.a_snapshot(*fleet))
+    rollout_watch.InPlace(terminal.stream).take(found)
+    shown = "\n".join(terminal.shown())
+    assert "Rollout   spring to driver 580.105.08: waiting" in shown
+    assert "Done      0/3" in shown
+    pipe = io.StringIO()
+    rollout_watch.Lines(pipe).take(found)
+    assert " spring Waiting 0/3 skipped (n1, n2 and 1 more): " in pipe.getvalue()
+
+
+def test_a_window_that_changes_its_size_is_drawn_anew(terminal: Terminal) -> None:
+    screen = rollout_watch.InPlace(terminal.stream)
+    screen.take(a_look(RolloutPhase.BAKING))
+    fcntl.ioctl(terminal.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", 40, 50, 0, 0))
+    screen.take(a_look(RolloutPhase.BAKING))
+    terminal.shown()
+    last = b"".join(terminal.read).decode().rpartition("\033[2J\033[H")
+    assert last[1], "the old lines may be wrapped now, so everything is wiped"
+    shown = screen_of(last[2], 50)
+    assert [line for line in shown if len(line) > 49] == []
+    assert "▶ Baking" in shown[1]
 
 
 def test_a_script_gets_one_document_for_every_change(capsys: pytest.CaptureFixture[str]) -> None:
     for output in ("json", "yaml"):
-        blocks = rollout_watch.Blocks(sys.stdout, output=output)
+        documents_of = rollout_watch.Documents(output)
         for phase in (RolloutPhase.CANARY, RolloutPhase.CANARY, RolloutPhase.BAKING):
-            blocks.take(a_picture(phase))
+            documents_of.take(a_look(phase))
         told = capsys.readouterr().out
         documents = map(json.loads, told.splitlines()) if output == "json" else yaml.safe_load_all(told)
         assert [document["phase"] for document in documents] == ["Canary", "Baking"]
@@ -155,4 +187,6 @@ def test_a_script_gets_one_document_for_every_change(capsys: pytest.CaptureFixtu
 
 def test_ascii_is_used_where_the_stream_can_show_nothing_else() -> None:
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    rollout_watch.Blocks(plain).take(a_picture(RolloutPhase.BAKING))
+    page = rollout_watch.page_of(a_look(RolloutPhase.BAKING), rollout_watch.ink_of(plain), 0)
+    assert "> Baking" in page[1]
+    assert "\n".join(page).isascii()

@@ -59,9 +59,10 @@ def test_a_rollout_under_way(show: Show) -> None:
     )
     code, text = show(a_look(seen))
     assert code is ExitCode.OK
-    assert text.splitlines()[:4] == [
+    assert text.splitlines()[:5] == [
         "Mode      direct, no GPU Operator seen",
         "Rollout   spring to driver 580.105.08: progressing",
+        "Leader    not known: its Lease cannot be read",
         "Limits    2 at once, 50% unavailable, 1 failure",
         "Under way n1",
     ]
@@ -85,8 +86,9 @@ def test_a_failed_node_is_not_under_way_and_the_rollout_waits_for_somebody(show:
     )
     done = builders.a_well_node("n2", NodePhase.UPGRADE_DONE)
     code, text = show(a_look(builders.a_snapshot(failed, done, admitted=builders.a_ledger("n1"))))
-    assert code is ExitCode.HELD
+    assert code is ExitCode.FINDINGS
     assert "Under way nobody" in text
+    assert "Done      1/2\n          failed: n1\n" in text
     assert "a container of the driver pod keeps crashing" in text
     # In one line, so that it can be copied.
     assert "`seatrial node retry n1`" in text
@@ -97,7 +99,7 @@ def test_a_summary_that_is_due_is_no_progress(show: Show) -> None:
     found = a_look(builders.a_snapshot(waiting))
     assert found.sight is not None
     assert waits.worked_out(found.sight, found.at).actions  # the summary
-    assert show(found)[0] is ExitCode.HELD
+    assert show(found)[0] is ExitCode.FINDINGS
 
 
 def test_many_nodes_that_wait_alike_are_told_once(show: Show) -> None:
@@ -121,7 +123,7 @@ def test_without_a_rollout_the_drivers_are_told(show: Show) -> None:
     assert text.splitlines() == [
         "Mode      delegated, ClusterPolicy/cluster-policy is ready",
         "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)",
-        "Drivers   570.124.06 on 1 nodes, an unknown driver on 1 nodes, no driver pod on 1 nodes",
+        "Drivers   570.124.06 on 1 node, an unknown driver on 1 node, no driver pod on 1 node",
     ]
 
 
@@ -164,11 +166,13 @@ def test_scripts_get_everything_as_json(show: Show) -> None:
     }
     data = json.loads(text)
     assert code is ExitCode.HELD
-    assert data.pop("holds")[-1] == held | words
+    assert held | words in data.pop("holds")
     assert data == {
         "mode": "direct",
         "operator": {"kind": "", "state": "", "driverVersion": "", "autoUpgrade": False},
-        "rollout": {"name": "spring", "target": "580.105.08", "state": "waiting"},
+        "leader": None,
+        "exitCode": 12,
+        "rollout": {"name": "spring", "target": "580.105.08", "state": "waiting", "done": 0, "total": 2},
         "said": {"by": "here", "at": None},
         "ledger": ["n2"],
         "nodes": [
@@ -206,6 +210,7 @@ def test_json_without_a_rollout_says_so_and_names_the_mode(show: Show) -> None:
             "driverVersion": "580.105.08",
             "autoUpgrade": True,
         },
+        "leader": None,
         "rollout": None,
         "nodes": [],
         "holds": [],

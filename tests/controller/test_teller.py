@@ -98,6 +98,18 @@ async def test_a_rollout_that_nobody_can_read_is_told_of_once_beside_itself(list
     assert event["message"].startswith("this GPURollout cannot be read")
 
 
+async def test_who_does_not_let_pods_go_is_told_once_for_as_long_as_it_lasts(listener: Listener) -> None:
+    held = hold("n1", HoldCode.EVICTION_BLOCKED, why="PodDisruptionBudget a/b needs 1", pod="a/p", count=1)
+    blocked, free = (replace(a_report(), decision=Decision(holds=holds)) for holds in ((held,), ()))
+    for report in (blocked, blocked, free, blocked):
+        listener.teller.take(report)
+    events = await listener.heard()
+    assert {(event["reason"], event["type"], event["involvedObject"]["name"]) for event in events} == {
+        ("GPUDriverUpgrade", "Warning", "n1")
+    }
+    assert {event["message"].split(",")[0] for event in events} == {"PodDisruptionBudget a/b needs 1"}
+
+
 async def test_a_state_is_an_event_beside_its_node_under_nvidias_reason(listener: Listener) -> None:
     listener.do(opening(NodePhase.CORDON_REQUIRED), left=NodePhase.UPGRADE_REQUIRED)
     (event,) = await listener.heard()

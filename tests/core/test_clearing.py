@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, PauseClients
+from seatrial.core.decide import decide
 from seatrial.core.holds import HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.intent import Checkpoint
@@ -18,14 +20,17 @@ from seatrial.core.node.clearing import checkpoint_token, paused_value, users
 from seatrial.core.node.phases import FailureCode
 from seatrial.core.node.step import step_node
 from seatrial.core.node.writing import PAUSED, Step
+from seatrial.core.words import explain
 from tests.builders import (
     NEW,
     NOW,
     OLD,
     a_gpu_pod,
+    a_ledger,
     a_node,
     a_pod,
     a_rebuff,
+    a_snapshot,
     an_intent,
     opening,
     proving,
@@ -217,7 +222,32 @@ def test_a_blocked_eviction_is_waited_for_no_longer_than_its_deadline() -> None:
 def test_only_pods_whose_back_off_is_over_are_asked_again() -> None:
     rebuffs = {"pod-0": a_rebuff(count=3), "pod-1": a_rebuff(count=1)}
     node = evicting(a_gpu_pod(0), a_gpu_pod(1))
-    assert step_node(node, some_orders(rebuffs=rebuffs), NOW + 5) == evict(a_gpu_pod(1))
+    step = step_node(node, some_orders(rebuffs=rebuffs), NOW + 5)
+    assert replace(step, beside=None) == evict(a_gpu_pod(1))
+
+
+def test_a_refusal_stands_while_it_is_tried_again_and_while_the_answer_is_awaited() -> None:
+    rebuffs = {"pod-0": a_rebuff(detail="PodDisruptionBudget jobs/train needs 1 healthy pods and has 1 currently")}
+    node = evicting(a_gpu_pod(0))
+    waiting = step_node(node, some_orders(rebuffs=rebuffs), NOW)
+    trying = step_node(node, some_orders(rebuffs=rebuffs), NOW + 60)
+    assert (waiting.action, trying.hold) == (None, None)
+    assert waiting.hold is not None
+    assert trying.beside is not None
+    assert explain.why(waiting.hold) == explain.why(trying.beside)
+    assert explain.why(trying.beside).startswith("PodDisruptionBudget jobs/train needs 1 healthy pods")
+    seen = a_snapshot(node, admitted=a_ledger("n1"), rebuffs=rebuffs, busy={"n1": None})
+    assert {HoldCode.WRITE_IN_FLIGHT, HoldCode.EVICTION_BLOCKED} == {
+        held.code for held in decide(seen, an_intent(), NOW + 60).holds
+    }
+
+
+def test_a_pod_that_leaves_after_all_is_refused_no_more() -> None:
+    rebuffs = {"pod-0": a_rebuff()}
+    leaving = evicting(replace(a_gpu_pod(0), is_terminating=True))
+    step = step_node(leaving, some_orders(rebuffs=rebuffs), NOW + 60)
+    assert step.hold is not None
+    assert (step.hold.code, step.beside) == (HoldCode.EVICTING, None)
 
 
 def test_a_blocked_eviction_fails_the_node_at_the_deadline() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import CampaignRecord, RolloutPhase
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
-from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
-from seatrial.core.words import conditions, explain
-from seatrial.core.words.conditions import Condition, Status, conditions_of
+from seatrial.core.model.seen.rollouts import RolloutRecord, Summary, Told, Waiting
+from seatrial.core.words import explain, somebody
+from seatrial.core.words.conditions import Condition, Status, conditions_of, why_of
+
+WELL = "no gate and no node has failed"
 
 
 def a_record(phase: RolloutPhase | None = None, state: str = "waiting", **fields: Any) -> RolloutRecord:
@@ -57,7 +60,7 @@ def test_waiting_for_time_is_progress_and_names_what_concerns_all_first() -> Non
     )
 
 
-@pytest.mark.parametrize("code", sorted(conditions.NEEDS_SOMEBODY))
+@pytest.mark.parametrize("code", sorted(somebody.NEEDS_SOMEBODY))
 def test_what_only_somebody_can_end_is_no_progress_and_names_itself(code: HoldCode) -> None:
     record = a_record(RolloutPhase.WAVING, holds={"wave-at-work": 1, code.value: 1, "not-its-turn": 7})
     reason = code.value.title().replace("-", "")
@@ -65,7 +68,7 @@ def test_what_only_somebody_can_end_is_no_progress_and_names_itself(code: HoldCo
 
 
 def test_whoever_needs_somebody_says_what_to_do() -> None:
-    for code in conditions.NEEDS_SOMEBODY:
+    for code in somebody.NEEDS_SOMEBODY:
         assert "by itself" not in explain.EXPLANATIONS[code].next_step, code
 
 
@@ -93,7 +96,7 @@ def test_a_hold_of_another_release_is_told_last() -> None:
             ("Unknown", "GateUnknown"),
             "nccl on gpu-01",
         ),
-        (a_record(RolloutPhase.BAKING, gates=(a_gate(GateVerdict.PENDING),)), ("True", "NothingFailed"), ""),
+        (a_record(RolloutPhase.BAKING, gates=(a_gate(GateVerdict.PENDING),)), ("True", "NothingFailed"), WELL),
         (
             a_record(RolloutPhase.WAVING, counts={"upgrade-failed": 1}, gates=(a_gate(GateVerdict.UNKNOWN),)),
             ("False", "NodesFailed"),
@@ -104,7 +107,7 @@ def test_a_hold_of_another_release_is_told_last() -> None:
             ("False", "NodesFailed"),
             "2 nodes failed; `seatrial why NODE` explains",
         ),
-        (a_record(counts={"upgrade-done": 2}), ("True", "NothingFailed"), ""),
+        (a_record(counts={"upgrade-done": 2}), ("True", "NothingFailed"), WELL),
     ],
 )
 def test_what_failed_is_named(record: RolloutRecord, healthy: tuple[str, str], message: str) -> None:
@@ -151,10 +154,10 @@ def test_only_what_is_done_is_ready_and_only_what_is_undone_has_failed(phase: Ro
     assert kstatus(a_record(phase, why="it smokes")) == ends.get(phase, "InProgress")
 
 
-@pytest.mark.parametrize("code", sorted(conditions.NEEDS_SOMEBODY))
+@pytest.mark.parametrize("code", sorted(somebody.NEEDS_SOMEBODY))
 def test_what_somebody_has_to_mend_has_failed_and_what_somebody_asked_for_is_waited_for(code: HoldCode) -> None:
     record = a_record(RolloutPhase.WAVING, holds={"wave-at-work": 1, code.value: 1})
-    is_asked_for = code in conditions.ASKED_FOR
+    is_asked_for = code in somebody.ASKED_FOR
     assert kstatus(record) == ("InProgress" if is_asked_for else "Failed")
     reason = code.value.title().replace("-", "")
     assert told(record)["Reconciling" if is_asked_for else "Stalled"] == ("True", reason)
@@ -171,3 +174,43 @@ def test_a_rollout_without_a_campaign_is_ready_when_every_node_is_done() -> None
         "InProgress",
         "Current",
     ]
+
+
+BLOCKED = Waiting(
+    code="eviction-blocked",
+    why="PodDisruptionBudget team-a/service needs 1 healthy pods and has 1 currently, so pods cannot be evicted: 1",
+    next_step="Give it room.",
+    nodes=("gpu-02",),
+    count=2,
+)
+
+
+def test_the_root_cause_is_the_reason_the_message_and_the_column() -> None:
+    summary = Summary(
+        state="progressing",
+        holds=(("eviction-blocked", 2), ("not-its-turn", 4), ("wave-at-work", 1)),
+        told=(Told(code="wave-at-work", why="wave 1 of 2 is at work", next_step="Nothing to do."),),
+        waiting=(BLOCKED,),
+    )
+    record = RolloutRecord(name="spring", summary=summary, campaign=CampaignRecord(phase=RolloutPhase.WAVING))
+    progressing = conditions_of(record)[0]
+    assert (progressing.status, progressing.reason) == (Status.TRUE, "EvictionBlocked")
+    assert progressing.message == f"gpu-02 and 1 more: {BLOCKED.why}. Give it room."
+    assert why_of(record).startswith("PodDisruptionBudget team-a/service needs 1 healthy pods and")
+    assert len(why_of(record)) <= 60
+
+
+@pytest.mark.parametrize("phase", [None, *RolloutPhase])
+@pytest.mark.parametrize("state", ["waiting", "progressing", "done", "reverted"])
+def test_no_condition_is_without_a_message(phase: RolloutPhase | None, state: str) -> None:
+    why = "somebody aborted it" if phase in (RolloutPhase.REVERTING, RolloutPhase.REVERTED) else ""
+    record = a_record(phase, state=state, **({"why": why} if phase is not None else {}))
+    assert [each.type for each in conditions_of(record) if not each.message] == []
+
+
+def test_a_pause_that_no_node_waits_for_is_told_all_the_same() -> None:
+    paused = Told(code="paused", why="the rollout is paused", next_step="Resume it.")
+    summary = Summary(state="waiting", waiting=(Waiting(**{**asdict(paused), "nodes": ("spring",), "count": 1}),))
+    record = RolloutRecord(name="spring", summary=summary)
+    assert (conditions_of(record)[0].status, conditions_of(record)[0].reason) == (Status.FALSE, "Paused")
+    assert why_of(record) == "the rollout is paused"

@@ -46,7 +46,7 @@ TIMED_OUT = {"failed_revision": "new", "reason": "driver-timeout", "failures": 1
 def settled(seen: Snapshot, intent: Intent, now: float = NOW) -> Snapshot:
     """The snapshot with the summary that this decision would write, so that only the rest of it shows."""
     decision = decide(seen, intent, now)
-    return replace(seen, rollout=replace(seen.rollout, summary=summarise(seen, decision.holds, decision.stop)))
+    return replace(seen, rollout=replace(seen.rollout, summary=summarise(seen, decision.holds, decision.stop, intent)))
 
 
 def ledger_write(
@@ -57,7 +57,7 @@ def ledger_write(
             name="spring",
             resource_version="40",
             admitted=admitted,
-            summary=replace(summarise(seen, holds, stop), waiting=waiting_of(waits_of(holds, stop))),
+            summary=replace(summarise(seen, holds, stop, an_intent()), waiting=waiting_of(waits_of(holds, stop))),
             summarised_at=now,
             rebuffs=tuple(sorted(seen.rebuffs.items())),
             attentive_since=seen.attentive_since,
@@ -487,9 +487,19 @@ def test_the_summary_says_how_the_rollout_stands(seen: Snapshot, state: str) -> 
 def test_the_summary_counts_nodes_by_phase_and_holds_by_code() -> None:
     seen = a_snapshot(DONE, a_node("n2"), replace(SKIPPED, facts=replace(SKIPPED.facts, name="n3")))
     holds = (hold("n2", HoldCode.WRITE_IN_FLIGHT), hold("n3", HoldCode.SKIPPED))
-    assert summarise(seen, holds, None) == Summary(
-        state="waiting", counts=(("unknown", 1), ("upgrade-done", 1), ("upgrade-required", 1)), holds=(("skipped", 1),)
+    assert summarise(seen, holds, None, an_intent()) == Summary(
+        state="waiting",
+        counts=(("unknown", 1), ("upgrade-done", 1), ("upgrade-required", 1)),
+        holds=(("skipped", 1),),
+        done=1,
+        total=3,
     )
+
+
+def test_a_node_that_is_done_for_an_earlier_target_is_not_done_for_this_one() -> None:
+    before = replace(DONE, facts=replace(DONE.facts, name="n2", wanted=OLD, driver=a_driver("n2")))
+    found = summarise(a_snapshot(DONE, before), (), None, an_intent())
+    assert (dict(found.counts), found.done, found.total) == ({"upgrade-done": 2}, 1, 2)
 
 
 def test_a_summary_that_only_counts_differently_is_written_every_fifteen_seconds_at_most() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from seatrial.core.compat.matrix import Component
 from seatrial.core.decide import ACTIONS_MAX, decide
+from seatrial.core.deciding.leading import leaderless
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.judging.evidence import exposed_of
 from seatrial.core.judging.tries import TRIES_MAX
@@ -116,6 +117,12 @@ DELEGATED = {"mode": Mode.DELEGATED}
 ASKED_OFTEN = tuple(
     a_measurement(GateVerdict.UNKNOWN, attempt=number + 1, detail="no GPU.") for number in range(TRIES_MAX)
 )
+STUCK = a_measurement(
+    GateVerdict.PENDING,
+    job="seatrial/gate-smoke-n1-1-1-ab",
+    pod="gate-smoke-n1-1-1-ab-x7",
+    stuck="ImagePullBackOff: no",
+)
 REFUSED = a_measurement(GateVerdict.PENDING, detail="violates PodSecurity", kept_out_of="trials")
 EMPTY_POOL = Pool(name="spare", claim=DriverClaim(name="spare"), is_auto_upgrading=False)
 NAMED = replace(NEW, image="nvcr.io/nvidia/driver:580.105.08-ubuntu22.04")
@@ -171,6 +178,8 @@ def by_request(**source: Any) -> Snapshot:
 HERE = Places(published=GitPlace(url="https://git.example/here", branch="main", path="gpu.yaml"))
 THERE = Places(published=GitPlace(url="https://git.example/there", branch="main", path="gpu.yaml"))
 
+OUTSIDE = {HoldCode.LEADERLESS: leaderless("spring", "seatrial-5d8f-x2", NOW - 45)}
+"""What no controller says of itself."""
 SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.PAUSED: (a_snapshot(waiting()), an_intent(is_paused=True)),
     HoldCode.STALE_VIEW: (
@@ -332,6 +341,10 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
     HoldCode.TENANTS_AWAITED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}),
         careful(gates=(Gate(name="vision", tenant=Tenant(pod_selector="team=vision")),)),
+    ),
+    HoldCode.GATE_STUCK: (
+        at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(STUCK,)),
+        CAREFUL,
     ),
     HoldCode.GATE_REFUSED: (
         at(RolloutPhase.GATING, record={"round": 1, "round_at": 900.0}, measurements=(REFUSED,)),
@@ -560,6 +573,8 @@ SITUATIONS: dict[HoldCode, tuple[Snapshot, Intent]] = {
 
 def real_hold(code: HoldCode) -> Hold:
     """The hold of this code that node n1 has, or else the rollout as a whole."""
+    if code in OUTSIDE:
+        return OUTSIDE[code]
     seen, intent = SITUATIONS[code]
     found = decide(seen, intent, NOW).waits
     of_n1 = (held for held in found if held.subject == "n1" and (held.code is code or intent.campaign is None))
@@ -572,7 +587,7 @@ def is_finished(text: str) -> bool:
 
 
 def test_every_code_has_a_situation_and_an_explanation() -> None:
-    assert set(SITUATIONS) == set(EXPLANATIONS) == set(HoldCode)
+    assert set(SITUATIONS) | set(OUTSIDE) == set(EXPLANATIONS) == set(HoldCode)
 
 
 @pytest.mark.parametrize("code", HoldCode)
@@ -642,8 +657,8 @@ def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() 
         (
             real_hold(HoldCode.EVICTION_BLOCKED),
             (
-                "n1: evictions turned down: 1, first jobs/train-0: Cannot evict pod as it would violate "
-                "the pod's disruption budget (for 1 min 40 s, at most 5 s more before we look again or give "
+                "n1: Cannot evict pod as it would violate the pod's disruption budget, so pods cannot be evicted: 1, "
+                "first jobs/train-0 (for 1 min 40 s, at most 5 s more before we look again or give "
                 "up). Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is "
                 "tried again by itself."
             ),

@@ -25,6 +25,7 @@ from tests.builders import (
     a_ledger,
     a_node,
     a_snapshot,
+    a_well_node,
     an_intent,
     an_operator,
 )
@@ -102,6 +103,22 @@ def test_time_alone_writes_nothing() -> None:
     record = written(seen, an_intent())
     assert record is not None
     assert [written(after(seen, record), an_intent(), NOW + seconds) for seconds in range(180)] == [None] * 180
+
+
+def test_where_somebody_looks_once_a_minute_an_open_rollout_says_so_and_one_that_is_over_does_not() -> None:
+    open_, over = (
+        a_snapshot(*a_fleet(2, NodePhase.UPGRADE_REQUIRED, is_skipped=True)),
+        a_snapshot(a_well_node(phase=NodePhase.UPGRADE_DONE)),
+    )
+    times = []
+    for seen in (open_, over):
+        record = written(seen, an_intent())
+        assert record is not None
+        looking = replace(after(seen, record), beat_seconds=60.0)
+        found = [seconds for seconds in range(90) if written(looking, an_intent(), NOW + seconds) is not None]
+        times.append(found)
+        assert decide(looking, an_intent(), NOW).wake_at == (NOW + 60 if found else None)
+    assert times == [list(range(60, 90)), []]
 
 
 def test_a_pause_in_which_no_deadline_comes_nearer_writes_nothing() -> None:

@@ -17,7 +17,7 @@ from seatrial.adapters.kube.shapes import models, rollout_records
 from seatrial.core.model.campaign import CampaignRecord, Mode, RolloutPhase, Turn, Watched
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.offers import GpuOffer
-from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary
+from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary, Told
 from seatrial_lab.testbed import errors
 from seatrial_lab.testbed.plane.control_plane import ControlPlane
 
@@ -536,17 +536,27 @@ def test_people_see_where_a_campaign_stands(cluster: ControlPlane, submit: Submi
     record = RolloutRecord(
         name=NAME,
         resource_version=before.metadata.resource_version,
-        summary=Summary(state="progressing", counts=(("upgrade-done", 2),), holds=(("wave-at-work", 1),)),
+        summary=Summary(
+            state="progressing",
+            counts=(("upgrade-done", 2),),
+            holds=(("wave-at-work", 1),),
+            told=(Told(code="wave-at-work", why="wave-2-works", next_step="Nothing to do."),),
+            done=2,
+            total=8,
+        ),
         summarised_at=1767323045.25,
         campaign=a_record(phase=RolloutPhase.WAVING),
     )
     write(cluster, record, before)
     headings, row = cluster.kubectl("get", "gpur", NAME, "-o", "wide").splitlines()
     assert headings.split() == [
-        *("NAME", "TARGET", "PHASE", "STATE", "WHY", "HEALTHY", "WAVE", "DONE", "FAILED"),
+        *("NAME", "TARGET", "PHASE", "DONE", "WHY", "LOOKED", "STATE", "HEALTHY", "WAVE", "FAILED"),
         *("CANARY", "MODE", "BY-HAND", "AFTER", "PAUSED", "AGE"),
     ]
-    assert row.split()[:-1] == [
-        *(NAME, "580.105.08", "Waving", "progressing", "WaveAtWork", "True", "2", "2"),
+    told = row.split()
+    assert [*told[:5], *told[6:-1]] == [
+        *(NAME, "580.105.08", "Waving", "2/8", "wave-2-works", "progressing", "True", "2"),
         *('["gpu-01","gpu-02"]', "direct", "false"),
     ]
+    narrow = cluster.kubectl("get", "gpur", NAME).splitlines()[0].split()
+    assert narrow == ["NAME", "TARGET", "PHASE", "DONE", "WHY", "LOOKED", "AGE"]

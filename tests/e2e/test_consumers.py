@@ -259,7 +259,7 @@ def test_who_must_not_be_evicted_holds_the_node_and_is_named_until_somebody_acts
         assert why[under].startswith(f"pod {name_of(stage, daemon)} of a DaemonSet holds a GPU")
         for node in (static, bare, scratch):
             assert named[node] in why[node]
-        stage.wait_told(budgeted, named[budgeted], f"disruption budget {guarded.name}")
+        stage.wait_told(budgeted, named[budgeted], f"PodDisruptionBudget {guarded.namespace}/{guarded.name}")
         stage.wait_upgraded(saving)
         held = (daemon, *(workload for node, workload in holders.items() if node != saving))
         assert [workload.name for workload in held if has_left(stage.history, workload.name)] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from seatrial.adapters.kube.shapes import keys
+from seatrial_lab.testbed import waiting
 from seatrial_lab.testbed.neighbours.gate_runs import Ended, GateRuns, Run
 from seatrial_lab.testbed.nodes import consumers
 from seatrial_lab.testbed.nodes.fleet_spec import Workload
@@ -171,3 +173,37 @@ def crash(stage: LightStage, team: Workload) -> None:
         "patch", "pod", pod["metadata"]["name"], "-n", team.namespace, "--subresource=status", "--type=merge",
         "-p", json.dumps({"status": {"containerStatuses": [crashed]}}),
     )  # fmt: skip
+
+
+def test_a_gate_whose_image_cannot_be_pulled_is_told_with_its_job_its_pod_and_the_command(stage: LightStage) -> None:
+    gates = [{"name": "train", "image": "registry.example.invalid/train:9", "gpus": 0, "timeoutSeconds": 600}]
+    stage.begin("unpulled", gates=gates)
+    chosen = ("-l", f"{keys.GATE_KEY}=train,{keys.ROLLOUT_LABEL}=unpulled")
+
+    def running() -> str | None:
+        found = stage.plane.get("pods", "-n", keys.HOME, *chosen)["items"]
+        return next((each["metadata"]["name"] for each in found if each["status"].get("phase") == "Running"), None)
+
+    pod = waiting.wait_for(running, what="the gate's pod", timeout_seconds=60)
+    waits = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "registry.example.invalid/train:9"'}
+    container = {"name": "probe", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+    status = {"phase": "Pending", "containerStatuses": [container | {"state": {"waiting": waits}}]}
+    stage.plane.kubectl(
+        "patch", "pod", pod, "-n", keys.HOME, "--subresource=status", "--type=merge",
+        "-p", json.dumps({"status": status}),
+    )  # fmt: skip
+    stage.wait_holds("gate-stuck")
+    said = stage.run("why", "unpulled")
+    assert said.returncode == 12
+    (job,) = (each["metadata"]["name"] for each in stage.plane.get("jobs", "-n", keys.HOME, *chosen)["items"])
+    assert (
+        f"gate train does not start on {stage.fleet.nodes[0]}: ImagePullBackOff: Back-off pulling image" in said.stdout
+    )
+    assert f"(pod {pod} of Job {keys.HOME}/{job})" in said.stdout
+    assert f"`kubectl -n {keys.HOME} describe pod {pod}` says more" in said.stdout
+    left = [int(each) for each in re.findall(r"at most (\d+) min", said.stdout)]
+    assert left, "how long it takes at most is told, too"
+    assert stage.run("status").returncode == 12
+    (condition,) = (each for each in stage.status()["conditions"] if each["type"] == "Progressing")
+    assert (condition["status"], condition["reason"]) == ("False", "GateStuck")
+    stage.plane.kubectl("delete", "jobs", "-n", keys.HOME, *chosen)

@@ -328,7 +328,7 @@ def test_a_resumed_rollout_goes_on_where_it_was(tale: Tale) -> None:
 def test_an_eviction_that_a_budget_refuses_is_asked_for_once_in_five_seconds(tale: Tale) -> None:
     blocked = tale.stage.nodes[0]
     assert tale.held[blocked].state == "pod-deletion-required"
-    assert f"disruption budget {tale.guarded.name}" in tale.why_blocked
+    assert f"PodDisruptionBudget {tale.guarded.namespace}/{tale.guarded.name}" in tale.why_blocked
     asked = [each for each in tale.stage.requests() if each.namespace == tale.guarded.namespace]
     refused = [each for each in asked if instant(each) < tale.loosened_at]
     assert {(each.verb, each.resource, each.subresource, each.code) for each in refused} == {

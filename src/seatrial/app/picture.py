@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from seatrial.app import waits
+from seatrial.app.outcome import Outcome, outcome_of
 from seatrial.core.budget.losses import lost_gpu_seconds
 from seatrial.core.campaign import canary
 from seatrial.core.campaign.outlook import Outlook, outlook
@@ -19,19 +20,18 @@ from seatrial.core.model.campaign import ENDED, Campaign, CampaignRecord, Rollou
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.nodes import NodeSeen
-from seatrial.core.model.seen.rollouts import Told
+from seatrial.core.model.seen.rollouts import Told, Waiting
+from seatrial.core.movers import returning
 from seatrial.core.movers.mover import mode_of, view_of
 from seatrial.core.movers.view import View
 from seatrial.core.node.progress import Progress
-from seatrial.core.words import conditions, speeds
+from seatrial.core.words import causes, speeds
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
 
 PINNED_SHOWN: Final = 12
-
-HELD: Final = frozenset(code.value for code in conditions.NEEDS_SOMEBODY)
-"""What only a person can end."""
+_BACK: Final = (RolloutPhase.REVERTING, RolloutPhase.REVERTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +71,17 @@ class Picture:
     wave_done: int
     """How many nodes of the current wave are through."""
     told: tuple[Told, ...]
-    """Why the rollout as a whole waits."""
+    """Why it waits, the root cause first: the rollout as a whole, and nodes that something is in the way of."""
+    to_go_back: tuple[str, ...] | None
+    """On the way back, the nodes that are not back yet; None on the way there."""
     as_of: str
     """How old that is, and by whose word."""
     is_stale: bool
     """Whether nobody vouches for it any more."""
     written_at: Instant | None
     """When the controller wrote it; None where it was worked out here."""
+    outcome: Outcome
+    """How it stands, in a word."""
     outlook: Outlook | None
     """How long it will take yet."""
     lost_gpu_hours: float | None
@@ -93,13 +97,6 @@ class Picture:
     @property
     def is_ended(self) -> bool:
         return self.record.phase in ENDED
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it waits for somebody."""
-        if self.is_ended:
-            return False
-        return self.record.phase is RolloutPhase.PAUSED or any(each.code in HELD for each in self.told)
 
     @property
     def failures(self) -> tuple[GateResult, ...]:
@@ -145,13 +142,20 @@ def picture_of(found: Look) -> Picture | None:
         failed=tuple(line for line in lines.values() if line.standing is Progress.FAILED),
         wave_sizes=sizes,
         wave_done=done,
-        told=waiting.rollout,
+        told=_told(waiting),
+        to_go_back=tuple(sorted(returning.away(view))) if record.phase in _BACK and not campaign.by_hand else None,
         as_of=waits.as_of(found, waiting),
         is_stale=waits.is_stale(found, waiting),
         written_at=waiting.written_at,
+        outcome=outcome_of(found),
         outlook=outlook(view),
         lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
+
+
+def _told(waiting: waits.Waits) -> tuple[Told, ...]:
+    nodes = (each for each in waiting.nodes if each.code in causes.IN_THE_WAY)
+    return tuple(sorted((*waiting.rollout, *nodes), key=lambda each: causes.place(each.code)))
 
 
 def _line(node: NodeSeen, standing: Progress, told: Told | None) -> NodeLine:
@@ -224,7 +228,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "watched": _watched_data(record),
             "compared": _compared_data(record, campaign),
         },
-        "waves": {"sizes": list(picture.wave_sizes), "current": record.wave, "currentDone": picture.wave_done},
+        "waves": {"sizes": list(picture.wave_sizes), "current": record.wave + 1, "currentDone": picture.wave_done},
         "nodes": {
             "total": picture.total,
             **{standing.value: count for standing, count in picture.counts},
@@ -235,7 +239,9 @@ def as_data(picture: Picture) -> dict[str, Any]:
             "manual": [point.value for point in campaign.manual],
             "approved": [point.value for point in campaign.approved],
         },
-        "holds": [told_data(picture.name, each) for each in picture.told],
+        "holds": [
+            told_data(each.nodes[0] if isinstance(each, Waiting) else picture.name, each) for each in picture.told
+        ],
         "said": {"by": "here" if picture.written_at is None else "controller", "at": picture.written_at},
         "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
         "lostGpuHours": picture.lost_gpu_hours,

@@ -14,28 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
 from seatrial.core.decide import Decision, decide
 from seatrial.core.deciding import summary
+from seatrial.core.deciding.leading import leaderless
 from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.campaign import ENDED, SourceFacts
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.seen.rollouts import Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
-from seatrial.core.words import explain
+from seatrial.core.words import causes, explain
 
 if TYPE_CHECKING:
     from seatrial.app.looking import Look
     from seatrial.ports import Sight
 
 QUIET_SECONDS: Final = 120.0
-"""A status as young as this needs no controller that was heard of since."""
-HEARD_SECONDS: Final = 60.0
-"""A controller that has not renewed its lease for so long is not at work."""
+"""A status as young as this needs nobody to vouch for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +64,21 @@ class Answer:
 
 def waits_of(found: Look) -> Waits | None:
     """What the rollout that was looked at waits for; None where there is none."""
+    waits = _waits_of(found)
+    lost = nobody_leads(found) if waits is not None and not is_ended(found, waits) else None
+    return replace(waits, rollout=(lost, *waits.rollout), state="waiting") if waits is not None and lost else waits
+
+
+def nobody_leads(found: Look) -> Told | None:
+    """That no controller is in charge; None where one is, and where we may not know."""
+    leader = found.leader
+    if found.sight is None or leader is None or leader.is_leading(found.at):
+        return None
+    held = leaderless(found.sight.intent.rollout, leader.holder, leader.heard_at)
+    return next(iter(summary.told_of([held])))
+
+
+def _waits_of(found: Look) -> Waits | None:
     if found.sight is None:
         return None
     written = found.sight.seen.rollout.summary
@@ -145,7 +158,7 @@ def together(waits: Waits, rollout: str) -> tuple[Waiting, ...]:
         for told in waits.rollout
         if told.code not in shown
     )
-    return tuple(sorted((*own, *waits.nodes), key=attrgetter("code")))
+    return tuple(sorted((*own, *waits.nodes), key=lambda each: causes.place(each.code)))
 
 
 # ── one node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,11 +203,9 @@ def as_of(found: Look, waits: Waits) -> str:
         return said
     if found.leader is None:
         return f"{said}; whether it still runs cannot be seen from here (its Lease cannot be read)"
-    heard_at = found.leader.heard_at
-    if heard_at is not None and found.at - heard_at < HEARD_SECONDS:
+    if found.leader.is_leading(found.at):
         return f"{said}, which is at work and has seen nothing change since"
-    heard = f"for {explain.span(found.at - heard_at)}" if heard_at is not None else "since"
-    return f"{said}, which was not heard of {heard}: this may no longer be so. Is it running?"
+    return f"{said}; nobody has been in charge since, so this may no longer be so"
 
 
 def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:
@@ -207,12 +218,22 @@ def said_of(found: Look, waits: Waits, told: tuple[Answer, ...]) -> str:
     return "worked out here, not by the controller: its status does not name this node"
 
 
+def leader_text(found: Look) -> str:
+    """Who is in charge."""
+    leader = found.leader
+    if leader is None:
+        return "not known: its Lease cannot be read"
+    if leader.heard_at is None:
+        return "none; no controller has ever run here"
+    heard = f"heard of {explain.span(max(0.0, found.at - leader.heard_at))} ago"
+    if leader.is_leading(found.at):
+        return f"{leader.holder}, {heard}"
+    return f"none; {leader.holder} was last {heard}" if leader.holder else f"none; the last one was {heard}"
+
+
 def is_stale(found: Look, waits: Waits) -> bool:
     """Whether nobody vouches for it any more."""
-    if waits.written_at is None or is_ended(found, waits) or found.at - waits.written_at < QUIET_SECONDS:
-        return False
-    heard_at = found.leader.heard_at if found.leader is not None else found.at
-    return heard_at is None or found.at - heard_at >= HEARD_SECONDS
+    return not is_ended(found, waits) and nobody_leads(found) is not None
 
 
 def is_ended(found: Look, waits: Waits) -> bool:

@@ -11,6 +11,7 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -43,6 +44,11 @@ def add_output(parser: argparse.ArgumentParser, *more: str) -> None:
         metavar="FORMAT" if len(formats) > FORMATS_MAX else None,
         help=f"how to print it: {', '.join(formats)}" if len(formats) > FORMATS_MAX else "how to print it",
     )
+
+
+def moment(at: float) -> str:
+    """An instant as scripts and people read it: RFC 3339, to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_document(output: str) -> bool:

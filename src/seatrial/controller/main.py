@@ -62,6 +62,8 @@ from seatrial.supervision import Ending, Tell
 __all__ = ["LEASE", "LeaseHeld", "LeaseLost", "Settings", "SystemClock", "control"]
 
 SYNC_SECONDS: Final = 60.0
+BEAT_SECONDS: Final = 60.0
+"""How often an open rollout is told that we still look at it."""
 DRAIN_SECONDS: Final = 20.0
 EVENTS_SECONDS: Final = 10.0
 
@@ -340,7 +342,7 @@ def _auditor(life: Life, client: Client, every_seconds: float) -> Auditor:
 
 
 async def _passes(life: Life, ports: Ports, recorder: Recorder | None, note: Callable[[Report], None]) -> Report:
-    memory = Memory(life.clock.now())
+    memory = Memory(life.clock.now(), beat_seconds=BEAT_SECONDS)
     if life.settings.once:
         report = run_once(ports, memory, recorder)
         note(report)

@@ -36,6 +36,7 @@ from seatrial.run.loop import Report
 REASON: Final = "GPUDriverUpgrade"
 """The reason NVIDIA's controller uses, so that dashboards and habits keep working."""
 UNREADABLE: Final = "RolloutUnreadable"
+BLOCKED: Final = "EvictionBlocked"
 FAREWELL_SECONDS: Final = 10.0
 """So long a rollout waits for its last Event to be sent."""
 TYPES: Final = {Tone.NORMAL: EventType.NORMAL, Tone.WARNING: EventType.WARNING}
@@ -61,6 +62,7 @@ class Teller:
         self._before: dict[str, NodeSeen | None] = {}
         self._moved: set[str] = set()
         self._aside: frozenset[Hold] = frozenset()
+        self._blocked: frozenset[str] = frozenset()
 
     def take(self, report: Report) -> None:
         """Remember on which nodes a pass has begun to act; right after the pass, before any act can end."""
@@ -71,12 +73,16 @@ class Teller:
         for held in sorted(aside - self._aside, key=lambda held: held.subject):
             self._set_aside(held)
         self._aside = aside
+        blocked = {held.subject: held for held in report.decision.holds if held.code is HoldCode.EVICTION_BLOCKED}
+        for name in sorted(blocked.keys() - self._blocked):
+            self._refused(blocked[name])
+        self._blocked = frozenset(blocked)
         for action in report.decision.actions:
             if isinstance(action, NodeAct):
                 self._before[action.id] = report.sight.seen.nodes.get(action.node)
 
     def tell(self, outcome: Outcome) -> None:
-        """Tell how an act ended; a block is a matter of course, and what is stale never happened."""
+        """Tell how an act ended; a block is told while it lasts, and what is stale never happened."""
         action = outcome.action
         if isinstance(action, WriteRolloutRecord) and outcome.result is Result.DONE:
             self._tell_phase(action)
@@ -93,6 +99,16 @@ class Teller:
                 self._record(announcement, _subject(announcement, action, outcome.uid))
         if isinstance(action, WriteNodeRecord) and action.record.phase not in MOVING and outcome.result is Result.DONE:
             self._moved.discard(action.node)
+
+    def _refused(self, held: Hold) -> None:
+        """Tell, on the node and on the rollout, who does not let pods go: once, for as long as it lasts."""
+        text, rollout = f"{explain.why(held)}. {explain.next_step(held)}", self._rollout()
+        node = Subject(api_version="v1", kind="Node", name=held.subject, uid=held.subject)
+        self._recorder.record(node, reason=REASON, message=text, type=EventType.WARNING)
+        if rollout is not None:
+            meta = rollout.metadata
+            subject = Subject(api_version=keys.API_VERSION, kind="GPURollout", name=meta.name, uid=meta.uid)
+            self._recorder.record(subject, reason=BLOCKED, message=f"{held.subject}: {text}", type=EventType.WARNING)
 
     def _set_aside(self, held: Hold) -> None:
         """Tell, on a rollout that nobody can read, why nothing happens to it: its status is not ours to write then."""

@@ -77,7 +77,7 @@ def decide(seen: Snapshot, intent: Intent, now: Instant, remembered: Remembered 
     admitted = book.admit(steps, turns.marked(course))
     moves, left = _bounded([step.action for step in steps.values() if step.action is not None], course)
     holds = (
-        *(step.hold for step in steps.values() if step.hold is not None),
+        *(held for step in steps.values() for held in (step.hold, step.beside) if held is not None),
         *admitted.holds,
         *(hold(name, HoldCode.LEDGER_PENDING) for name in book.new(admitted)),
         *_pass_full(left, now),

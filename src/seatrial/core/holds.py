@@ -16,6 +16,7 @@ class HoldCode(StrEnum):
     """Every reason we know for not moving."""
 
     # the rollout as a whole
+    LEADERLESS = "leaderless"
     PAUSED = "paused"
     STALE_VIEW = "stale-view"
     MODE_CONTRADICTION = "mode-contradiction"
@@ -74,6 +75,7 @@ class HoldCode(StrEnum):
     CANARY_CLOSED = "canary-closed"
     MEASURED_BEFORE = "measured-before"
     GATES_RUNNING = "gates-running"
+    GATE_STUCK = "gate-stuck"
     GATE_REFUSED = "gate-refused"
     GATE_UNKNOWN = "gate-unknown"
     GATE_UNATTESTED = "gate-unattested"

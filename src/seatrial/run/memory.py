@@ -58,8 +58,9 @@ DETAIL_MAX: Final = 300
 class Memory:
     """The loop's short-term memory."""
 
-    def __init__(self, started_at: Instant) -> None:
+    def __init__(self, started_at: Instant, *, beat_seconds: float = 0.0) -> None:
         self._attentive_since = started_at
+        self._beat_seconds = beat_seconds
         self._is_free = True
         self._has_looked = False
         self._rebuffs: dict[str, Rebuff] = {}
@@ -107,6 +108,7 @@ class Memory:
             rebuffs=dict(self._rebuffs),
             busy=busy | dict.fromkeys(in_flight),
             attentive_since=self._attentive_since,
+            beat_seconds=self._beat_seconds,
         )
 
     def _keep_up(self, now: Instant) -> None:

@@ -72,6 +72,7 @@ LEDGER = WriteLedger(
     )
 )
 BUDGET = "The disruption budget service needs 8 healthy pods and has 8 currently"
+NAMED = "PodDisruptionBudget jobs/service needs 8 healthy pods and has 8 currently"
 
 
 @dataclass(slots=True)
@@ -415,7 +416,7 @@ async def test_an_eviction_a_budget_forbids_is_blocked_in_the_budgets_words(
 ) -> None:
     server.will(blocked_by_budget())
     assert await try_out(to_server, evicting(0)) == Outcome(
-        action=evicting(0), result=Result.BLOCKED, detail=BUDGET, blocked=(("uid-0", BUDGET),)
+        action=evicting(0), result=Result.BLOCKED, detail=NAMED, blocked=(("uid-0", NAMED),)
     )
 
 
@@ -456,7 +457,7 @@ async def test_each_pod_of_a_node_gets_its_own_answer(server: standin.StandIn, t
 
     server.will(answer)
     outcome = await try_out(to_server, evicting(0, 1, 2))
-    assert (outcome.result, outcome.blocked) == (Result.BLOCKED, (("uid-1", BUDGET),))
+    assert (outcome.result, outcome.blocked) == (Result.BLOCKED, (("uid-1", NAMED),))
 
 
 async def test_a_failure_among_evictions_hides_no_budget(server: standin.StandIn, to_server: Client) -> None:
@@ -466,5 +467,5 @@ async def test_a_failure_among_evictions_hides_no_budget(server: standin.StandIn
 
     server.will(answer)
     outcome = await try_out(to_server, evicting(0, 1))
-    assert (outcome.result, outcome.blocked) == (Result.FAILED, (("uid-1", BUDGET),))
+    assert (outcome.result, outcome.blocked) == (Result.FAILED, (("uid-1", NAMED),))
     assert "etcd is slow" in outcome.detail

@@ -55,6 +55,7 @@ async def test_of_a_release_the_chart_and_its_version_are_kept_and_nothing_else(
 @pytest.mark.parametrize(
     "release",
     ["", "!", base64.b64encode(b"!").decode(), base64.b64encode(base64.b64encode(b"\x1f\x8bno")).decode(), packed([1])],
+    ids=["nothing", "no base64", "base64 once", "no gzip", "no release"],
 )
 async def test_a_release_that_cannot_be_read_tells_nothing(release: str) -> None:
     assert await read(a_secret(release)) == ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from typing import Any
 
 import pytest
 
 from seatrial.adapters.kube.api.client import Client
-from seatrial.adapters.kube.reading.leader import Leader, leader_of
+from seatrial.adapters.kube.reading.leader import leader_of
 from tests.adapters.kube import standin
 
 AT, AT_TEXT = 1767323045.25, "2026-01-02T03:04:05.250000Z"
@@ -19,20 +20,58 @@ def leases(*specs: dict[str, Any]) -> standin.Reply:
 
 
 @pytest.mark.parametrize(
-    ("specs", "heard_at"),
+    ("specs", "heard_at", "holder", "leads"),
     [
-        ((), None),
-        (({"holderIdentity": "one", "renewTime": AT_TEXT},), AT),
-        (({"holderIdentity": "", "renewTime": AT_TEXT},), None),
-        (({"holderIdentity": "one", "renewTime": "soon"}, {"holderIdentity": "two", "renewTime": AT_TEXT}), AT),
+        ((), None, "", False),
+        (({"holderIdentity": "one", "renewTime": AT_TEXT},), AT, "one", True),
+        (({"holderIdentity": "", "renewTime": AT_TEXT},), AT, "", False),
+        (
+            ({"holderIdentity": "one", "renewTime": "soon"}, {"holderIdentity": "two", "renewTime": AT_TEXT}),
+            AT,
+            "two",
+            True,
+        ),
     ],
     ids=["none", "held", "given up", "unreadable"],
 )
 async def test_a_controller_is_heard_of_by_its_lease(
-    server: standin.StandIn, to_server: Client, specs: tuple[dict[str, Any], ...], heard_at: float | None
+    server: standin.StandIn,
+    to_server: Client,
+    specs: tuple[dict[str, Any], ...],
+    heard_at: float | None,
+    holder: str,
+    leads: bool,
 ) -> None:
     server.will(leases(*specs))
-    assert await leader_of(to_server) == Leader(heard_at=heard_at)
+    found = await leader_of(to_server)
+    assert found is not None
+    assert (found.heard_at, found.holder) == (heard_at and pytest.approx(heard_at, abs=2), holder)
+    assert found.is_leading(AT + 5) is leads
+
+
+async def test_who_is_silent_for_twice_as_long_as_a_lease_lasts_leads_no_more(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    spec = {"holderIdentity": "one", "renewTime": AT_TEXT, "leaseDurationSeconds": 8}
+    server.will(leases(spec))
+    found = await leader_of(to_server)
+    assert found is not None
+    assert [found.is_leading(AT + seconds) for seconds in (0, 13, 19, 60)] == [True, True, False, False]
+
+
+async def test_how_long_it_is_silent_is_measured_by_the_servers_clock_and_not_by_ours(
+    server: standin.StandIn, to_server: Client
+) -> None:
+    minute_ago = formatdate(AT - 60, usegmt=True)
+    items = [{"metadata": {"name": "seatrial"}, "spec": {"holderIdentity": "one", "renewTime": AT_TEXT}}]
+    body = {"metadata": {"resourceVersion": "7"}, "items": items}
+    server.will(standin.gives(body, headers={"Date": minute_ago}))
+    found = await leader_of(to_server)
+    assert found is not None
+    assert found.heard_at is not None
+    assert found.heard_at - to_server.now() == pytest.approx(60, abs=2), (
+        "as long after ours as it is after the server's"
+    )
 
 
 async def test_a_controller_says_in_its_lease_that_it_restarts_dra_plugins(
@@ -41,7 +80,9 @@ async def test_a_controller_says_in_its_lease_that_it_restarts_dra_plugins(
     spec = {"holderIdentity": "one", "renewTime": AT_TEXT}
     noted = {"metadata": {"name": "seatrial", "annotations": {"seatrial.dev/rerolls-dra": "dra"}}, "spec": spec}
     server.will(standin.gives({"metadata": {"resourceVersion": "7"}, "items": [noted]}))
-    assert await leader_of(to_server) == Leader(heard_at=AT, rerolls_dra=True)
+    found = await leader_of(to_server)
+    assert found is not None
+    assert found.rerolls_dra
 
 
 async def test_who_may_not_read_leases_does_not_know(server: standin.StandIn, to_server: Client) -> None:

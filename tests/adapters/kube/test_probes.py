@@ -361,3 +361,21 @@ def test_a_probe_deleted_before_its_end_is_no_measurement_and_one_that_ended_sta
 )
 def test_a_job_that_does_not_say_what_it_measures_is_none_of_ours(metadata: dict[str, Any]) -> None:
     assert a_job("Complete", **metadata) is None
+
+
+def test_while_a_probe_is_pending_its_job_and_pod_are_known_and_why_it_does_not_start() -> None:
+    job = a_job(namespace="trials")
+    assert job is not None
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "r/x:1"'}}
+    found = probes.measurement_of(job, [a_pod(phase="Pending", state=waiting)])
+    assert found is not None
+    assert (found.verdict, found.detail) == (GateVerdict.PENDING, "")
+    assert (found.job, found.pod) == (f"trials/{job.metadata.name}", "p")
+    assert found.stuck == 'ImagePullBackOff: Back-off pulling image "r/x:1"'
+    pulling = {"waiting": {"reason": "ContainerCreating"}}
+    unstuck = probes.measurement_of(job, [a_pod(phase="Pending", state=pulling)])
+    assert unstuck is not None
+    assert (unstuck.stuck, unstuck.pod) == ("", "p")
+    done = probes.measurement_of(a_job("Complete") or job, [a_pod(phase="Succeeded", state=ended("", 0))])
+    assert done is not None
+    assert (done.job, done.pod, done.stuck) == ("", "", "")

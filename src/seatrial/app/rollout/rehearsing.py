@@ -20,7 +20,7 @@ from seatrial.core.model.campaign import CampaignRecord, RolloutPhase, Via
 from seatrial.core.model.gates import default_suite
 from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.words import acts as words
-from seatrial.core.words import conditions
+from seatrial.core.words import somebody
 
 if TYPE_CHECKING:
     from seatrial.app.rollout.starting import Outset
@@ -64,7 +64,7 @@ class Trial:
     @property
     def is_held(self) -> bool:
         """Whether it would wait for somebody."""
-        return any(held.code in conditions.NEEDS_SOMEBODY for held in self.holds)
+        return any(held.code in somebody.NEEDS_SOMEBODY for held in self.holds)
 
 
 def rehearse(outset: Outset, target: RolloutTarget) -> Trial:

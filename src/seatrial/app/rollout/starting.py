@@ -21,6 +21,7 @@ from seatrial.app.texts import FileUnusable
 
 if TYPE_CHECKING:
     from seatrial.adapters.kube.api.client import Client
+    from seatrial.adapters.kube.reading.leader import Leader
     from seatrial.adapters.kube.shapes import models
     from seatrial.app.connecting import Cluster
     from seatrial.app.rollout.options import StartOptions
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from seatrial.core.model.intent import Intent
     from seatrial.core.model.seen.nodes import NodeSeen
     from seatrial.core.model.seen.operators import MachinePool, OperatorFacts
+    from seatrial.core.model.seen.rollouts import Told
 
 SYNC_SECONDS: Final = 60.0
 
@@ -53,6 +55,8 @@ class Outset:
     """MachineConfigPools, where the rollout has to do with some."""
     faults: tuple[str, ...] = ()
     """What could not be read on the way."""
+    unled: Told | None = None
+    """That nobody is in charge, so nothing begins; None where somebody is, and where that cannot be seen."""
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,7 +161,17 @@ async def look_around(cluster: Cluster, resource: dict[str, Any], taken: tuple[R
         others=tuple(each.name for each in taken if each.is_campaign and not each.is_ended),
         machine_pools=pools,
         faults=tuple(faults),
+        unled=_unled(rollout.metadata.name, leader, client.now()),
     )
+
+
+def _unled(rollout: str, leader: Leader | None, now: Instant) -> Told | None:
+    from seatrial.core.deciding import summary
+    from seatrial.core.deciding.leading import leaderless
+
+    if leader is None or leader.is_leading(now):
+        return None
+    return next(iter(summary.told_of([leaderless(rollout, leader.holder, leader.heard_at)])))
 
 
 async def _pools(client: Client, rollout: models.Rollout, faults: list[str]) -> tuple[MachinePool, ...]:

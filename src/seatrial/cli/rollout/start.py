@@ -19,6 +19,7 @@ from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.rollout import acts as rollout_acts
 from seatrial.cli.rollout import spec as rollout_spec
 from seatrial.cli.rollout.acts import Showing
+from seatrial.core.words import explain
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -58,7 +59,7 @@ def start(cluster: Cluster, asked: StartOptions, showing: Showing) -> int:
         print("seatrial: nothing was written.", file=sys.stderr)
         return ExitCode.ERROR
     _tell(finished(starting.create(cluster, outset)), outset, showing.output)
-    return ExitCode.OK
+    return ExitCode.HELD if outset.unled is not None else ExitCode.OK
 
 
 def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:
@@ -69,6 +70,9 @@ def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:
         formats.print_names(formats.ROLLOUT, [name])
     else:
         print(f"{formats.ROLLOUT}/{name} created")
+    if outset.unled is not None:
+        silent = explain.times(outset.unled, outset.at)
+        print(f"It does not begin yet: {outset.unled.why}{silent}. {outset.unled.next_step}", file=sys.stderr)
     if made["spec"].get("paused"):
         print(f"It is paused: `seatrial rollout resume {name}` begins it.", file=sys.stderr)
     elif outset.others:

@@ -17,13 +17,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from seatrial.app.outcome import Outcome
 from seatrial.app.picture import NodeLine, Picture
 from seatrial.core.budget.losses import TOLD_HOURS
 from seatrial.core.campaign.course import WAY_FORWARD
 from seatrial.core.model.campaign import RolloutPhase
 from seatrial.core.model.gates.gate import GateVerdict
-from seatrial.core.model.seen.rollouts import Told
+from seatrial.core.model.seen.rollouts import Told, Waiting
 from seatrial.core.node.progress import Progress
+from seatrial.core.text.names import a_few
 from seatrial.core.words import explain, speeds
 
 BAR: Final = 24
@@ -90,16 +92,16 @@ _NODES: Final = {
 
 def tree(picture: Picture, ink: Ink, width: int = 0) -> list[str]:
     """The lines of a picture, none longer than `width` when one is given."""
-    lines = [*_head(picture, ink)]
+    lines = [*_head(picture, ink, width)]
     branches = [
         branch
         for branch in (
+            ("waits", [*_waits(picture, ink)]),
             ("canary", [*_canary(picture, ink)]),
             ("gates", [*_gates(picture, ink)]),
             ("bake", [*_bake(picture, ink)]),
             ("waves", [*_waves(picture, ink)]),
             ("nodes", [*_nodes(picture, ink)]),
-            ("waits", [*_waits(picture, ink)]),
         )
         if branch[1]
     ]
@@ -126,13 +128,13 @@ def _wrapped(lines: Sequence[str], width: int) -> Iterator[str]:
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _head(picture: Picture, ink: Ink) -> Iterator[str]:
+def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
     record = picture.record
     was = f"{picture.before} {ink.sign('to')} " if picture.before else ""
     step = picture.campaign.by_hand
     what = step.component.value if step is not None else "driver"
     yield f"{ink.paint(picture.name, 'bold')}  {what} {was}{picture.target}"
-    yield _path(picture, ink)
+    yield _path(picture, ink, width)
     age = explain.span(picture.at - record.entered_at)
     phase = f"{record.phase.value} for {age}"
     if record.phase is RolloutPhase.PAUSED and record.paused_in is not None:
@@ -150,7 +152,8 @@ def _left(picture: Picture) -> str:
     return f", {'at least' if picture.outlook.is_floor else 'about'} {explain.span(picture.outlook.seconds)} left"
 
 
-def _path(picture: Picture, ink: Ink) -> str:
+def _path(picture: Picture, ink: Ink, width: int) -> str:
+    """The phases, the current one marked; where there is no room for all of them, those around it."""
     record = picture.record
     now = record.paused_in or record.phase
     been = [turn.phase for turn in record.history]
@@ -160,15 +163,22 @@ def _path(picture: Picture, ink: Ink) -> str:
         path = (*(phase for phase in WAY_FORWARD if phase in (RolloutPhase.PROPOSED, *been)), *_BACK)
     place = path.index(now)
     words = []
+    lengths = [len(phase.value) + 5 for phase in path]
+    first, last = 0, len(path)
+    while width and sum(lengths[first:last]) + 4 > width and last - first > 1:
+        first, last = (first + 1, last) if place - first >= last - 1 - place else (first, last - 1)
     for number, phase in enumerate(path):
+        if not first <= number < last:
+            continue
         if number < place or (number == place and phase is RolloutPhase.DONE):
             words.append(ink.paint(f"{ink.sign('done')} {phase.value}", "good"))
         elif number == place:
-            colour = "bad" if phase in _BACK else "held" if picture.is_held else "now"
+            colour = "bad" if phase in _BACK else "held" if picture.outcome is Outcome.HELD else "now"
             words.append(ink.paint(f"{ink.sign('now')} {phase.value}", colour))
         else:
             words.append(ink.paint(phase.value, "faint"))
-    return f" {ink.sign('then')} ".join(words)
+    then, more = f" {ink.sign('then')} ", ink.paint(ink.sign("cut"), "faint")
+    return then.join([*([more] if first else []), *words, *([more] if last < len(path) else [])])
 
 
 # ── the branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -245,6 +255,9 @@ def _waves(picture: Picture, ink: Ink) -> Iterator[str]:
 
 
 def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
+    if picture.to_go_back is not None:
+        yield from _going_back(picture, ink)
+        return
     total = picture.total
     counts = [(word, picture.count(standing)) for standing, word in _STANDINGS if picture.count(standing)]
     done, moving = picture.count(Progress.DONE), picture.count(Progress.MOVING)
@@ -265,6 +278,19 @@ def _nodes(picture: Picture, ink: Ink) -> Iterator[str]:
         yield from _more(len(lines) - NAMED_MAX)
 
 
+def _going_back(picture: Picture, ink: Ink) -> Iterator[str]:
+    """How far the way back is."""
+    names = picture.to_go_back or ()
+    to = f" to {picture.before}" if picture.before else ""
+    if not names:
+        yield f"{ink.paint(ink.sign('done'), 'good')} every node is back{to}"
+        return
+    many = "1 node" if len(names) == 1 else f"{len(names)} nodes"
+    yield f"{many} of {picture.total} still to go back{to}: {a_few(names, NAMED_MAX)}"
+    for line in (*picture.failed[:NAMED_MAX], *picture.moving[:NAMED_MAX]):
+        yield f"{_node(line, ink)} {line.state}{_since(line, picture)}{_why(line)}"
+
+
 def _waits(picture: Picture, ink: Ink) -> Iterator[str]:
     for told in picture.told:
         yield from _told(told, picture, ink)
@@ -280,7 +306,8 @@ def _told(told: Told, picture: Picture, ink: Ink) -> Iterator[str]:
         times.append(f"for {explain.span(picture.at - told.since)}")
     if told.until is not None and told.until > picture.at:
         times.append(f"at most {explain.span(told.until - picture.at)} more")
-    yield ink.paint(str(told.code), "held") + (f" ({', '.join(times)})" if times else "")
+    whom = f" on {a_few(told.nodes, 2, count=told.count)}" if isinstance(told, Waiting) else ""
+    yield ink.paint(str(told.code), "held") + whom + (f" ({', '.join(times)})" if times else "")
     yield f"{told.why}."
     yield f"{ink.sign('to')} {told.next_step}"
 

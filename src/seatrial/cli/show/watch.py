@@ -1,4 +1,4 @@
-"""Show a campaign once or for as long as it lasts: in place on a terminal, as one block per change everywhere else.
+"""Show a rollout once or for as long as it lasts: in place on a terminal, as one line per change everywhere else.
 
 Tests: tests/cli/test_rollout_watch.py, tests/cli/test_rollout_live.py
 """
@@ -10,13 +10,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from seatrial.app import picture as rollout_picture
+from seatrial.app import waits
 from seatrial.app.awaiting import finished
+from seatrial.app.outcome import done_of, is_over
 from seatrial.cli import formats, program
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.show import ending, standing
 from seatrial.cli.show import tree as rollout_tree
+from seatrial.core.text.names import a_few
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -37,25 +41,13 @@ def ink_of(stream: TextIO) -> Ink:
     return rollout_tree.Ink(is_plain=encoding != "utf8", has_colour=is_terminal and not os.environ.get("NO_COLOR"))
 
 
-def exit_code(picture: Picture) -> ExitCode:
-    """0 while it moves or is done, 10 when a gate failed, 12 when it waits for somebody."""
-    if picture.failures:
-        return ExitCode.GATE_FAILED
-    return ExitCode.HELD if picture.is_held else ExitCode.OK
-
-
-def as_data(picture: Picture) -> dict[str, Any]:
-    """Everything a picture shows, and the exit code that goes with it."""
-    return rollout_picture.as_data(picture) | {"exitCode": int(exit_code(picture))}
-
-
 def show(picture: Picture, *, output: str) -> int:
     """Print a campaign once."""
     if formats.is_document(output):
-        formats.print_document(as_data(picture), output)
+        formats.print_document(ending.as_data(picture), output)
     else:
         print("\n".join(rollout_tree.tree(picture, ink_of(sys.stdout))))
-    return exit_code(picture)
+    return ending.exit_code(picture)
 
 
 def watch(cluster: Cluster, rollout: str, *, timeout_seconds: int, output: str) -> int:
@@ -76,12 +68,11 @@ async def _watch(cluster: Cluster, rollout: str, timeout_seconds: int, output: s
             found = looker.look()
             for fault in found.faults:
                 print(f"seatrial: {fault}", file=sys.stderr)
-            picture = rollout_picture.picture_of(found)
-            if picture is None:
+            if found.sight is None:
                 return _nothing(found)
-            screen(picture)
-            if picture.is_ended:
-                return exit_code(picture)
+            screen(found)
+            if is_over(found):
+                return ending.exit_of(found)
             if deadline is not None and time.monotonic() >= deadline:
                 print(f"seatrial: it has not ended within {timeout_seconds} s; it goes on without us.", file=sys.stderr)
                 return ExitCode.TIMEOUT
@@ -92,19 +83,16 @@ async def _watch(cluster: Cluster, rollout: str, timeout_seconds: int, output: s
 def _nothing(found: Look) -> int:
     if found.faults:
         return ExitCode.ERROR
-    why = "there is no rollout"
-    if found.sight is not None:
-        why = f"{found.sight.intent.rollout} moves nodes only: it has no canary"
-    print(f"seatrial: {why}; `seatrial status` shows the nodes.", file=sys.stderr)
+    print("seatrial: there is no rollout; `seatrial status` shows the nodes.", file=sys.stderr)
     return ExitCode.ERROR
 
 
-def _screen(output: str) -> Callable[[Picture], None]:
+def _screen(output: str) -> Callable[[Look], None]:
     if formats.is_document(output):
-        return Blocks(sys.stdout, output=output).take
+        return Documents(output).take
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         return InPlace(sys.stdout).take
-    return Blocks(sys.stdout).take
+    return Lines(sys.stdout).take
 
 
 class InPlace:
@@ -113,17 +101,23 @@ class InPlace:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._height = 0
+        self._size: os.terminal_size | None = None
 
-    def take(self, picture: Picture) -> None:
+    def take(self, found: Look) -> None:
         size = size_of(self._stream)
         ink = ink_of(self._stream)
         width = program.room(self._stream, size.columns - 1)
-        lines = rollout_tree.fits(rollout_tree.tree(picture, ink, width), max(2, size.lines - 1), ink)
+        lines = rollout_tree.fits(page_of(found, ink, width), max(2, size.lines - 1), ink)
         self.draw(lines)
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Go up to the first line, write each over the old one, and wipe what is left of it."""
-        up = f"\033[{self._height}F" if self._height else ""
+        """Go up to the first line, write each over the old one, and wipe what is left of it.
+
+        After the window has changed nobody knows where that line is: lines that were whole may be two now."""
+        size = size_of(self._stream)
+        is_other = self._size is not None and size != self._size
+        self._size = size
+        up = "\033[2J\033[H" if is_other else f"\033[{self._height}F" if self._height else ""
         text = "".join(f"{line}\033[K\n" for line in lines)
         self._stream.write(f"\033[?25l{up}{text}\033[J\033[?25h")
         self._stream.flush()
@@ -139,21 +133,60 @@ def size_of(stream: TextIO) -> os.terminal_size:
     return size if size.columns > 1 and size.lines > 1 else os.terminal_size((80, 24))
 
 
-class Blocks:
-    """A pipe or a file: one block whenever something has changed, never cut."""
+class Lines:
+    """A pipe or a file: one line whenever something has changed, never cut."""
 
-    def __init__(self, stream: TextIO, *, output: str = formats.TABLE) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._last: object = None
+
+    def take(self, found: Look) -> None:
+        told = line_of(found)
+        if told != self._last:
+            self._last = told
+            print(f"{formats.moment(found.at)} {told}", file=self._stream, flush=True)
+
+
+def line_of(found: Look) -> str:
+    """A rollout on one line: which, where it stands, how many nodes are done, and why it does not go faster."""
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None:
+        return "no rollout"
+    campaign, name = found.sight.seen.rollout.campaign, found.sight.intent.rollout
+    where = campaign.phase.value if campaign is not None else waiting.state.capitalize()
+    done, total = done_of(found.sight)
+    causes = waits.together(waiting, name)
+    why = f"{causes[0].code} ({a_few(causes[0].nodes, 2, count=causes[0].count)}): {causes[0].why}" if causes else ""
+    return " ".join(filter(None, (name, where, f"{done}/{total}", why)))
+
+
+class Documents:
+    """For scripts: one document whenever something has changed."""
+
+    def __init__(self, output: str) -> None:
         self._output = output
         self._last: object = None
 
-    def take(self, picture: Picture) -> None:
-        if picture.key == self._last:
-            return
-        blank = "\n" if self._last is not None else ""
-        self._last = picture.key
-        if formats.is_document(self._output):
-            formats.print_next(as_data(picture), self._output)
-            return
-        self._stream.write(blank + "\n".join(rollout_tree.tree(picture, ink_of(self._stream))) + "\n")
-        self._stream.flush()
+    def take(self, found: Look) -> None:
+        picture = rollout_picture.picture_of(found)
+        key = picture.key if picture is not None else line_of(found)
+        if key != self._last:
+            self._last = key
+            data = ending.as_data(picture) if picture is not None else standing.as_data(found)
+            formats.print_next(data, self._output)
+
+
+def page_of(found: Look, ink: Ink, width: int) -> list[str]:
+    """What is drawn of a look: a campaign's tree, or the page of a rollout without one."""
+    picture = rollout_picture.picture_of(found)
+    if picture is not None:
+        return rollout_tree.tree(picture, ink, width)
+    lines = standing.lines_of(found, named_max=standing.NAMED_MAX, ink=ink, width=width)
+    return [rollout_tree.cut(line, width, ink) for line in lines]
+
+
+def width_of(stream: TextIO) -> int:
+    """How wide a page may be on a stream; 0 where nobody reads it on a terminal, and nothing is wrapped."""
+    if not stream.isatty():
+        return 0
+    return program.room(stream, size_of(stream).columns - 1)

@@ -13,6 +13,7 @@ from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.core.errors import SeatrialError
+from seatrial.core.holds import HoldCode
 
 if TYPE_CHECKING:
     from seatrial.app.connecting import Cluster
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from seatrial.ports import Sight
 
 
-EXITS = (ExitCode.TIMEOUT,)
+EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOUT)
 ANSWERS = ("Answer", "Next", "Refused", "Failed", "Undone")
 
 
@@ -74,14 +75,23 @@ def node_page(found: Look, name: str) -> Page:
         raise NobodyMeant(f"there is no node or rollout {name}. {hint}")
     lines, data = describe(found, node), node_data.as_data(node, node_data.holds_of(found))
     key = data | {"hold": data["hold"] and data["hold"]["code"]}
-    code = ExitCode.ERROR if found.faults else ExitCode.OK
+    code = ExitCode.ERROR if found.faults else ExitCode.HELD if _is_unled(found, name) else ExitCode.OK
     return Page(lines=lines, data={"node": data, "answers": answers_of(lines)}, key=key, code=code)
+
+
+def _is_unled(found: Look, name: str) -> bool:
+    """Whether nobody is in charge of a node that something may have to be done for."""
+    from seatrial.app import waits
+
+    waiting = waits.waits_of(found)
+    is_member = found.sight is not None and name in found.sight.seen.nodes
+    return waiting is not None and is_member and any(each.code == HoldCode.LEADERLESS for each in waiting.rollout)
 
 
 def rollout_page(found: Look) -> Page:
     """Why a rollout waits."""
     from seatrial.app.picture import picture_of
-    from seatrial.cli.show import watch
+    from seatrial.cli.show import ending
     from seatrial.cli.show.pages import Page
 
     lines, picture = describe_rollout(found), picture_of(found)
@@ -89,10 +99,10 @@ def rollout_page(found: Look) -> Page:
     told = {
         "name": intent.rollout if intent is not None else "",
         "target": str(intent.goal) if intent is not None else "",
-        "campaign": watch.as_data(picture) if picture is not None else None,
+        "campaign": ending.as_data(picture) if picture is not None else None,
     }
     key = picture.key if picture is not None else answers_of(lines)
-    code = ExitCode.ERROR if found.faults else ExitCode.OK
+    code = ending.exit_of(found)
     return Page(lines=lines, data={"rollout": told, "answers": answers_of(lines)}, key=key, code=code)
 
 
@@ -116,7 +126,7 @@ def describe_rollout(found: Look) -> list[str]:
     picture = picture_of(found)
     said = f"Said      {waits.as_of(found, waiting)}"
     if picture is None:
-        mine = [group for group in waiting.nodes if group.nodes == (intent.rollout,)]
+        mine = [*waiting.rollout, *(group for group in waiting.nodes if group.nodes == (intent.rollout,))]
         told = [f"Answer    {waits.sentence(intent.rollout, group, found.at)}" for group in mine]
         told = told or ["Answer    it waits for nothing; `seatrial status` says who of its nodes does."]
         return [*lines, *told, said]
@@ -174,9 +184,12 @@ def _answer(found: Look, sight: Sight, name: str) -> list[str]:
     decision = waits.worked_out(sight, found.at)
     answers = waits.answers(waiting, decision, name)
     lines = [f"Answer    {waits.sentence(name, answer.told, found.at)}" for answer in answers]
+    unled = [each for each in waiting.rollout if each.code == HoldCode.LEADERLESS]
     if not any(answer.is_written for answer in answers):
         acts = [action for action in decision.actions if action.subject == name]
-        lines += [f"Next      {_next(act)}" for act in acts]
+        lines += [f"Next      {'once one is in charge, ' if unled else ''}{_next(act)}" for act in acts]
+    if lines:
+        lines = [*(f"Answer    {waits.sentence(name, each, found.at)}" for each in unled), *lines]
     if not lines:
         return ["Answer    it is done; nothing is to be moved."]
     return [*lines, f"Said      {waits.said_of(found, waiting, answers)}"]

@@ -394,17 +394,36 @@ def _running(view: View, looked: baking.Round) -> Hold:
             namespace=refused.kept_out_of,
             until=until,
         )
+    under_way = _under_way(view, looked)
+    stuck = next((each for each in under_way if each.stuck), None)
+    if stuck is not None:
+        return view.hold(
+            HoldCode.GATE_STUCK,
+            gate=stuck.gate,
+            node=stuck.node,
+            why=stuck.stuck,
+            pod=stuck.pod,
+            job=stuck.job,
+            namespace=stuck.job.partition("/")[0],
+            until=until,
+        )
     asked = {gate.name for gate in view.campaign.gates if gate.attest is not None or gate.tenant is not None}
     waiting = (each for each in looked.of(GateVerdict.PENDING) if each.gate not in asked)
     names = sorted({f"{each.gate} on {each.node}" for each in waiting})
-    return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), until=until)
+    job = next((each.job for each in under_way if each.job), "")
+    return view.hold(HoldCode.GATES_RUNNING, gates=a_few(names), job=job, until=until)
 
 
 def _refused(view: View, looked: baking.Round) -> Measurement | None:
     """The first probe of this round whose pod is not let in: of those under way only such a one says anything."""
+    return next((each for each in _under_way(view, looked) if each.detail), None)
+
+
+def _under_way(view: View, looked: baking.Round) -> list[Measurement]:
+    """The probes of this round that have not ended."""
     asked = {(each.gate, each.node, each.round) for each in looked.of(GateVerdict.PENDING)}
-    waiting = (each for each in view.seen.measurements if each.verdict is GateVerdict.PENDING and each.detail)
-    return next((each for each in waiting if (each.gate, each.node, each.round) in asked), None)
+    waiting = (each for each in view.seen.measurements if each.verdict is GateVerdict.PENDING)
+    return [each for each in waiting if (each.gate, each.node, each.round) in asked]
 
 
 def _ask_again(view: View, record: CampaignRecord, looked: baking.Round) -> Course:

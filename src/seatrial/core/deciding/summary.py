@@ -3,7 +3,8 @@
 Law of this file: the ledger is written at once when it changed; the summary goes with it, or at most every now and
 then: soon where the rollout itself waits for something else, later where counts and words have changed. An edit of the
 rollout is answered at once, since health checks wait for the answer. What is told in it does not change by itself:
-instants are values, and how long ago they were is for the reader.
+instants are values, and how long ago they were is for the reader. Where the driver of decisions has a beat, an open
+rollout is written again with every beat, so that people see that somebody looks.
 Tests: tests/core/test_decide.py, tests/core/test_summary.py
 """
 
@@ -27,14 +28,16 @@ from seatrial.core.model.seen.nodes import NodePhase
 from seatrial.core.model.seen.rollouts import Admission, RolloutRecord, Summary, Told, Waiting
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers.mover import mover_seen
+from seatrial.core.node.progress import Progress
 from seatrial.core.node.writing import retry_at
 from seatrial.core.text import foreign
-from seatrial.core.words import explain
+from seatrial.core.words import causes, explain
 
 SUMMARY_SECONDS: Final = 15.0
 """The summary for people is written with the ledger, or at most this often by itself."""
 NEWS_SECONDS: Final = 1.0
 """It is written at most this often where the rollout itself waits for something else than it says."""
+OVER: Final = frozenset({"done", "reverted"})
 TOLD_MAX: Final = 8
 """How many waits of the rollout itself its status tells in words."""
 NAMED_MAX: Final = 5
@@ -84,9 +87,20 @@ def write_rollout(
         # A release that told of no nodes wrote it. It is told of them with the next write: our upgrade is no news.
         summary = replace(summary, waiting=())
     if (summary, record.rebuffs) == (before.summary, before.rebuffs):
-        return (), None
+        return _looked(seen, record, now)
     # A summary from the future is of a clock that was put back, and is not waited for.
     due_at = before.summarised_at + _rest_seconds(before.summary, summary) if before.summarised_at <= now else now
+    return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
+
+
+def _looked(
+    seen: Snapshot, record: RolloutRecord, now: Instant
+) -> tuple[tuple[WriteRolloutRecord, ...], Instant | None]:
+    """That somebody still looks, now and then while the rollout is open: who reads an old status knows nothing."""
+    is_open = record.summary is not None and record.summary.state not in OVER
+    if not seen.beat_seconds or not is_open:
+        return (), None
+    due_at = min(record.summarised_at, seen.rollout.summarised_at) + seen.beat_seconds
     return ((WriteRolloutRecord(record=record),), None) if now >= due_at else ((), due_at)
 
 
@@ -127,9 +141,13 @@ def told_of(holds: Iterable[Hold]) -> tuple[Told, ...]:
             since=_written(held.since),
             until=_written(held.until),
         )
-        for held in list(holds)[:TOLD_MAX]
+        for held in sorted(holds, key=_place)[:TOLD_MAX]
         if held.code is not HoldCode.WRITE_IN_FLIGHT
     )
+
+
+def _place(held: Hold) -> tuple[int, int]:
+    return causes.place(held.code)
 
 
 def waiting_of(holds: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting, ...]:
@@ -137,7 +155,8 @@ def waiting_of(holds: Iterable[Hold], *, is_timed: bool = True) -> tuple[Waiting
     by_code: dict[HoldCode, list[Hold]] = defaultdict(list)
     for held in holds:
         by_code[held.code].append(held)
-    return tuple(_waiting(by_code[code], is_timed=is_timed) for code in sorted(by_code) if code not in MOMENTS)
+    ranked = sorted(by_code, key=causes.place)
+    return tuple(_waiting(by_code[code], is_timed=is_timed) for code in ranked if code not in MOMENTS)
 
 
 def _waiting(group: list[Hold], *, is_timed: bool) -> Waiting:
@@ -176,10 +195,14 @@ def summarise(seen: Snapshot, holds: Iterable[Hold], stop: Hold | None, intent: 
     codes = Counter(map(attrgetter("code"), holds))
     told = {code: count for code, count in codes.items() if code is not HoldCode.WRITE_IN_FLIGHT}
     is_done = bool(seen.nodes) and phases.get(NodePhase.UPGRADE_DONE) == len(seen.nodes) and not told
+    mover = mover_seen(seen, intent)
+    on_target = mover.standings(seen.nodes, mover.target(intent)).get(Progress.DONE, ()) if intent is not None else ()
     at_work = (admission for admission in seen.rollout.admitted if capacity.is_at_work(admission, seen.nodes))
     is_moving = any(at_work) or HoldCode.LEDGER_PENDING in told
     return Summary(
         state="waiting" if stop is not None else "done" if is_done else "progressing" if is_moving else "waiting",
         counts=tuple(sorted((phase.value if phase else "unknown", count) for phase, count in phases.items())),
         holds=tuple(sorted((code.value, count) for code, count in told.items())),
+        done=len(on_target),
+        total=len(seen.nodes),
     )

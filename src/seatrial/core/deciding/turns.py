@@ -22,7 +22,7 @@ from seatrial.core.model.intent import Intent
 from seatrial.core.model.seen.nodes import NodePhase, NodeSeen
 from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import letting_in
-from seatrial.core.node import closing
+from seatrial.core.node import clearing, closing
 from seatrial.core.node.aiming import is_misled, misled
 from seatrial.core.node.hearing import why_unheard
 from seatrial.core.node.phases import is_under_way
@@ -87,7 +87,7 @@ def marked(course: Course) -> frozenset[str]:
 
 def _step_leaving(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, now: Instant) -> Chosen:
     """The step of a node whose rollout leaves, unless that is stopped; and its own."""
-    step = _busy(node, seen.busy) or leaving.step(node, orders, seen.rollout, now)
+    step = _busy(node, seen.busy, orders) or leaving.step(node, orders, seen.rollout, now)
     is_kept = stop is not None and is_kept_back(step, stop.code)
     return Step(hold=like(stop, node.name)) if stop is not None and is_kept else step, step
 
@@ -97,7 +97,7 @@ def _step(node: NodeSeen, orders: Orders, seen: Snapshot, stop: Hold | None, cou
     if not course.is_plain and not may_move(node, course) and not course.mover.hands_back(node, orders):
         step = _left_alone(node, orders, course, seen)
         return step, step
-    step = _busy(node, seen.busy) or step_node(node, orders, now)
+    step = _busy(node, seen.busy, orders) or step_node(node, orders, now)
     if stop is not None:
         if stop.code not in CONTRADICTED and closing.is_surely_opened(node):
             return step, step  # it keeps its place in a pause, too: it is closed, or says which write that waits for
@@ -169,8 +169,9 @@ def kept_waiting(node: NodeSeen, course: Course, target: versions.DriverVersion)
     return Step(hold=hold(node.name, HoldCode.NOT_ITS_TURN, phase=course.record.phase))
 
 
-def _busy(node: NodeSeen, busy: Mapping[str, Instant | None]) -> Step | None:
-    """That the answer to a write is still awaited."""
+def _busy(node: NodeSeen, busy: Mapping[str, Instant | None], orders: Orders) -> Step | None:
+    """That the answer to a write is still awaited; who was refused before is refused as long."""
     if node.facts.name not in busy:
         return None
-    return Step(hold=hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name]))
+    held = hold(node.name, HoldCode.WRITE_IN_FLIGHT, until=busy[node.name])
+    return Step(hold=held, beside=clearing.refusal(node, orders))

@@ -87,6 +87,9 @@ class Components(Mover):
     def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
         return by(nodes, _phase_of, self.step.component, self.version)
 
+    def standings(self, nodes: Mapping[str, NodeSeen], version: str) -> Mapping[Progress, AbstractSet[str]]:
+        return by(nodes, _standing, self.step.component, version or self.version)
+
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return seen.nodes
 
@@ -124,6 +127,10 @@ class Components(Mover):
 
     def would_begin(self, facts: NodeFacts) -> bool:
         return False
+
+
+def _standing(node: NodeSeen, component: Component, version: str) -> Progress:
+    return progress_of(node.facts, component, version)
 
 
 def _phase_of(node: NodeSeen, component: Component, version: str) -> NodePhase:

@@ -354,6 +354,10 @@ class Mover(ABC):
         """The names of nodes by where each stands, by the word of whoever moves it."""
 
     @abstractmethod
+    def standings(self, nodes: Mapping[str, NodeSeen], version: str) -> Mapping[Progress, AbstractSet[str]]:
+        """The names of nodes by how each stands towards a version."""
+
+    @abstractmethod
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         """The nodes with what the budget has to know of each as a record."""
 

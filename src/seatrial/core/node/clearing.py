@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from seatrial.core.actions.on_nodes import AskCheckpoint, EvictPods, PauseClients
-from seatrial.core.holds import HoldCode, hold
+from seatrial.core.holds import Hold, HoldCode, hold
 from seatrial.core.model.consumers import GpuUse
 from seatrial.core.model.instants import Instant
 from seatrial.core.model.policy import Eviction
@@ -124,18 +124,31 @@ def evict(node: NodeSeen, pods: tuple[Pod, ...], leave: Exit, orders: Orders, no
     movable = [pod for pod in staying if pod.keeper is not PodOwner.DAEMON_SET]  # their label is paused: they go
     due = tuple(pod for pod in movable if pod.uid not in orders.rebuffs or now >= retry_at(orders.rebuffs[pod.uid]))
     if due and now < deadline:
-        return Step(action=EvictPods(node=node.name, attempt=record.attempt, pods=due))
-    blocked = [(pod, orders.rebuffs[pod.uid]) for pod in movable if pod.uid in orders.rebuffs]
-    if not blocked:
+        act = EvictPods(node=node.name, attempt=record.attempt, pods=due)
+        return Step(action=act, beside=refusal(node, orders))
+    refused = refusal(node, orders)
+    if refused is None:
         return wait(node, HoldCode.EVICTING, deadline, failure, now, pod=pods[0].full_name, count=len(pods))
-    pod, rebuff = min(blocked, key=lambda pair: (retry_at(pair[1]), pair[0].uid))
+    again = min((retry_at(orders.rebuffs[pod.uid]) for pod in movable if pod.uid in orders.rebuffs), default=None)
     return wait(
-        node,
+        node, HoldCode.EVICTION_BLOCKED, deadline, failure, now, look_again_at=again, params=dict(refused.params)
+    )
+
+
+def refusal(node: NodeSeen, orders: Orders) -> Hold | None:
+    """That pods of the node were not let go, which stands until they leave; None where nobody said no."""
+    blocked = [
+        (pod, orders.rebuffs[pod.uid])
+        for pod in node.facts.pods
+        if pod.uid in orders.rebuffs and not pod.is_terminating and pod.keeper is not PodOwner.DAEMON_SET
+    ]
+    if not blocked or node.record is None:
+        return None
+    pod, rebuff = min(blocked, key=lambda pair: (retry_at(pair[1]), pair[0].uid))
+    return hold(
+        node.name,
         HoldCode.EVICTION_BLOCKED,
-        deadline,
-        failure,
-        now,
-        look_again_at=retry_at(rebuff),
+        since=node.record.entered_at,
         pod=pod.full_name,
         why=rebuff.detail,
         count=len(blocked),

@@ -55,6 +55,8 @@ class Step:
 
     action: NodeAct | None = None
     hold: Hold | None = None
+    beside: Hold | None = None
+    """What is told beside the act, or while its answer is awaited: a refusal stands until a try has succeeded."""
     wants_admission: bool = False
 
 

@@ -29,64 +29,14 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.model.campaign import ENDED, RolloutPhase
 from seatrial.core.model.gates.gate import GateResult, GateVerdict
 from seatrial.core.model.seen.nodes import NodePhase
-from seatrial.core.model.seen.rollouts import RolloutRecord, Summary
+from seatrial.core.model.seen.rollouts import RolloutRecord, Summary, Told, Waiting
+from seatrial.core.text import foreign
+from seatrial.core.words import causes
+from seatrial.core.words.somebody import ASKED_FOR, NEEDS_SOMEBODY
 
-NEEDS_SOMEBODY: Final = frozenset(
-    {
-        HoldCode.PAUSED,
-        HoldCode.MODE_CONTRADICTION,
-        HoldCode.NOBODY_MOVES,
-        HoldCode.SANDBOXED,
-        HoldCode.TARGET_NOT_PUBLISHED,
-        HoldCode.AFTER_UNDONE,
-        HoldCode.ACCESS_DENIED,
-        HoldCode.NO_CANARY,
-        HoldCode.NO_WAY_BACK,
-        HoldCode.NOTHING_TO_PUBLISH,
-        HoldCode.POOL_MISSING,
-        HoldCode.HALF_DONE,
-        HoldCode.MATRIX_PROBLEM,
-        HoldCode.MATRIX_CHANGED,
-        HoldCode.HISTORY_REWRITTEN,
-        HoldCode.SOURCE_BARRED,
-        HoldCode.PLACES_CHANGED,
-        HoldCode.ENTRY_BAD,
-        HoldCode.APPROVAL_PENDING,
-        HoldCode.WRITTEN_BY_ANOTHER,
-        HoldCode.TAKEN_OVER,
-        HoldCode.MERGE_PENDING,
-        HoldCode.SYNC_STOPPED,
-        HoldCode.SYNC_FAILED,
-        HoldCode.SYNC_OVERWRITTEN,
-        HoldCode.MERGE_OVERDUE,
-        HoldCode.REQUEST_DECLINED,
-        HoldCode.IMAGE_NOT_PULLED,
-        HoldCode.GATE_REFUSED,
-        HoldCode.GATE_UNATTESTED,
-        HoldCode.BY_HAND_PENDING,
-        HoldCode.BY_HAND_BACK,
-        HoldCode.NO_WAY_BACK_BY_HAND,
-        HoldCode.ROLLBACK_PENDING,
-        HoldCode.REVERT_CONFLICT,
-        HoldCode.FAILURE_BUDGET,
-    }
-)
-"""Holds of a rollout as a whole that last until somebody acts."""
-ASKED_FOR: Final = frozenset(
-    {
-        HoldCode.PAUSED,
-        HoldCode.APPROVAL_PENDING,
-        HoldCode.GATE_UNATTESTED,
-        HoldCode.MERGE_PENDING,
-        HoldCode.BY_HAND_PENDING,
-        HoldCode.BY_HAND_BACK,
-        HoldCode.ROLLBACK_PENDING,
-    }
-)
-"""Those of them that were ordered so: a person is waited for, and nothing is wrong."""
-_ORDER: Final = {code.value: number for number, code in enumerate(HoldCode)}
-"""Codes begin with what concerns the rollout as a whole, so the first of several says most."""
 _STOPPING: Final = frozenset(code.value for code in NEEDS_SOMEBODY)
+WHY_MAX: Final = 60
+"""How much of a sentence a column has room for."""
 _UNDONE: Final = frozenset({RolloutPhase.REVERTING, RolloutPhase.REVERTED})
 
 
@@ -105,7 +55,7 @@ class Condition:
     type: str
     status: Status
     reason: str
-    message: str = ""
+    message: str
 
 
 def conditions_of(record: RolloutRecord) -> tuple[Condition, ...]:
@@ -117,7 +67,7 @@ def conditions_of(record: RolloutRecord) -> tuple[Condition, ...]:
 
 
 def _progressing(record: RolloutRecord) -> Condition:
-    codes = sorted(dict(_summary(record).holds), key=lambda code: _ORDER.get(code, len(_ORDER)))
+    codes = _codes(record)
     end = _end(record)
     if end:
         return Condition(type="Progressing", status=Status.FALSE, reason=end, message=_holds_text(record, codes))
@@ -144,15 +94,16 @@ def _healthy(record: RolloutRecord) -> Condition:
     unknown = [each for each in gates if each.verdict is GateVerdict.UNKNOWN and not each.is_left_out]
     if unknown:
         return Condition(type="Healthy", status=Status.UNKNOWN, reason="GateUnknown", message=_gates_text(unknown))
-    return Condition(type="Healthy", status=Status.TRUE, reason="NothingFailed")
+    told = "no gate and no node has failed"
+    return Condition(type="Healthy", status=Status.TRUE, reason="NothingFailed", message=told)
 
 
 def _ended(record: RolloutRecord) -> Condition:
     end = _end(record)
-    why = record.campaign.why if record.campaign is not None else ""
     if end:
-        return Condition(type="Ended", status=Status.TRUE, reason=end, message=why)
-    return Condition(type="Ended", status=Status.FALSE, reason=_camel(_where(record)))
+        return Condition(type="Ended", status=Status.TRUE, reason=end, message=_how_ended(record))
+    where = _camel(_where(record))
+    return Condition(type="Ended", status=Status.FALSE, reason=where, message=f"it is under way: {where}")
 
 
 def _kstatus(record: RolloutRecord, progressing: Condition) -> tuple[Condition, ...]:
@@ -160,7 +111,7 @@ def _kstatus(record: RolloutRecord, progressing: Condition) -> tuple[Condition, 
     end = _end(record)
     reason, message = progressing.reason, progressing.message
     if end:
-        message = record.campaign.why if record.campaign is not None else ""
+        message = _how_ended(record)
     if end == RolloutPhase.DONE:
         return (Condition(type="Ready", status=Status.TRUE, reason=reason, message=message),)
     is_stalled = bool(end) or (progressing.status is Status.FALSE and reason not in _ORDERED)
@@ -176,6 +127,13 @@ def _end(record: RolloutRecord) -> str:
     if record.campaign is None:
         return RolloutPhase.DONE.value if _summary(record).state == "done" else ""
     return record.campaign.phase.value if record.campaign.phase in ENDED else ""
+
+
+def _how_ended(record: RolloutRecord) -> str:
+    """What came of a rollout that is over."""
+    why = record.campaign.why if record.campaign is not None else ""
+    summary = _summary(record)
+    return why or f"{summary.done} of {summary.total} {'node runs' if summary.total == 1 else 'nodes run'} the target"
 
 
 def _where(record: RolloutRecord) -> str:
@@ -195,12 +153,40 @@ _ORDERED: Final = frozenset(_camel(code.value) for code in ASKED_FOR)
 
 
 def _holds_text(record: RolloutRecord, codes: Collection[str]) -> str:
-    wanted = next((each for code in codes for each in _summary(record).told if each.code == code), None)
-    if wanted is not None:
-        return f"{wanted.why}. {wanted.next_step}"
+    cause = _cause(record, codes)
+    if cause is not None:
+        return f"{_about(cause)}{cause.why}. {cause.next_step}"
     counts = dict(_summary(record).holds)
     told = ", ".join(f"{code} ({counts[code]})" for code in codes if code in counts)
-    return f"waiting: {told}; `seatrial status` explains" if told else ""
+    return f"waiting: {told}; `seatrial status` explains" if told else f"nobody waits; it is {_where(record)}"
+
+
+def _codes(record: RolloutRecord) -> list[str]:
+    """Every reason that is told, of nodes or of the rollout itself, the root cause first."""
+    summary = _summary(record)
+    return causes.in_order({*dict(summary.holds), *(each.code for each in (*summary.told, *summary.waiting))})
+
+
+def _cause(record: RolloutRecord, codes: Collection[str]) -> Told | None:
+    """The first of the reasons that has words: the root cause."""
+    told = {each.code: each for each in reversed((*_summary(record).told, *_summary(record).waiting))}
+    return next((told[code] for code in codes if code in told), None)
+
+
+def _about(told: Told) -> str:
+    """Which node it is about, where it is about nodes."""
+    if not isinstance(told, Waiting):
+        return ""
+    more = f" and {told.count - 1} more" if told.count > 1 else ""
+    return f"{told.nodes[0]}{more}: " if told.nodes else ""
+
+
+def why_of(record: RolloutRecord) -> str:
+    """The root cause in a few words, for a column; nothing where nobody waits."""
+    if _end(record):
+        return ""
+    cause = _cause(record, _codes(record))
+    return foreign.line(f"{cause.why}", WHY_MAX) if cause is not None else ""
 
 
 def _gates_text(gates: Iterable[GateResult]) -> str:

@@ -75,6 +75,7 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "by_text": (),
     "scope_text": (),
     "namespace_text": (),
+    "job_step": (),
     "otherwise_step": (),
     "point_text": ("point",),
     "carrier_text": ("resource",),
@@ -200,6 +201,7 @@ def _fill(text: str, held: Hold) -> str:
     texts = _Gaps({key: value.rstrip(". ") for key, value in params.items()})
     whole = {
         "cure": params["cure"],
+        "job_step": _job_step(params),
         "publish_step": _publish_step(params).format_map(texts),
         "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
@@ -207,6 +209,14 @@ def _fill(text: str, held: Hold) -> str:
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
     }
     return text.format_map(_Gaps({**texts, **whole, "subject": held.subject}))
+
+
+def _job_step(params: Mapping[str, str]) -> str:
+    """How to hear what a gate says so far."""
+    namespace, _, name = params.get("job", "").partition("/")
+    if not name:
+        return "see the gates' Jobs"
+    return f"`kubectl -n {namespace} logs job/{name}` shows what it says so far"
 
 
 def _publish_step(params: Mapping[str, str]) -> str:

@@ -120,7 +120,7 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         'ENABLE_AUTO_DRAIN are "false" in its env.',
     ),
     HoldCode.EVICTION_BLOCKED: says(
-        "evictions turned down: {count}, first {pod}: {why}",
+        "{why}, so pods cannot be evicted: {count}, first {pod}",
         "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is tried again by itself.",
     ),
     HoldCode.POD_WITHOUT_CONTROLLER: says(

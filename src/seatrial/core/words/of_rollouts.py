@@ -12,6 +12,11 @@ from seatrial.core.holds import HoldCode
 from seatrial.core.words.explanations import BY_ITSELF, Explanation, says
 
 OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
+    HoldCode.LEADERLESS: says(
+        "no controller is in charge ({how}), so nothing moves",
+        "Start it again, or see why it stopped: `kubectl get pods -A -l app.kubernetes.io/name=seatrial`. Without the "
+        "chart, `seatrial controller --forever` runs one here.",
+    ),
     HoldCode.PAUSED: says(
         "the rollout is paused; every node keeps its place",
         "Resume with `seatrial rollout resume {rollout}`.",
@@ -254,7 +259,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
         "Nothing to do: who is in use is left out, and nobody is waited for beyond the limits of the gates.",
     ),
     HoldCode.GATES_RUNNING: says(
-        "gates have not answered yet: {gates}", "See the gate's Job if it takes longer than usual."
+        "gates have not answered yet: {gates}", "Nothing to do unless it takes longer than usual: {job_step}."
+    ),
+    HoldCode.GATE_STUCK: says(
+        "gate {gate} does not start on {node}: {why} (pod {pod} of Job {job})",
+        "`kubectl -n {namespace} describe pod {pod}` says more. Mend that, or the gate's image in the rollout; it is "
+        "tried again by itself, and without an answer by then the gate is unknown, which is no pass.",
     ),
     HoldCode.GATE_REFUSED: says(
         "the pod of gate {gate} for {node} is not let into {namespace_text}: {why}",

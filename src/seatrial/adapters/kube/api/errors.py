@@ -145,6 +145,12 @@ class TooManyRequests(ServerRefused):
         """Tell a PodDisruptionBudget's no from an overloaded server."""
         return any(cause.reason == "DisruptionBudget" for cause in self.causes)
 
+    def budget_of(self, namespace: str) -> str:
+        """Which PodDisruptionBudget said no, by its full name, and what it needs; the server's own words otherwise."""
+        told = " ".join(cause.message for cause in self.causes if cause.message) or self.message
+        found = _BUDGET.fullmatch(told)
+        return f"PodDisruptionBudget {namespace}/{found[1]} {found[2]}" if found is not None else told
+
 
 class ServerFault(ServerRefused):
     """The server, or something it depends on, failed."""
@@ -171,6 +177,7 @@ class Denial:
 
 # The sentence of the RBAC authorizer, the same since Kubernetes 1.12:
 #   nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope
+_BUDGET: Final = re.compile(r"The disruption budget (\S+) (needs .*?)\.?")
 _DENIAL: Final = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]*)"'
     r'(?: in API group "(?P<group>[^"]*)")?(?: in the namespace "(?P<namespace>[^"]*)")?'

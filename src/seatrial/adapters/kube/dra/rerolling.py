@@ -88,7 +88,7 @@ class Controller:
             self._looked_at = now
             leader = await leader_of(self._client)
             if leader is not None:
-                heard_at = leader.heard_at if leader.rerolls_dra else None
+                heard_at = leader.heard_at if leader.rerolls_dra and leader.holder else None
                 self._heard = beside.heard(self._heard, heard_at, now)
         return self._heard is not None and self._heard.is_at_work(now)
 

@@ -19,20 +19,29 @@ from seatrial.adapters.kube.shapes.records import instant_of
 from seatrial.core.model.instants import Instant
 from seatrial.core.text import foreign
 
+LEASE_SECONDS: Final = 15.0
 LEASE: Final = "seatrial"
 """One controller per cluster: two rollouts must not spend the same nodes twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leader:
-    """The controller that leads, as its Lease tells."""
+    """The controller that leads, or did last, as its Lease tells."""
 
     heard_at: Instant | None
-    """When it last renewed it; None where there is no Lease."""
+    """When it last renewed it, by the clock of whoever asks; None where there was never one."""
+    holder: str = ""
+    """Who has it; empty where it was given up in good order, and where there was never one."""
+    lease_seconds: float = LEASE_SECONDS
+    """How long it may be silent before another takes over."""
     rerolls_dra: bool = False
     """Whether it says that it restarts DRA plugins, whoever made them stale."""
     suite_image: str = ""
     """The image whose payloads it asks of canaries where nobody names a gate; empty where it has none."""
+
+    def is_leading(self, now: Instant) -> bool:
+        """Whether somebody is in charge: who was silent for twice as long as a lease lasts is not."""
+        return bool(self.holder) and self.heard_at is not None and now - self.heard_at < 2 * self.lease_seconds
 
 
 class _Lease(msgspec.Struct, frozen=True):
@@ -51,20 +60,25 @@ async def leader_of(client: Client) -> Leader | None:
     renewed = [(at, lease) for lease in listing.items if (at := _renewed(lease)) is not None]
     if not renewed:
         return Leader(heard_at=None)
-    heard_at, last = max(renewed, key=lambda each: each[0])
-    notes = last.metadata.annotations
+    heard_at, last = max(renewed, key=lambda each: (bool(_holder(each[1])), each[0]))
+    notes, seconds = last.metadata.annotations, (last.spec or {}).get("leaseDurationSeconds")
+    # The holder's clock is the cluster's; ours may be another, so its silence is measured by the server's.
+    ahead_seconds = (client.served_at or client.now()) - client.now()
     return Leader(
-        heard_at=heard_at,
+        heard_at=heard_at - ahead_seconds,
+        holder=_holder(last),
+        lease_seconds=float(seconds) if isinstance(seconds, int) and seconds > 1 else LEASE_SECONDS,
         rerolls_dra=bool(notes.get(keys.REROLLS_ANNOTATION)),
         suite_image=foreign.line(notes.get(keys.SUITE_ANNOTATION, "")),
     )
 
 
+def _holder(lease: _Lease) -> str:
+    return foreign.line(str((lease.spec or {}).get("holderIdentity") or ""))
+
+
 def _renewed(lease: _Lease) -> Instant | None:
-    spec = lease.spec or {}
-    if not spec.get("holderIdentity"):
-        return None  # given up in good order
     try:
-        return instant_of(str(spec.get("renewTime") or ""))
+        return instant_of(str((lease.spec or {}).get("renewTime") or ""))
     except ValueError:
         return None

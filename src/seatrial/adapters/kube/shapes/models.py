@@ -449,6 +449,7 @@ class RolloutStatus(Model, frozen=True):
     campaign: CampaignStatus | None = None
     admitted: tuple[AdmissionEntry, ...] = ()
     counts: dict[str, int] = {}
+    done: str = ""
     holds: dict[str, int] = {}
     summarised_at: str = ""
     lost_gpu_seconds: float = 0.0

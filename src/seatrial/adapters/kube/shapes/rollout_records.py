@@ -49,6 +49,7 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         holds=tuple(sorted(status.holds.items())),
         told=tuple(_read_told(entry) for entry in status.waits),
         waiting=tuple(_read_waiting(entry) for entry in status.nodes_waiting),
+        **_read_done(status.done),
     )
     return RolloutRecord(
         name=rollout.metadata.name,
@@ -63,6 +64,12 @@ def read_rollout(rollout: models.Rollout) -> RolloutRecord:
         generation=rollout.metadata.generation,
         observed_generation=status.observed_generation,
     )
+
+
+def _read_done(text: str) -> dict[str, int]:
+    """`3/8`; an older release wrote none."""
+    done, _, total = text.partition("/")
+    return {"done": int(done), "total": int(total)} if done.isdecimal() and total.isdecimal() else {}
 
 
 def _read_told(entry: models.Wait) -> Told:
@@ -127,6 +134,8 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
         "conditions": _conditions(record, before),
         "admitted": [{"node": admission.node, "attempt": admission.attempt} for admission in record.admitted],
         "counts": dict(summary.counts),
+        "done": f"{summary.done}/{summary.total}",
+        "why": conditions.why_of(record),
         "holds": dict(summary.holds),
         "waits": [_written_told(each) for each in summary.told],
         "nodesWaiting": [_written_waiting(each) for each in summary.waiting],
@@ -144,7 +153,7 @@ def rollout_patch(record: RolloutRecord, before: models.Rollout | None = None) -
             for subject, rebuff in record.rebuffs
         ],
     }
-    status |= _shown(record.campaign)
+    status |= _shown(record)
     if record.observed_generation:
         status["observedGeneration"] = record.observed_generation
     if record.campaign is not None:
@@ -169,10 +178,11 @@ def _replacing(known: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]
     return patch
 
 
-def _shown(campaign: CampaignRecord | None) -> dict[str, Any]:
-    """What of a campaign is repeated for people, in `kubectl get`; never read back, so None takes it away."""
+def _shown(record: RolloutRecord) -> dict[str, Any]:
+    """What is repeated for people, in `kubectl get`; never read back, so None takes it away."""
+    campaign = record.campaign
     if campaign is None:
-        return {"phase": None, "wave": None}
+        return {"phase": record.summary.state.capitalize() if record.summary is not None else None, "wave": None}
     phase = campaign.paused_in or campaign.phase
     return {"phase": campaign.phase.value, "wave": campaign.wave + 1 if phase in WAVING else None}
 

@@ -275,8 +275,8 @@ async def _each(
 
 def _joined(action: Action, noes: list[tuple[Pod, errors.ClusterError]]) -> Outcome:
     """One outcome of many answers: a failure goes before a block, and hides none."""
-    blocked = tuple((pod.uid, why) for pod, answer in noes if (why := _why_blocked(answer)))
-    failures = [str(answer) for _, answer in noes if not _why_blocked(answer)]
+    blocked = tuple((pod.uid, why) for pod, answer in noes if (why := _why_blocked(pod, answer)))
+    failures = [str(answer) for pod, answer in noes if not _why_blocked(pod, answer)]
     if failures:
         return Outcome(action=action, result=Result.FAILED, detail=failures[0], blocked=blocked)
     if blocked:
@@ -284,11 +284,11 @@ def _joined(action: Action, noes: list[tuple[Pod, errors.ClusterError]]) -> Outc
     return done(action)
 
 
-def _why_blocked(answer: errors.ClusterError) -> str:
-    """The words of the budget that turned an eviction down, since only they name it; empty when none did."""
+def _why_blocked(pod: Pod, answer: errors.ClusterError) -> str:
+    """The budget that turned an eviction down, in the server's words, since only they name it; empty when none did."""
     if not isinstance(answer, errors.TooManyRequests) or not answer.is_blocked_by_budget:
         return ""
-    return " ".join(cause.message for cause in answer.causes if cause.message) or answer.message
+    return answer.budget_of(pod.namespace)
 
 
 def _is_another(err: errors.ClusterError) -> bool:

@@ -61,9 +61,10 @@ def _pods(asked: Tenant, facts: NodeFacts) -> list[Pod]:
 
 
 def _has_restarted(pod: Pod, facts: NodeFacts) -> bool:
-    """Both times are the kubelet's; what ended before the driver was there has nothing to do with it."""
+    """Both times are the kubelet's, in whole seconds; what ended before the driver was there has nothing to do with it,
+    and what ended in the same second may have: unknown is never a pass."""
     loaded_at = facts.driver.loaded_at if facts.driver is not None else None
-    return pod.restarted_at is not None and loaded_at is not None and pod.restarted_at > loaded_at
+    return pod.restarted_at is not None and loaded_at is not None and pod.restarted_at >= loaded_at
 
 
 def _named(pods: list[Pod]) -> list[str]:

@@ -179,6 +179,11 @@ class Measurement:
     """The namespace that does not let its pod in, where that is so."""
     gang: tuple[str, ...] = ()
     """The nodes that it was measured on together; none where it was one alone."""
+    job: str = ""
+    """While it is pending, the Job that measures it, as namespace/name; empty where nobody was sent."""
+    pod: str = ""
+    stuck: str = ""
+    """Why the pod does not start, and will not before somebody changes something; empty where it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

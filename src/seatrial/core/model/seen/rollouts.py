@@ -50,6 +50,9 @@ class Summary:
     holds: tuple[tuple[str, int], ...] = ()
     told: tuple[Told, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+    done: int = 0
+    """Nodes that are seen to run what this rollout is after; what an earlier one did counts for nothing."""
+    total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,9 @@ class Direct(Drivers):
     def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
         return by(nodes, phase_of)
 
+    def standings(self, nodes: Mapping[str, NodeSeen], version: str) -> Mapping[Progress, AbstractSet[str]]:
+        return by(nodes, progress.by_our_record, version)
+
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return seen.nodes
 

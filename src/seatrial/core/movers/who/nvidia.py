@@ -91,6 +91,9 @@ class Nvidia(Drivers):
     def phases(self, nodes: Mapping[str, NodeSeen]) -> Mapping[NodePhase | None, AbstractSet[str]]:
         return by(nodes, _phase_of)
 
+    def standings(self, nodes: Mapping[str, NodeSeen], version: str) -> Mapping[Progress, AbstractSet[str]]:
+        return by(nodes, _standing, version)
+
     def recorded(self, seen: Snapshot, intent: Intent) -> Mapping[str, NodeSeen]:
         return letting_in.recorded(seen, intent)
 
@@ -166,6 +169,10 @@ class Nvidia(Drivers):
     def would_begin(self, facts: NodeFacts) -> bool:
         """It finds something to do there, as things are published now."""
         return not (facts.is_in_sync and facts.nvidia_state in ("", NodePhase.UPGRADE_DONE.value))
+
+
+def _standing(node: NodeSeen, version: str) -> Progress:
+    return progress.by_nvidias_word(node.facts, version)
 
 
 def _phase_of(node: NodeSeen) -> NodePhase | None:

@@ -300,6 +300,9 @@ def measurement_of(
     if verdict is GateVerdict.PENDING and probe.is_leaving:
         return None
     report = _report(pod for pod in told if not pod.index)  # of a gang the first one's: it stands for all
+    is_pending = verdict is GateVerdict.PENDING
+    stuck = next((pod for pod in told if pod.is_stuck and not pod.is_unfit), None) if is_pending else None
+    shown = stuck or next(iter(told), None)
     return Measurement(
         gate=probe.gate,
         node=probe.node,
@@ -309,8 +312,11 @@ def measurement_of(
         detail=detail[:DETAIL_MAX],
         figures=report.measured if report is not None else (),
         unmeasured=report.unknown if report is not None else (),
-        kept_out_of=probe.metadata.namespace if verdict is GateVerdict.PENDING and detail else "",
+        kept_out_of=probe.metadata.namespace if is_pending and detail else "",
         gang=probe.gang,
+        job=f"{probe.metadata.namespace}/{probe.metadata.name}" if is_pending else "",
+        pod=shown.metadata.name if is_pending and shown is not None else "",
+        stuck=stuck.said[:DETAIL_MAX] if stuck is not None else "",
     )
 
 

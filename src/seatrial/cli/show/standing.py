@@ -1,0 +1,194 @@
+"""A rollout as a page and as a document: its target, who leads, who is where, who waits and why, the root cause first.
+
+Law of this file: a look in, lines or data out. Tests: tests/cli/test_status.py, tests/app/test_outcome.py
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from seatrial.app import picture as rollout_picture
+from seatrial.app import waits
+from seatrial.app.outcome import done_of, left_behind
+from seatrial.cli.show import ending
+from seatrial.cli.show import tree as rollout_tree
+from seatrial.cli.terminal import columns
+from seatrial.core.budget import capacity, losses
+from seatrial.core.movers.mover import mover_seen
+from seatrial.core.text.names import a_few
+
+if TYPE_CHECKING:
+    from seatrial.app.looking import Look
+    from seatrial.app.waits import Waits
+    from seatrial.cli.show.tree import Ink
+    from seatrial.core.model.policy import Limits
+    from seatrial.core.model.seen.nodes import NodeSeen
+    from seatrial.core.model.seen.rollouts import Waiting
+    from seatrial.ports import Sight
+
+NAMED_MAX = 4
+
+
+def as_data(found: Look) -> dict[str, Any]:
+    """Everything `status` knows, for scripts."""
+    nodes = found.sight.seen.nodes if found.sight else found.nodes
+    data: dict[str, Any] = {
+        "mode": found.operator.mode.value,
+        "operator": {
+            "kind": found.operator.kind,
+            "state": found.operator.state,
+            "driverVersion": found.operator.driver_version,
+            "autoUpgrade": found.operator.is_auto_upgrading,
+        },
+        "leader": _leader_data(found),
+        "rollout": None,
+        "nodes": [_node_data(name, node) for name, node in sorted(nodes.items())],
+        "holds": [],
+    }
+    waiting = waits.waits_of(found)
+    if found.sight is not None and waiting is not None:
+        data |= _rollout_data(found, found.sight, waiting)
+    picture = rollout_picture.picture_of(found)
+    return data | ({"campaign": ending.as_data(picture)} if picture is not None else {})
+
+
+def _rollout_data(found: Look, sight: Sight, waiting: Waits) -> dict[str, Any]:
+    intent, (done, total) = sight.intent, done_of(sight)
+    target = intent.target.driver.text
+    return {
+        "rollout": {
+            "name": intent.rollout,
+            "target": target,
+            "state": waiting.state,
+            "done": done,
+            "total": total,
+        },
+        "exitCode": int(ending.exit_of(found)),
+        "said": {"by": "here" if waiting.written_at is None else "controller", "at": waiting.written_at},
+        "ledger": [admission.node for admission in sight.seen.rollout.admitted],
+        "holds": [
+            {
+                "subject": group.nodes[0],
+                "code": str(group.code),
+                "why": group.why,
+                "next": group.next_step,
+                "until": group.until,
+                "count": group.count,
+                "nodes": list(group.nodes),
+            }
+            for group in waits.together(waiting, intent.rollout)
+        ],
+    }
+
+
+def _node_data(name: str, node: NodeSeen) -> dict[str, Any]:
+    return {
+        "name": name,
+        "state": node.record.phase.value if node.record else "",
+        "nvidiaState": node.facts.nvidia_state,
+        "driver": node.facts.driver.version if node.facts.driver else "",
+        "wanted": node.facts.wanted.version if node.facts.wanted else "",
+        "cordoned": node.facts.is_cordoned,
+        "ready": node.facts.is_ready,
+    }
+
+
+def _leader_data(found: Look) -> dict[str, Any] | None:
+    """Who is in charge; None where we may not know."""
+    leader = found.leader
+    if leader is None:
+        return None
+    return {"holder": leader.holder, "heardAt": leader.heard_at, "leading": leader.is_leading(found.at)}
+
+
+def lines_of(found: Look, *, named_max: int | None, ink: Ink, width: int = 0) -> list[str]:
+    """A look as a page: the campaign's tree where there is one, and what is told of every rollout."""
+
+    operator = found.operator
+    seen_as = f", {operator.kind} is {operator.state or 'unknown'}" if operator.kind else ", no GPU Operator seen"
+    mode = f"Mode      {operator.mode.value}{seen_as}"
+    waiting = waits.waits_of(found)
+    if found.sight is None or waiting is None:
+        return [mode, *_without_rollout(found)]
+    groups = waits.together(waiting, found.sight.intent.rollout)
+    page = [
+        mode,
+        ink.paint(f"Rollout   {found.sight.intent.rollout} to {found.sight.intent.goal}: {waiting.state}", "bold"),
+        f"Leader    {waits.leader_text(found)}",
+        *_told_of(found, found.sight, waiting, named_max),
+        "",
+        *_waiting(groups, named_max, ink, width),
+    ]
+    return [*_campaign(found, ink, width), *page]
+
+
+def _told_of(found: Look, sight: Sight, waiting: Waits, named_max: int | None) -> Iterator[str]:
+
+    seen, intent = sight.seen, sight.intent
+    failures = "1 failure" if intent.failed_max == 1 else f"{intent.failed_max} failures"
+    yield f"Limits    {_limits(intent.limits)}, {failures}"
+    for name, policy in sorted(intent.pools.items()):
+        yield f"          {_limits(policy.limits)} of NVIDIADriver {name}"
+    for domain in intent.domains:
+        share = f"{domain.unavailable_max} unavailable" if domain.unavailable_max is not None else "no limit of its own"
+        yield f"          {share} in each {domain.label}{', upgraded as one unit' if domain.is_unit else ''}"
+    under_way = capacity.under_way(seen.rollout.admitted, mover_seen(seen).recorded(seen, intent))
+    yield f"Under way {a_few(sorted(under_way), named_max or len(under_way)) or 'nobody'}"
+    yield f"As of     {waits.as_of(found, waiting)}"
+    lost = losses.lost_gpu_seconds(seen, found.at) / 3600
+    if lost >= losses.TOLD_HOURS:
+        yield f"Cost      {lost:,.1f} GPU-hours so far"
+    done, total = done_of(sight)
+    yield f"Done      {done}/{total}"
+    for word, names in zip(("failed", "left out"), left_behind(sight), strict=True):
+        if names:
+            yield f"          {word}: {a_few(names, named_max or len(names))}"
+    counts = Counter(node.record.phase.value if node.record else "not seen yet" for node in seen.nodes.values())
+    rows = [("State", "Nodes"), *((phase, str(count)) for phase, count in sorted(counts.items()))]
+    yield from columns(rows).splitlines()
+
+
+def _campaign(found: Look, ink: Ink, width: int) -> list[str]:
+    """Where the campaign stands, before what is told of every rollout."""
+
+    picture = rollout_picture.picture_of(found)
+    return [*rollout_tree.tree(picture, ink, width), ""] if picture is not None else []
+
+
+def _limits(limits: Limits) -> str:
+    return f"{limits.parallel_max or 'any number'} at once, {limits.unavailable_max} unavailable"
+
+
+def _without_rollout(found: Look) -> Iterator[str]:
+    drivers = Counter(
+        (node.facts.driver.version or "an unknown driver") if node.facts.driver else "no driver pod"
+        for node in found.nodes.values()
+    )
+    if not found.faults:
+        yield "Rollout   none; begin with `seatrial rollout start` (or create a GPURollout)"
+    texts = [f"{text} on {count} {'node' if count == 1 else 'nodes'}" for text, count in sorted(drivers.items())]
+    yield "Drivers   " + (", ".join(texts) or "no nodes seen")
+
+
+def _waiting(groups: tuple[Waiting, ...], named_max: int | None, ink: Ink, width: int) -> Iterator[str]:
+    """Who waits and why, the root cause first; sentences are wrapped where there is a width, and never cut."""
+
+    if not groups:
+        yield "Nobody waits."
+        return
+    yield "Waiting:"
+    for group in groups:
+        whom = a_few(group.nodes, named_max or len(group.nodes), count=group.count)
+        yield ink.paint(f"  {group.code} ({whom})", "bold")
+        for text in (f"{group.why}.", group.next_step):
+            yield from textwrap.wrap(
+                text,
+                max(30, width) if width else len(text) + 8,
+                initial_indent="    ",
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )

@@ -1,0 +1,18 @@
+"""That nobody is in charge: what whoever looks at a cluster says where no controller is there to say anything.
+
+Law of this file: no controller ever decides by it, since one that decides is there. Tests: tests/core/test_explain.py
+"""
+
+from __future__ import annotations
+
+from seatrial.core.holds import Hold, HoldCode, hold
+from seatrial.core.model.instants import Instant
+
+
+def leaderless(rollout: str, holder: str, heard_at: Instant | None) -> Hold:
+    """Nothing moves: who led last, if anybody ever did, was last heard of then."""
+    if heard_at is None:
+        how = "none has ever run here"
+    else:
+        how = f"{holder} has gone silent" if holder else "the last one stepped down"
+    return hold(rollout, HoldCode.LEADERLESS, since=heard_at, how=how)

@@ -1,0 +1,100 @@
+"""Which of several reasons stands first: the one that the others follow from.
+
+    1  the rollout as a whole waits for somebody         paused, leaderless, an approval, a matrix that cannot be read
+    2  something is in the way on a node                 a budget that says no, a write turned down, a driver that fails
+    3  a node, or the rollout, waits for the world       jobs that run, a driver that starts, a sync
+    4  what follows from nodes that wait                 the wave is at work, the canary is at work
+    5  whoever waits for others                          the parallel limit, not its turn
+
+Law of this file: an order, and nothing else; every code has its place. Tests: tests/core/test_causes.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from seatrial.core.holds import HoldCode
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
+
+IN_THE_WAY: Final = frozenset(
+    {
+        HoldCode.WRITE_REFUSED,
+        HoldCode.CORDON_LOST,
+        HoldCode.EVICTION_BLOCKED,
+        HoldCode.POD_WITHOUT_CONTROLLER,
+        HoldCode.POD_WITH_EMPTY_DIR,
+        HoldCode.DAEMON_SET_HOLDS_GPU,
+        HoldCode.STATIC_POD_HOLDS_GPU,
+        HoldCode.NODE_NOT_READY,
+        HoldCode.DRIVER_POD_MISSING,
+        HoldCode.DRIVER_ORPHANED,
+        HoldCode.OWNER_UNCLEAR,
+        HoldCode.REVISION_UNKNOWN,
+        HoldCode.RECORD_UNREADABLE,
+        HoldCode.RECORD_EDITED,
+        HoldCode.LOADED_VERSION_WRONG,
+        HoldCode.OFFER_REDUCED,
+        HoldCode.RUNTIME_HANDLER_MISSING,
+        HoldCode.DRA_PLUGIN_MISSING,
+        HoldCode.DRA_VERSION_WRONG,
+        HoldCode.UNIT_UNFIT,
+        HoldCode.UNIT_TOO_LARGE,
+        HoldCode.WAVE_BLOCKED,
+        HoldCode.MEMBERS_STUCK,
+        HoldCode.CANARY_UNWELL,
+    }
+)
+"""What keeps one node until somebody, or the world, gives way; it comes before what waits for that node."""
+FOLLOWING: Final = frozenset(
+    {
+        HoldCode.CANARY_AT_WORK,
+        HoldCode.CANARY_CLOSED,
+        HoldCode.WAVE_AT_WORK,
+        HoldCode.WAVE_PAUSE,
+        HoldCode.NODES_GOING_BACK,
+        HoldCode.STATES_PENDING,
+        HoldCode.MEMBERS_LEFT,
+        HoldCode.MEMBERS_WITHOUT_GPU,
+        HoldCode.POOLS_LEFT,
+    }
+)
+"""What is told of the rollout because its nodes are as they are."""
+QUEUEING: Final = frozenset(
+    {
+        HoldCode.OTHER_ROLLOUT,
+        HoldCode.AFTER_PENDING,
+        HoldCode.NOT_ITS_TURN,
+        HoldCode.MOVED_BY_NVIDIA,
+        HoldCode.PARALLEL_LIMIT,
+        HoldCode.UNAVAILABLE_LIMIT,
+        HoldCode.UNIT_INCOMPLETE,
+        HoldCode.LEDGER_PENDING,
+        HoldCode.PASS_FULL,
+        HoldCode.WRITE_IN_FLIGHT,
+        HoldCode.SKIPPED,
+    }
+)
+"""Waiting for others: their turn comes when whatever stands before this is over."""
+
+
+def _tier(code: HoldCode) -> int:
+    for tier, codes in enumerate((NEEDS_SOMEBODY, IN_THE_WAY)):
+        if code in codes:
+            return tier
+    return 3 if code in FOLLOWING else 4 if code in QUEUEING else 2
+
+
+_PLACE: Final = {code.value: (_tier(code), number) for number, code in enumerate(HoldCode)}
+"""Within a tier in the order of the codes: what concerns the rollout as a whole first."""
+_LAST: Final = (len(_PLACE), len(_PLACE))
+
+
+def place(code: str) -> tuple[int, int]:
+    """Where a code stands among others; one that a later release wrote comes last."""
+    return _PLACE.get(code, _LAST)
+
+
+def in_order(codes: Iterable[str]) -> list[str]:
+    """Codes, the root cause first."""
+    return sorted(codes, key=place)

@@ -1,0 +1,67 @@
+"""Which reasons only a person can end, and which of them a person ordered.
+
+Law of this file: codes, and nothing else; conditions, exit codes and the order of causes are read off them. Tests:
+tests/core/test_conditions.py
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from seatrial.core.holds import HoldCode
+
+NEEDS_SOMEBODY: Final = frozenset(
+    {
+        HoldCode.LEADERLESS,
+        HoldCode.PAUSED,
+        HoldCode.MODE_CONTRADICTION,
+        HoldCode.NOBODY_MOVES,
+        HoldCode.SANDBOXED,
+        HoldCode.TARGET_NOT_PUBLISHED,
+        HoldCode.AFTER_UNDONE,
+        HoldCode.ACCESS_DENIED,
+        HoldCode.NO_CANARY,
+        HoldCode.NO_WAY_BACK,
+        HoldCode.NOTHING_TO_PUBLISH,
+        HoldCode.POOL_MISSING,
+        HoldCode.HALF_DONE,
+        HoldCode.MATRIX_PROBLEM,
+        HoldCode.MATRIX_CHANGED,
+        HoldCode.HISTORY_REWRITTEN,
+        HoldCode.SOURCE_BARRED,
+        HoldCode.PLACES_CHANGED,
+        HoldCode.ENTRY_BAD,
+        HoldCode.APPROVAL_PENDING,
+        HoldCode.WRITTEN_BY_ANOTHER,
+        HoldCode.TAKEN_OVER,
+        HoldCode.MERGE_PENDING,
+        HoldCode.SYNC_STOPPED,
+        HoldCode.SYNC_FAILED,
+        HoldCode.SYNC_OVERWRITTEN,
+        HoldCode.MERGE_OVERDUE,
+        HoldCode.REQUEST_DECLINED,
+        HoldCode.IMAGE_NOT_PULLED,
+        HoldCode.GATE_STUCK,
+        HoldCode.GATE_REFUSED,
+        HoldCode.GATE_UNATTESTED,
+        HoldCode.BY_HAND_PENDING,
+        HoldCode.BY_HAND_BACK,
+        HoldCode.NO_WAY_BACK_BY_HAND,
+        HoldCode.ROLLBACK_PENDING,
+        HoldCode.REVERT_CONFLICT,
+        HoldCode.FAILURE_BUDGET,
+    }
+)
+"""Holds of a rollout as a whole that last until somebody acts."""
+ASKED_FOR: Final = frozenset(
+    {
+        HoldCode.PAUSED,
+        HoldCode.APPROVAL_PENDING,
+        HoldCode.GATE_UNATTESTED,
+        HoldCode.MERGE_PENDING,
+        HoldCode.BY_HAND_PENDING,
+        HoldCode.BY_HAND_BACK,
+        HoldCode.ROLLBACK_PENDING,
+    }
+)
+"""Those of them that were ordered so: a person is waited for, and nothing is wrong."""

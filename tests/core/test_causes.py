@@ -1,0 +1,37 @@
+"""Which of several reasons stands first: the one that the others follow from."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatrial.core.holds import HoldCode
+from seatrial.core.words import causes
+from seatrial.core.words.somebody import NEEDS_SOMEBODY
+
+
+@pytest.mark.parametrize(
+    ("cause", "effect"),
+    [
+        ("leaderless", "paused"),
+        ("paused", "eviction-blocked"),
+        ("failure-budget", "failed"),
+        ("eviction-blocked", "parallel-limit"),
+        ("eviction-blocked", "wave-at-work"),
+        ("write-refused", "wave-at-work"),
+        ("jobs-running", "canary-at-work"),
+        ("driver-starting", "parallel-limit"),
+        ("driver-starting", "failed"),
+        ("failed", "members-left"),
+        ("wave-at-work", "not-its-turn"),
+        ("sync-failed", "publish-pending"),
+    ],
+)
+def test_a_cause_stands_before_what_follows_from_it(cause: str, effect: str) -> None:
+    assert causes.in_order([effect, cause]) == [cause, effect]
+
+
+def test_every_reason_has_one_place_and_one_of_a_later_release_comes_last() -> None:
+    tiers = (NEEDS_SOMEBODY, causes.IN_THE_WAY, causes.FOLLOWING, causes.QUEUEING)
+    assert sum(map(len, tiers)) == len(frozenset().union(*tiers)), "no reason stands in two places"
+    assert len({causes.place(code) for code in HoldCode}) == len(HoldCode)
+    assert causes.in_order(["of-a-later-release", *HoldCode])[-1] == "of-a-later-release"
