@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.adapters.files import matrix_edit
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.main import main
+from seatrial.core.compat.matrix import Role
 
 MATRICES = Path(__file__).parents[1] / "data" / "matrices"
 
@@ -184,6 +186,25 @@ def test_promote_moves_the_sets_and_diff_tells_how(today: Path, capsys: pytest.C
     assert lines[2].startswith("added    rollback.openshift (none) → 4.20.34")
     assert main(["matrix", "diff", "before.yaml", "before.yaml", "-o", "json"]) == ExitCode.OK
     assert json.loads(capsys.readouterr().out) == {"differences": []}
+
+
+def test_unmark_takes_the_mark_off_and_says_what_it_said(today: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = today / "gpu-version-matrix.yaml"
+    before = path.read_text()
+    path.write_text(matrix_edit.mark_bad(before, Role.CANARY, "gate nccl failed: 3 % slower"))
+
+    assert main(["check", "--on", "2026-03-01"]) != ExitCode.OK
+    told = capsys.readouterr().out
+    assert "canary-bad" in told
+    assert "is marked bad (gate nccl failed: 3 % slower): no rollout starts with it." in " ".join(told.split())
+    assert "`seatrial matrix unmark canary`" in " ".join(told.split())
+    assert main(["matrix", "unmark", "canary", "--dry-run"]) == ExitCode.OK
+    assert '-    bad: "gate nccl failed: 3 % slower"' in capsys.readouterr().out
+    assert main(["matrix", "unmark", "canary"]) == ExitCode.OK
+    assert "canary is not marked bad any more; the mark said: gate nccl failed: 3 % slower" in capsys.readouterr().err
+    assert path.read_text() == before
+    assert main(["matrix", "unmark", "canary"]) == ExitCode.OK
+    assert "nothing was changed" in capsys.readouterr().err
 
 
 def test_schema_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,7 @@ TABLE: Final = {
     "matrix diff": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix set": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix promote": Row(DOCUMENTS, why=NO_CLUSTER),
+    "matrix unmark": Row(DOCUMENTS, why=NO_CLUSTER),
     "matrix fmt": Row(why="rewrites a file and says so"),
     "matrix schema": Row(why=FORM),
     "check": Row((*DOCUMENTS, "sarif", "junit"), why=NO_CLUSTER),

@@ -143,6 +143,7 @@ def test_a_refused_move_is_a_finding_with_a_place() -> None:
         moves.set_version(matrix, Role.CANARY, DRIVER, "565.77"),
         moves.set_version(matrix, Role.PRODUCTION, DRIVER, "R565"),
         moves.mark_bad(matrix, Role.ROLLBACK, "slow"),
+        moves.unmark(matrix, Role.ROLLBACK),
     ):
         assert isinstance(refusal, Finding)
         assert refusal.verdict is Verdict.FAIL
@@ -161,6 +162,7 @@ def test_meaning_forgets_places_and_nothing_else() -> None:
     bad = moves.mark_bad(there, Role.CANARY, "slow")
     assert isinstance(bad, Matrix)
     assert moves.meaning(bad) != moves.meaning(here)
+    assert moves.unmark(bad, Role.CANARY) == there
 
 
 # ── coherence ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,6 +193,14 @@ def test_meaning_forgets_places_and_nothing_else() -> None:
             [("production", {"driver": "565.77"}, ""), ("rollback", {"driver": "560.35.03"}, "slow")],
             [("rollback-bad", "fail")],
         ),
+        (
+            [("production", {"driver": "565.77"}, ""), ("canary", {"driver": "570.26"}, "slow")],
+            [("canary-bad", "warn")],
+        ),
+        (
+            [("production", {"driver": "565.77"}, ""), ("planned", {"driver": "570.26"}, "slow")],
+            [("planned-bad", "warn")],
+        ),
     ],
 )
 def test_a_matrix_that_leads_nowhere_is_said_to(
@@ -199,3 +209,15 @@ def test_a_matrix_that_leads_nowhere_is_said_to(
     matrix = a_matrix(*(an_entry(Role(role), texts, bad=bad) for role, texts, bad in entries))
 
     assert [(finding.rule, finding.verdict.value) for finding in coherence.oddities(matrix)] == found
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_mark_is_told_with_its_reason_and_what_to_do_about_it(role: Role) -> None:
+    production = an_entry(Role.PRODUCTION, {"driver": "565.77"})
+    matrix = a_matrix(production, an_entry(role, {"driver": "560.35.03"}, bad="3 % slower"))
+
+    (found,) = (finding for finding in coherence.oddities(matrix) if finding.rule == f"{role.value}-bad")
+    assert "is marked bad (3 % slower): " in found.message
+    assert found.next_step.endswith(
+        f"; or, if the mark is wrong, take it off with `seatrial matrix unmark {matrix.entries[role].key}`."
+    )

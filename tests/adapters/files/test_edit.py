@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from seatrial.adapters.files import yaml_tree
-from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
+from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value, unmark
 from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.core.compat.matrix import Component, Matrix, Role, component_of
 from seatrial.core.text import foreign
@@ -147,6 +147,15 @@ def test_any_reason_can_be_written_beside_a_bad_set(layout: Layout, role: Role, 
 
     assert matrix_of(after).entries[role].bad == said
     assert is_pure_insertion(layout.text, after)
+
+
+@given(layouts(), st.sampled_from(Role), st.text(min_size=1))
+@settings(max_examples=60, deadline=None)
+def test_a_mark_that_is_taken_off_leaves_the_text_as_it_was(layout: Layout, role: Role, why: str) -> None:
+    assume(foreign.lines(why).strip())
+
+    assert unmark(mark_bad(layout.text, role, why), role) == layout.text
+    assert unmark(layout.text, role) == layout.text
 
 
 def _is_plain(text: str, role: Role, component: Component) -> bool:
@@ -344,6 +353,22 @@ def test_a_second_reason_replaces_the_first() -> None:
         '-       bad: "slow"',
         '+       bad: "loses 3 %"',
     ]
+
+
+def test_taking_a_mark_off_touches_its_lines_only_and_keeps_every_other_comment() -> None:
+    marked = (
+        "versions:\n  current: {driver: '565.77'}\n  canary:  # to be tried\n    driver: '570.26'\n"
+        "    # since the rollout of March\n    bad: |  # see the ticket\n      gate nccl failed:\n      3 % slower\n"
+        "    notes: for the H100s  # and no others\n"
+    )
+
+    assert changed_lines(marked, unmark(marked, Role.CANARY)) == [
+        "-     bad: |  # see the ticket",
+        "-       gate nccl failed:",
+        "-       3 % slower",
+    ]
+    with pytest.raises(EditRefused, match="no rollback entry"):
+        unmark(marked, Role.ROLLBACK)
 
 
 def test_every_alias_in_the_layouts_is_one_the_reader_knows() -> None:

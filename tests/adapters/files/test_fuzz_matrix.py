@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.adapters.files import matrix_file
-from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value
+from seatrial.adapters.files.matrix_edit import EditRefused, mark_bad, promote, set_value, unmark
 from seatrial.adapters.files.matrix_fmt import formatted
 from seatrial.adapters.files.matrix_yaml import read_matrix
 from seatrial.adapters.files.yaml_tree import BREAK
@@ -58,6 +58,7 @@ def answer(text: str) -> None:
         lambda: set_value(text, Role.CANARY, Component.NCCL, "2.23.4", file="m.yaml"),
         lambda: promote(text, deployed="2026-03-01", file="m.yaml"),
         lambda: mark_bad(text, Role.CANARY, "slow", file="m.yaml"),
+        lambda: unmark(text, Role.CANARY, file="m.yaml"),
     )
     for edit in edits:
         outcome = _outcome(edit)

@@ -60,6 +60,11 @@ def mark_bad(text: str, role: Role, why: str, *, file: str = "") -> str:
     return _edited(text, file, lambda matrix: moves.mark_bad(matrix, role, said))
 
 
+def unmark(text: str, role: Role, *, file: str = "") -> str:
+    """Take the reason why a set was rejected out of an entry."""
+    return _edited(text, file, lambda matrix: moves.unmark(matrix, role))
+
+
 def _edited(text: str, file: str, move: Callable[[Matrix], Matrix | Finding]) -> str:
     reading = read_matrix(text, file)
     for finding in reading.findings:

@@ -85,7 +85,7 @@ def objection(target: RolloutTarget, *, accepts_unknown: bool) -> Objection | No
     if target.bad:
         return Objection(
             says=f"entry {target.entry} is marked bad: {target.bad}. "
-            "Choose another version, or take the mark away in the matrix when it was wrong."
+            f"Choose another version; or, if the mark is wrong, `seatrial matrix unmark {target.entry}`."
         )
     if target.report.is_failing:
         return Objection(says="no rollout is started with what fails.")

@@ -4,6 +4,7 @@
   seatrial matrix diff BEFORE [AFTER]                      say what differs between two files
   seatrial matrix set ROLE COMPONENT VERSION [FILE]        change one version
   seatrial matrix promote [FILE]                           canary to production, production to rollback
+  seatrial matrix unmark ENTRY [FILE]                      take the mark off a set that was rejected by mistake
   seatrial matrix fmt [FILE]                               write the matrix of a ConfigMap so that it can be edited
   seatrial matrix schema                                   print the JSON Schema, for editors
 
@@ -33,7 +34,7 @@ EXITS = (ExitCode.FINDINGS,)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", required=True, metavar="show|diff|set|promote|fmt|schema")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="show|diff|set|promote|unmark|fmt|schema")
     show = commands.add_parser("show", help="print the versions side by side")
     _add_file(show)
     _add_output(show)
@@ -55,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_file(promote)
     _add_edit(promote)
+    unmark = commands.add_parser("unmark", help="take the mark off a set that was rejected by mistake")
+    unmark.add_argument(
+        "role", metavar="ENTRY", type=_role, help="production, canary, planned, rollback, or a key of the file"
+    )
+    _add_file(unmark)
+    _add_edit(unmark)
     fmt = commands.add_parser("fmt", help="write the matrix of a ConfigMap as a literal block, which can be edited")
     fmt.add_argument("--check", action="store_true", help="write nothing; exit with 8 if there is something to write")
     _add_file(fmt)
@@ -75,7 +82,15 @@ def _add_edit(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    doing = {"show": _show, "diff": _diff, "set": _set, "promote": _promote, "fmt": _fmt, "schema": _schema}
+    doing = {
+        "show": _show,
+        "diff": _diff,
+        "set": _set,
+        "promote": _promote,
+        "unmark": _unmark,
+        "fmt": _fmt,
+        "schema": _schema,
+    }
     return doing[args.what](args)
 
 
@@ -145,6 +160,12 @@ def _promote(args: argparse.Namespace) -> int:
     return _edit(args, lambda text, file: matrix_edit.promote(text, deployed=day, file=file))
 
 
+def _unmark(args: argparse.Namespace) -> int:
+    from seatrial.adapters.files import matrix_edit
+
+    return _edit(args, lambda text, file: matrix_edit.unmark(text, args.role, file=file))
+
+
 def _edit(args: argparse.Namespace, change: Callable[[str, str], str]) -> int:
     from seatrial.adapters.files import matrix_edit, matrix_file, matrix_yaml
     from seatrial.core.compat import matrix as matrices
@@ -167,9 +188,19 @@ def _edit(args: argparse.Namespace, change: Callable[[str, str], str]) -> int:
         print(f"{loaded.path} says so already; nothing was changed.", file=sys.stderr)
     else:
         print(f"Wrote {loaded.path}:", file=sys.stderr)
-        for difference in differences:
-            print(f"  {difference}", file=sys.stderr)
+        for line in (*map(str, differences), *_unmarked(loaded.reading.matrix, after.matrix)):
+            print(f"  {line}", file=sys.stderr)
     return ExitCode.OK
+
+
+def _unmarked(before: Matrix, after: Matrix | None) -> list[str]:
+    """Which marks an edit took off, and what they said."""
+    now = after.entries if after is not None else {}
+    return [
+        f"{entry.key} is not marked bad any more; the mark said: {entry.bad}"
+        for role, entry in before.entries.items()
+        if entry.bad and role in now and not now[role].bad
+    ]
 
 
 def _fmt(args: argparse.Namespace) -> int:

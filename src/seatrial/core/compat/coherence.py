@@ -7,11 +7,20 @@ Tests: tests/core/test_matrix.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from seatrial.core.compat import versions
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import Component, Entry, Matrix, Role, Span, Value
+
+_MARKED: Final[Mapping[Role, tuple[str, str]]] = {
+    Role.PRODUCTION: ("yet it is what the fleet should run", "Promote a better set"),
+    Role.CANARY: ("no rollout starts with it", "Put another set there"),
+    Role.PLANNED: ("no rollout starts with it", "Plan another set"),
+    Role.ROLLBACK: ("there is no way back", "Put the last set known to be good there"),
+}
+"""By role: what a mark means there, and what to do instead."""
 
 
 def oddities(matrix: Matrix) -> tuple[Finding, ...]:
@@ -20,8 +29,7 @@ def oddities(matrix: Matrix) -> tuple[Finding, ...]:
     return (
         *_missing_production(matrix),
         *(found for entry in matrix.entries.values() for found in _empty(entry)),
-        *(_bad_production(production) if production else ()),
-        *(_bad_rollback(rollback) if rollback else ()),
+        *(found for entry in matrix.entries.values() for found in _bad(entry)),
         *(_way_back(production, rollback) if production and rollback else ()),
     )
 
@@ -48,25 +56,16 @@ def _empty(entry: Entry) -> Iterator[Finding]:
         )
 
 
-def _bad_production(production: Entry) -> Iterator[Finding]:
-    if production.bad:
+def _bad(entry: Entry) -> Iterator[Finding]:
+    """A mark on what somebody is to use. Without a way back nothing may begin; the others are known when they do."""
+    if entry.bad:
+        means, instead = _MARKED[entry.role]
         yield Finding(
-            rule="production-bad",
-            verdict=Verdict.WARN,
-            message=f"{production.key} is marked bad ({production.bad}), yet it is what the fleet should run.",
-            next_step="Promote a better set, or remove `bad` if it was a mistake.",
-            spans=(production.span,),
-        )
-
-
-def _bad_rollback(rollback: Entry) -> Iterator[Finding]:
-    if rollback.bad:
-        yield Finding(
-            rule="rollback-bad",
-            verdict=Verdict.FAIL,
-            message=f"{rollback.key} is marked bad ({rollback.bad}): there is no way back.",
-            next_step="Put the last set known to be good there.",
-            spans=(rollback.span,),
+            rule=f"{entry.role.value}-bad",
+            verdict=Verdict.FAIL if entry.role is Role.ROLLBACK else Verdict.WARN,
+            message=f"{entry.key} is marked bad ({entry.bad}): {means}.",
+            next_step=f"{instead}; or, if the mark is wrong, take it off with `seatrial matrix unmark {entry.key}`.",
+            spans=(entry.span,),
         )
 
 

@@ -1,4 +1,4 @@
-"""What may happen to a matrix, as values: a version is set, the canary is promoted, a set is marked bad.
+"""What may happen to a matrix, as values: a version is set, the canary is promoted, a set is marked bad or unmarked.
 
 Each move gives the matrix as it should then be, or the Finding that says why it must not happen. Moves know nothing of
 files: bringing a text in line with the new matrix is the business of whoever keeps the text.
@@ -42,6 +42,12 @@ def mark_bad(matrix: Matrix, role: Role, why: str) -> Matrix | Finding:
     if not why.strip():
         return _refused("reason-missing", f"{entry.key} is to be marked bad without a reason.", "Say why.", entry.span)
     return _with(matrix, replace(entry, bad=why))
+
+
+def unmark(matrix: Matrix, role: Role) -> Matrix | Finding:
+    """Take the mark off a set that was rejected by mistake; where there is none, nothing changes."""
+    entry = matrix.entries.get(role)
+    return _no_entry(matrix, role) if entry is None else _with(matrix, replace(entry, bad=""))
 
 
 def promote(matrix: Matrix, deployed: str = "") -> Matrix | Finding:
@@ -107,7 +113,7 @@ def _why_not_promote(production: Entry, canary: Entry) -> Finding | None:
         return _refused(
             "canary-bad",
             f"{canary.key} is marked bad: {canary.bad}",
-            "Put another set there, or remove `bad` if it was a mistake.",
+            f"Put another set there; or, if the mark is wrong, `seatrial matrix unmark {canary.key}`.",
             canary.span,
         )
     for value in canary.stack.values.values():

@@ -140,7 +140,7 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.ENTRY_BAD: says(
         "the matrix marks the entry bad: {why}",
-        "Choose another version; or take the mark away, if what it says is mended.",
+        "Choose another version; or take the mark off with `seatrial matrix unmark ENTRY`, if it was wrong.",
     ),
     HoldCode.APPROVAL_PENDING: says(
         "a person has to say yes before {point_text}", "Say it with `seatrial rollout approve {subject} {point}`."
