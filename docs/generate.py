@@ -255,6 +255,9 @@ def _as_written(text: str) -> str:
             publish_step=" ".join(f"`publish.via: {via}`: {said}" for via, said in explain.PUBLISHING.items()),
             scope_text="",
             namespace_text="namespace {namespace}",
+            failed_text="{failed} nodes have failed",
+            undo_step=f"{explain.UNDO}, where a rollout with a canary stops: that marks the entry bad if so many nodes "
+            "failed with the new driver",
             otherwise_step=f"{explain.OTHERWISE_RETRY}, where it is a node that failed{explain.OTHERWISE_NOTHING}",
             cure="Mend the cause.",
         )

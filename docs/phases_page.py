@@ -26,7 +26,7 @@ MEANS: Final[Mapping[RolloutPhase, str]] = {
     RolloutPhase.PROMOTING: "The matrix is promoted and tagged, and every mark is taken away.",
     RolloutPhase.DONE: "The target is the production version. Nodes that come late, or are retried, still follow.",
     RolloutPhase.PAUSED: "Everybody keeps their place. The time is no evidence of anything.",
-    RolloutPhase.REVERTING: "What was published is taken back, the entry is marked bad, and who was touched goes back.",
+    RolloutPhase.REVERTING: "What was published is taken back, who was touched goes back, a rejected entry is marked.",
     RolloutPhase.REVERTED: "Everything is as it was before. The end.",
 }
 _ABORTED: Final = "`seatrial rollout abort`"

@@ -136,6 +136,7 @@ _WORK: Final = {"podSelector": "team=vision", "pods": 1, "seconds": 600}
 BASES["worked"] = BASES["direct"] | {"gates": [{"name": "vision", "tenant": _WORK}]}
 BASES["judged"] = BASES["direct"] | {"gates": [{"name": "all", "expression": "true"}, _GATE]}
 BASES["told"] = BASES["direct"] | {"gates": [{"name": "ci", "webhook": "https://ci.example/ask"}]}
+BASES["aborted"] = BASES["direct"] | {"abort": "enough"}
 CASES: Final = (
     _case("target.driver", "570.195.03"),
     _case("nodeSelector", {"pool": "other"}),
@@ -242,6 +243,7 @@ CASES: Final = (
     _case("approvals.attested[].at", "1970-01-01T00:00:01Z", "attested"),
     _case("approvals.attested[].until", "1970-01-01T00:00:01Z", "attested"),
     _case("abort", "enough"),
+    _case("markBad", True, "aborted"),
     _case("prepull", True),
     _case("byHand.component", "cuda", "by hand"),
     _case("byHand.version", "28.44.1036", "by hand"),

@@ -295,6 +295,23 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     assert "being undone already: too slow" in run("rollback", "--reason", "again", "-y").out
 
 
+def test_who_undoes_it_is_told_whether_the_entry_is_marked_and_may_ask_for_it(run: Run, plane: ControlPlane) -> None:
+    start(run)
+    write_status(plane, "spring", phase="Canary", canaries=["climb-0"])
+    refused = run("rollout", "abort", "spring", "--reason", "too slow", "--mark-bad", "-y")
+    assert (refused.code, "was not made from a matrix" in refused.err) == (1, True)
+    start(run, name="summer")
+    matrix = {"git": {"url": "https://git.example/gpu.git", "path": "m.yaml", "commit": "0" * 40}, "entry": "canary"}
+    plane.kubectl("patch", "gpurollout", "summer", "--type=merge", "-p", json.dumps({"spec": {"matrix": matrix}}))
+    write_status(plane, "summer", phase="Canary", canaries=["climb-0"])
+    plain = run("rollout", "abort", "summer", "--reason", "too slow")
+    assert "entry canary of the matrix is not marked bad; --mark-bad marks it" in plain.err
+    marked = run("rollout", "abort", "summer", "--reason", "too slow", "--mark-bad", "-y")
+    assert "entry canary of the matrix is marked bad, with your reason" in marked.err
+    found = plane.get("gpurollout", "summer")["spec"]
+    assert (found["abort"], found["markBad"]) == ("too slow", True)
+
+
 def test_one_that_is_done_is_undone_by_rollback_alone(run: Run, plane: ControlPlane) -> None:
     start(run)
     write_status(plane, "spring", phase="Done", canaries=["climb-0"])

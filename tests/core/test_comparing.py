@@ -297,14 +297,19 @@ def test_a_gate_that_is_another_one_than_before_is_not_compared() -> None:
     assert compared_of(found).comparisons[0].of("n1")[0].after.moments.count == 0
 
 
-def test_a_loss_that_is_proven_is_written_down_and_then_ends_the_campaign() -> None:
+def a_loss() -> Any:
+    """What follows a loss of speed that the record proves."""
     (lossy,) = an_upgrade(losses={"c": 0.05}).comparisons
     named = {"c": "n1", "k1": "n2", "k2": "n3", "k3": "n4"}
     tracks = tuple(replace(each, node=named[each.node]) for each in lossy.tracks)
     comparison = replace(lossy, canary="n1", controls=("n2", "n3", "n4"), tracks=tracks)
     record = baking()
     record = replace(record, compared=replace(compared_of(record), comparisons=(comparison,)))
-    undone = in_round(record).record
+    return in_round(record)
+
+
+def test_a_loss_that_is_proven_is_written_down_and_then_ends_the_campaign() -> None:
+    undone = a_loss().record
     assert undone.phase is RolloutPhase.REVERTING
     assert undone.why.startswith("matrix-fp32 of n1 lost 5.")
     assert "at 99%) against itself before the upgrade and 3 nodes like it" in undone.why

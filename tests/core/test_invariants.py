@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from seatrial.core.actions.at_home import Promote, Publish
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish
 from seatrial.core.actions.of_campaigns import MarkNode, PausePool
 from seatrial.core.actions.on_nodes import (
     AskCheckpoint,
@@ -158,6 +158,8 @@ GATED = a_campaign_record(RolloutPhase.GATING, round=1)
 PROPOSED = a_campaign_record()
 PROMOTING = a_campaign_record(RolloutPhase.PROMOTING, date="2026-11-15", tag_base="v2026-11-stable", **BAKED)
 UNDOING = a_campaign_record(RolloutPhase.REVERTING, why="Xid 79")
+WITH_A_MATRIX = replace(CAREFUL, campaign=a_campaign(has_source=True))
+UNREJECTED = "the entry is marked bad, and nobody has rejected the version"
 UNDOING_BY_HAND = replace(UNDOING, mode=Mode.BY_HAND)
 WAVING = a_campaign_record(RolloutPhase.WAVING, **BAKED)
 LEFT_TO_NVIDIA = replace(WAVING, mode=Mode.DELEGATED)
@@ -883,6 +885,20 @@ CASES = [
         at(UNDOING, others=("winter",)),
         a_decision(publish(PublishStep.REVERT)),
         intent=CAREFUL,
+    ),
+    # rejected
+    Case(
+        "an entry is marked for a verdict of ours",
+        at(replace(UNDOING, rejected="Xid 79")),
+        a_decision(MarkBad(rollout="spring", driver=NEW.version, why="Xid 79")),
+        intent=WITH_A_MATRIX,
+    ),
+    Case(
+        "an entry is marked because somebody changed their mind",
+        at(UNDOING),
+        a_decision(MarkBad(rollout="spring", driver=NEW.version, why="a typo")),
+        (Breach(promise="rejected", subject="spring", detail=UNREJECTED),),
+        WITH_A_MATRIX,
     ),
 ]
 

@@ -205,7 +205,7 @@ def test_a_campaign_goes_back_whatever_its_spec_names_by_then() -> None:
 def test_an_act_carries_the_words_of_its_commit() -> None:
     (act,) = course_of(reverting(canary(), source=IN_GIT, operator=FORWARD), careful(**BY_GIT)).acts
     assert isinstance(act, RevertCommits)
-    assert act.message == Message(body="Taken back: Xid 79.")
+    assert act.message == Message(body="Taken back: Xid 79. The entry is marked bad.")
 
 
 def test_a_record_of_an_earlier_release_gets_the_places_of_now_before_anything_else() -> None:
@@ -331,7 +331,9 @@ def test_a_failed_canary_waits_for_a_person_where_one_decides_about_going_back()
     seen = at(RolloutPhase.CANARY, a_node(phase=NodePhase.UPGRADE_FAILED, record=FAILURE))
     intent = careful(manual=(Point.ROLLBACK,))
     course = course_of(seen, intent)
-    assert (course.record, codes(course)) == (seen.rollout.campaign, [HoldCode.ROLLBACK_PENDING])
+    record = course.record
+    assert (record.phase, codes(course)) == (RolloutPhase.CANARY, [HoldCode.ROLLBACK_PENDING])
+    assert record.rejected == dict(course.holds[0].params)["why"] == "canary n1 failed: driver-timeout"
     approved = careful(manual=(Point.ROLLBACK,), approved=(Point.ROLLBACK,))
     assert phase_after(seen, approved) is RolloutPhase.REVERTING
 
@@ -648,7 +650,9 @@ def test_more_failures_than_are_tolerated_stop_the_waves_and_a_retry_goes_on() -
     broken_node = a_node("n2", NodePhase.UPGRADE_FAILED, record=FAILURE)
     intent = replace(one_by_one(), failed_max=0)
     course = course_of(waving(broken_node, waiting("n3")), intent)
-    assert course.holds == (hold("spring", HoldCode.FAILURE_BUDGET, failed=1, limit=0, nodes="n2", since=900.0),)
+    assert course.holds == (
+        hold("spring", HoldCode.FAILURE_BUDGET, failed=1, limit=0, nodes="n2", since=900.0, undo="leaves"),
+    )
     retried = decide(waving(replace(broken_node, is_retry_asked=True), waiting("n3")), intent, NOW)
     assert [action.id for action in retried.actions if action.subject == "n2"] == ["n2/upgrade-required/2@7"]
 
@@ -789,7 +793,7 @@ def test_after_the_end_nobody_follows_while_another_campaign_is_under_way() -> N
 
 # ── back ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-UNDONE: dict[str, Any] = PROVEN | {"why": "Xid 79"}
+UNDONE: dict[str, Any] = PROVEN | {"why": "Xid 79", "rejected": "Xid 79"}
 
 
 def reverting(*nodes: NodeSeen, record: dict[str, Any] | None = None, **changes: Any) -> Snapshot:

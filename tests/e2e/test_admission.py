@@ -227,6 +227,8 @@ def with_window(**window: Any) -> dict[str, Any]:
         ({"windows": {"open": [NIGHT]}}, "windows needs canary"),
         ({"approvals": {}}, "approvals needs canary"),
         ({"abort": "it smokes"}, "abort needs canary"),
+        ({"markBad": True}, "markBad needs abort"),
+        ({"canary": {"count": 1}, "abort": "", "markBad": True}, "markBad needs abort"),
         ({"notifications": {"webhook": "https://chat.example/hook"}}, "notifications needs canary"),
         ({"mode": "delegated"}, "mode needs canary"),
         ({"prepull": False}, "prepull: false needs canary"),

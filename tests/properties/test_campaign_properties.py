@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -77,6 +78,8 @@ class Story:
     manual: tuple[Point, ...] = ()
     approved: tuple[Point, ...] = ()
     abort_at: float | None = None
+    marks_bad: bool = False
+    """Whether who aborts it rejects the version too."""
     reboots_at: tuple[float, ...] = ()
     """When the first node falls silent for five minutes, and comes back from a reboot."""
     pod_count: int = 0
@@ -108,6 +111,7 @@ stories = st.builds(
     manual=st.one_of(st.just(()), points),
     approved=points,
     abort_at=st.one_of(st.none(), st.none(), st.sampled_from([0.5, 30.0, 120.0, 400.0, 4000.0, 200_000.0])),
+    marks_bad=st.booleans(),
     reboots_at=st.one_of(st.just(()), st.tuples(st.sampled_from([60.0, 900.0, 5000.0, 20_000.0, 100_000.0]))),
     pod_count=st.integers(0, 1),
     seed=st.integers(0, 99),
@@ -149,7 +153,7 @@ def a_world(story: Story) -> World:
         seed=story.seed,
     )
     if story.abort_at is not None:
-        world.at(story.abort_at, abort)
+        world.at(story.abort_at, partial(abort, marks_bad=story.marks_bad))
     for at in story.reboots_at:
         world.at(at, lambda world: world.change("n1", fall_silent(world.time)))
         world.at(at + 300.0, lambda world: world.change("n1", reboot(world.time)))
@@ -164,9 +168,10 @@ def reboot(at: float) -> Callable[[NodeSeen], NodeSeen]:
     return lambda node: replace(node, facts=rebooted(node.facts, at))
 
 
-def abort(world: World) -> None:
+def abort(world: World, *, marks_bad: bool) -> None:
     assert world.intent.campaign is not None
-    world.intent = replace(world.intent, campaign=replace(world.intent.campaign, abort="not today"))
+    undone = replace(world.intent.campaign, abort="not today", marks_bad=marks_bad)
+    world.intent = replace(world.intent, campaign=undone)
 
 
 # ── what is looked at ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -289,7 +294,10 @@ def test_a_campaign_that_is_undone_leaves_every_node_and_every_resource_as_they_
     )
     has_begun = any(turn.phase is RolloutPhase.CANARY for turn in watch.record.history)
     if has_begun and world.outside.source is not None:
-        assert PublishStep.BAD in found["steps"]
+        is_by_a_person = watch.record.why == "not today"
+        is_rejected = bool(watch.record.rejected) or (is_by_a_person and story.marks_bad)
+        assert is_rejected or is_by_a_person, "nobody undid it, and nothing was found"
+        assert (PublishStep.BAD in found["steps"]) is is_rejected
 
 
 @FEW

@@ -74,10 +74,11 @@ def an_asked_world(says: str) -> Asked:
     return world
 
 
-def abort(world: World) -> Acts:
+def reject(world: World) -> Acts:
+    """Somebody undoes it, and wants nobody to use the version."""
     campaign = world.intent.campaign
     assert campaign is not None
-    world.intent = replace(world.intent, campaign=replace(campaign, abort="not this one"))
+    world.intent = replace(world.intent, campaign=replace(campaign, abort="not this one", marks_bad=True))
     return play(world)
 
 
@@ -86,7 +87,7 @@ def test_a_no_is_told_and_nothing_moves_until_the_rollout_is_aborted() -> None:
     play(world)
     assert phases(world)[-1] is RolloutPhase.CANARY
     assert HoldCode.REQUEST_DECLINED in holds(world)
-    acts = abort(world)
+    acts = reject(world)
     assert phases(world)[-2:] == BACK
     assert (drivers(world), acts.names.count("CloseRequest")) == ([OLD.version] * 4, 0)
     assert world.outside.source is not None
@@ -104,7 +105,7 @@ def test_a_request_that_nobody_answers_is_overdue_and_an_abort_withdraws_it() ->
     assert HoldCode.MERGE_OVERDUE in holds(world)
     world.says = "yes"
     world.change_outside(lambda outside: replace(outside, is_protected=True))
-    acts = abort(world)
+    acts = reject(world)
     assert phases(world)[-2:] == BACK
     assert drivers(world) == [OLD.version] * 4
     assert acts.names.count("CloseRequest") == 1

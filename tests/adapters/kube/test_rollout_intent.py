@@ -261,6 +261,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         },
         "approvals": {"manual": ["canary", "rollback"], "approved": ["canary"], "attested": [WORD]},
         "abort": "it smokes",
+        "markBad": True,
         "prepull": False,
     }
     assert a_campaign(**spec) == Campaign(
@@ -292,6 +293,7 @@ def test_everything_that_is_asked_of_a_campaign_arrives() -> None:
         mode=Mode.DELEGATED,
         has_source=True,
         abort="it smokes",
+        marks_bad=True,
         pool="gpu-canary",
         still=("worker",),
         prepull=False,

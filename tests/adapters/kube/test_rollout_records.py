@@ -157,6 +157,7 @@ CAMPAIGNS = st.builds(
     bake_asked_seconds=st.none() | st.floats(0, 1e9),
     tag_base=st.text(),
     date=st.text(),
+    rejected=CLEAN,
     why=CLEAN,
     history=st.lists(st.builds(Turn, phase=st.sampled_from(RolloutPhase), at=INSTANTS, why=CLEAN), max_size=4).map(
         tuple

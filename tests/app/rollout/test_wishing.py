@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from seatrial.app.errors import CalledWrongly
@@ -74,9 +76,61 @@ def test_an_undo_is_explained_before_it_is_asked_for() -> None:
         "  ClusterPolicy/gpu carries 570.124.06 again",
         "  its commits are reverted by one commit, and no others",
         "  nodes that were touched go back, with the same care and limits (24 are done now)",
-        "  entry canary of the matrix is marked bad, with the reason",
+        "  entry canary of the matrix is not marked bad; --mark-bad marks it, with your reason",
     ]
-    assert "nothing has to be taken back" in wishing.what_is_undone(a_rollout(phase=""))[0]
+    paused = a_rollout(phase="Paused", paused=True)
+    paused.raw["status"]["campaign"]["pausedIn"] = "Proposed"
+    for early in (a_rollout(phase=""), a_rollout(phase="Proposed"), paused):
+        assert "nothing has to be taken back" in wishing.what_is_undone(early)[0]
+
+
+MATRIX = {"entry": "canary", "git": {"url": "u"}}
+FOUND = "gate smoke failed on n1: 2 of 8 GPUs are gone"
+
+
+@pytest.mark.parametrize(
+    ("rejected", "marks_bad", "said"),
+    [
+        ("", False, "  entry canary of the matrix is not marked bad; --mark-bad marks it, with your reason"),
+        ("", True, "  entry canary of the matrix is marked bad, with your reason"),
+        (FOUND, False, f"  entry canary of the matrix is marked bad, for what was found: {FOUND}"),
+        (FOUND, True, f"  entry canary of the matrix is marked bad, for what was found: {FOUND}"),
+    ],
+)
+@pytest.mark.parametrize("moved", [{}, {"byHand": {"component": "cuda", "version": "13.0"}}], ids=["driver", "by hand"])
+def test_who_undoes_it_is_told_whether_the_entry_is_marked(
+    rejected: str, marks_bad: bool, said: str, moved: dict[str, Any]
+) -> None:
+    rollout = a_rollout(phase="Waving", matrix=MATRIX, **moved)
+    rollout.raw["status"]["campaign"]["rejected"] = rejected
+    assert wishing.what_is_undone(rollout, marks_bad=marks_bad)[-1] == said
+
+
+def test_a_rollout_without_a_matrix_says_nothing_of_a_mark() -> None:
+    assert not [line for line in wishing.what_is_undone(a_rollout(phase="Waving")) if "marked" in line]
+
+
+def test_who_rejects_the_version_says_so_also_when_it_is_being_undone() -> None:
+    rollout = a_rollout(phase="Waving", matrix=MATRIX)
+    assert wishing.abort(rollout, "slow", marks_bad=True).spec == {"abort": "slow", "markBad": True}
+    late = wishing.abort(a_rollout(phase="Reverting", matrix=MATRIX, abort="slow"), "slow", marks_bad=True)
+    assert late.spec == {"markBad": True}
+    assert "Its entry canary is marked bad, too." in late.said
+    again = a_rollout(phase="Reverting", matrix=MATRIX, abort="slow", markBad=True)
+    assert wishing.abort(again, "slow", marks_bad=True).spec is None
+
+
+@pytest.mark.parametrize(
+    ("rollout", "why"),
+    [
+        (a_rollout(phase="Waving"), "was not made from a matrix"),
+        (a_rollout(phase="", matrix=MATRIX), "has not begun, and marks nothing. Leave --mark-bad out"),
+        (a_rollout(phase="Reverted", matrix=MATRIX), "undone already, and marks nothing any more; write `bad: WHY`"),
+    ],
+)
+def test_nothing_is_marked_where_there_is_no_entry_or_nobody_to_do_it(rollout: Rollout, why: str) -> None:
+    with pytest.raises(RolloutRefused, match=why):
+        wishing.abort(rollout, "slow", marks_bad=True)
 
 
 def test_one_that_is_done_is_undone_only_where_that_is_asked() -> None:

@@ -59,21 +59,49 @@ def approve(rollout: Rollout, point: str) -> Wish:
     )
 
 
-def abort(rollout: Rollout, reason: str) -> Wish:
-    """Have everything undone."""
+def abort(rollout: Rollout, reason: str, *, marks_bad: bool = False) -> Wish:
+    """Have everything undone; the entry of the matrix is marked bad where that is asked for, or due by itself."""
     check_campaign(rollout)
+    if marks_bad:
+        _check_markable(rollout)
     before = rollout.spec.get("abort")
     if rollout.phase == "Reverted":
         return Wish(said=f"{rollout.name} is undone already.")
+    is_new = marks_bad and not rollout.spec.get("markBad")
+    marked = {"markBad": True} if is_new else {}
     if before:
-        return Wish(said=f"{rollout.name} is being undone already: {before}. {WATCH.format(name=rollout.name)}")
+        too = f" Its entry {_entry(rollout)} is marked bad, too." if is_new else ""
+        said = f"{rollout.name} is being undone already: {before}.{too} {WATCH.format(name=rollout.name)}"
+        return Wish(said=said, spec=marked or None)
     # Paused, it would wait for ever with the undo asked for.
     paused = {"paused": False} if rollout.spec.get("paused") else {}
     goes_on = " Its pause ends with that." if paused else ""
     return Wish(
         said=f"{rollout.name} is being undone.{goes_on} {WATCH.format(name=rollout.name)}",
-        spec={"abort": reason, **paused},
+        spec={"abort": reason, **marked, **paused},
     )
+
+
+def _check_markable(rollout: Rollout) -> None:
+    """Refuse to mark where no entry is, where nothing was tried, and where nobody is left to do it."""
+    name, entry = rollout.name, _entry(rollout)
+    if not entry:
+        raise RolloutRefused(
+            f"{name} was not made from a matrix, so there is no entry to mark bad. Leave --mark-bad out."
+        )
+    by_hand = f"write `bad: WHY` into entry {entry} of the matrix yourself, if nobody is to use the version"
+    if _has_not_begun(rollout):
+        raise RolloutRefused(f"{name} has not begun, and marks nothing. Leave --mark-bad out; {by_hand}.")
+    if rollout.phase == "Reverted":
+        raise RolloutRefused(f"{name} is undone already, and marks nothing any more; {by_hand}.")
+
+
+def _entry(rollout: Rollout) -> str:
+    return str((rollout.spec.get("matrix") or {}).get("entry") or "")
+
+
+def _has_not_begun(rollout: Rollout) -> bool:
+    return not rollout.campaign or "Proposed" in (rollout.phase, rollout.campaign.get("pausedIn"))
 
 
 def check_campaign(rollout: Rollout) -> None:
@@ -89,7 +117,9 @@ def reason_of(text: str) -> str:
     """Why something is undone, on one line."""
     reason = " ".join(text.split())
     if not reason or len(reason) > REASON_MAX:
-        raise CalledWrongly(f"--reason has to say why, in at most {REASON_MAX} characters: it goes into the matrix.")
+        raise CalledWrongly(
+            f"--reason has to say why, in at most {REASON_MAX} characters: it goes into the status and the commits."
+        )
     return reason
 
 
@@ -101,11 +131,26 @@ def check_undo(rollout: Rollout, *, allows_done: bool) -> None:
         )
 
 
-def what_is_undone(rollout: Rollout) -> list[str]:
-    """What an undo takes back, for a person who is asked."""
-    campaign, spec = rollout.campaign, rollout.spec
-    if not campaign or rollout.phase == "Proposed":
+def what_is_undone(rollout: Rollout, *, marks_bad: bool = False) -> list[str]:
+    """What an undo takes back, and whether it marks the entry, for a person who is asked."""
+    if _has_not_begun(rollout):
         return [f"{rollout.name} has not begun: it ends, and nothing has to be taken back."]
+    return [*_taken_back(rollout), *_marked(rollout, marks_bad=marks_bad)]
+
+
+def _marked(rollout: Rollout, *, marks_bad: bool) -> list[str]:
+    entry, found = _entry(rollout), str(rollout.campaign.get("rejected") or "")
+    if not entry:
+        return []
+    if found:
+        return [f"  entry {entry} of the matrix is marked bad, for what was found: {found}"]
+    if marks_bad or rollout.spec.get("markBad"):
+        return [f"  entry {entry} of the matrix is marked bad, with your reason"]
+    return [f"  entry {entry} of the matrix is not marked bad; --mark-bad marks it, with your reason"]
+
+
+def _taken_back(rollout: Rollout) -> list[str]:
+    campaign, spec = rollout.campaign, rollout.spec
     counts = rollout.status.get("counts") or {}
     done = counts.get("upgrade-done", 0)
     step = spec.get("byHand")
@@ -125,6 +170,4 @@ def what_is_undone(rollout: Rollout) -> list[str]:
         lines.append(f"  nodes that were touched go back, with the same care and limits ({done} are done now)")
     else:
         lines.append("  nodes that were touched go back, with the same care and limits")
-    if (spec.get("matrix") or {}).get("entry"):
-        lines.append(f"  entry {spec['matrix']['entry']} of the matrix is marked bad, with the reason")
     return lines

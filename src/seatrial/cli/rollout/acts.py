@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from seatrial.app.errors import CalledWrongly
@@ -75,12 +76,13 @@ def undo(cluster: Cluster, rollout: Rollout, args: argparse.Namespace, *, allows
 
     reason = wishing.reason_of(args.reason)
     wishing.check_undo(rollout, allows_done=allows_done)
-    if wishing.abort(rollout, reason).spec is not None:
-        print("\n".join(wishing.what_is_undone(rollout)), file=sys.stderr)
+    if wishing.abort(rollout, reason, marks_bad=args.mark_bad).spec is not None:
+        print("\n".join(wishing.what_is_undone(rollout, marks_bad=args.mark_bad)), file=sys.stderr)
         if not confirmed("Undo it?", says_yes=args.yes):
             print("seatrial: nothing was written.", file=sys.stderr)
             return ExitCode.ERROR
-    return _change(cluster, rollout.name, lambda found: wishing.abort(found, reason), args.output)
+    wish = partial(wishing.abort, reason=reason, marks_bad=args.mark_bad)
+    return _change(cluster, rollout.name, wish, args.output)
 
 
 def confirmed(question: str, *, says_yes: bool) -> bool:

@@ -61,7 +61,10 @@ def add_name(parser: argparse.ArgumentParser) -> None:
 
 def add_undo(parser: argparse.ArgumentParser) -> None:
     """What an undo has to know."""
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes into the matrix and the status")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes into the status and the commits")
+    parser.add_argument(
+        "--mark-bad", action="store_true", help="reject the version too: its entry in the matrix is marked bad"
+    )
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)

@@ -99,8 +99,12 @@ def remembered(record: CampaignRecord, turn: Turn) -> tuple[Turn, ...]:
     return (*record.history, turn)[-HISTORY_MAX:]
 
 
-def fail(view: View, why: str, *, is_final: bool = False, **changes: object) -> Course:
-    """Something failed: undo it, or ask a person whether to. What is final leaves them no way forward."""
+def fail(view: View, why: str, *, is_final: bool = False, is_verdict: bool = True, **changes: object) -> Course:
+    """Something failed: undo it, or ask a person whether to. What is final leaves them no way forward.
+
+    A verdict is about the version, and stands until it is mended or the entry is marked with it.
+    """
+    changes = {"rejected": why if is_verdict else ""} | changes
     if Point.ROLLBACK in view.campaign.manual and Point.ROLLBACK not in view.campaign.approved:
         record = replace(view.record, **changes)  # type: ignore[arg-type]
         return Course(record=record, holds=(view.hold(HoldCode.ROLLBACK_PENDING, why=why, is_final=is_final or ""),))

@@ -1,4 +1,4 @@
-"""The way back: what was published is taken back, the entry is marked, and the nodes walk the same machine again.
+"""The way back: what was published is taken back, the nodes walk the same machine again, a rejected entry is marked.
 
 Law of this file: there is no rollback engine. The old version is wanted again, and whoever runs another goes there as
 it came; who never left is not touched. A node that cannot go back any more, such as one that died, is taken out by a
@@ -37,7 +37,7 @@ def step_reverting(view: View) -> Course:
     acts, holds = _unpublish(view)
     withdrawn, told = requests.withdraw(view)
     acts, holds = (*withdrawn, *acts), (*holds, *told)
-    if not acts and view.campaign.has_source:
+    if not acts and view.campaign.rejects(view.record):
         acts, told = _mark_bad(view)
         holds = (*holds, *(each for each in told if each not in holds))
     way = view.mover.undo(view, acts, holds)
@@ -127,7 +127,7 @@ def _mark_bad(view: View) -> Outcome:
         return (), (view.unreachable(),)
     if _owes_revert(view, source):
         return (), ()
-    act = MarkBad(rollout=view.name, driver=str(view.intent.target.driver), why=view.record.why)
+    act = MarkBad(rollout=view.name, driver=str(view.intent.target.driver), why=view.record.rejected or view.record.why)
     return view.act(act, HoldCode.REVERT_PENDING)
 
 

@@ -4,7 +4,7 @@
         │                     ▲ └─ the canary is another node than it was ──┘           │                 │          │
         │ aborted             │                                                         │                 │          │
         ▼                     └──────── failed, or somebody wants it undone ────────────┴──────┬──────────┴──────────┘
-    Reverted ◀─ all nodes back, entry marked ─ Reverting ◀─────────────────────────────────────┘
+    Reverted ◀─ all nodes back, a rejected entry marked ─ Reverting ◀──────────────────────────┘
 
 Law of this file: a pass either writes the next record or acts upon the record it has seen, never both; so a crash
 between any two writes loses nothing. Everything outside of the nodes is done at most once and found again by name: a
@@ -53,6 +53,7 @@ from seatrial.core.model.seen.snapshot import Snapshot
 from seatrial.core.movers import machine_pools, marks, publishing
 from seatrial.core.movers.mover import view_of
 from seatrial.core.movers.view import View
+from seatrial.core.node.phases import BEFORE_THE_DRIVER as UNTRIED
 from seatrial.core.node.progress import Progress, wants
 from seatrial.core.text.names import a_few
 
@@ -81,7 +82,8 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
     undone = leaving.why_undone(seen, intent)
     if undone and record.phase not in (RolloutPhase.REVERTING, RolloutPhase.REVERTED):
         to = RolloutPhase.REVERTED if record.phase is RolloutPhase.PROPOSED else RolloutPhase.REVERTING
-        course = turn_to(view, to, why=undone)
+        # Who undoes it while a verdict of ours waits for them does not take the verdict back.
+        course = turn_to(view, to, why=undone, rejected=record.rejected or _why_rejected(view))
     elif record.places is None and record.canaries and record.phase not in ENDED and _places(view) is not None:
         # Written by a release that did not keep them: what the spec says now is the best that is known.
         course = Course(record=replace(record, places=_places(view)))
@@ -106,11 +108,13 @@ def step_rollout(seen: Snapshot, intent: Intent, now: Instant, stop: Hold | None
 
 
 def _step(view: View) -> Course:
-    failed = why_failed(view.record) or exposing.why_failed(view.record.exposed)
-    if not failed and view.record.phase is RolloutPhase.BAKING:
-        failed = comparing.why_failed(view.record, view.campaign)
-    if failed and view.record.phase in WAY_FORWARD:
-        return fail(view, failed, is_final=True)
+    if view.record.phase in WAY_FORWARD:
+        failed = _why_rejected(view)
+        if failed:
+            return fail(view, failed, is_final=True)
+        if view.record.rejected:
+            # Found anew by each pass: a node that was mended takes the verdict with it.
+            view = replace(view, record=replace(view.record, rejected=""))
     match view.record.phase:
         case RolloutPhase.PROPOSED:
             return _propose(view)
@@ -134,6 +138,15 @@ def _step(view: View) -> Course:
             raise CoreBug("a pause is ended before anything else is decided")
         case _:
             assert_never(view.record.phase)
+
+
+def _why_rejected(view: View) -> str:
+    """What was found against the version, by what was written down: nothing washes it off. Empty while nothing was."""
+    record = view.record
+    failed = why_failed(record) or exposing.why_failed(record.exposed)
+    if not failed and record.phase is RolloutPhase.BAKING:
+        failed = comparing.why_failed(record, view.campaign)
+    return failed
 
 
 # ── forward ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +187,9 @@ def _move_canaries(view: View) -> Course:
     progress = {name: view.progress(name) for name in record.canaries}
     failed = [name for name, how in progress.items() if how is Progress.FAILED and not _is_retried(view, name)]
     if failed:
-        return fail(view, f"canary {', '.join(failed)} failed: {_why_failed(view, failed[0])}")
+        tried = _tried(view, failed)
+        why = f"canary {', '.join(failed)} failed: {_why_failed(view, (tried or failed)[0])}"
+        return fail(view, why, is_verdict=bool(tried))
     if all(map(view.is_through, record.canaries)):
         # A round's number is never used again: what was measured for it before is of the canary as it was then.
         number = record.round + 1
@@ -248,10 +263,7 @@ def _wave(view: View) -> Course:
     progress = {name: view.progress(name) for name in names}
     failed = view.mover.failed(view, names)
     if len(failed) > view.intent.failed_max:
-        limit, nodes = view.intent.failed_max, a_few(failed)
-        told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=nodes)
-        closing, _ = marks.close_out(view, names)
-        return Course(record=record, acts=closing, holds=(told,))
+        return _stop_wave(view, failed, names)
     stuck = view.mover.why_stuck(view, names)
     left = _left_behind(view, stuck)
     at_work = sorted(
@@ -279,6 +291,19 @@ def _wave(view: View) -> Course:
         return Course(record=record, acts=acts, holds=holds)
     course = _let_start(view, names, told)
     return replace(course, holds=(*course.holds, stragglers.waited_for(view, stuck))) if stuck else course
+
+
+def _stop_wave(view: View, failed: list[str], names: frozenset[str]) -> Course:
+    """More have failed than may: nobody starts, and a person says whether to mend them or to go back."""
+    limit, tried = view.intent.failed_max, _tried(view, failed)
+    nodes = f"{len(tried)} node{'' if len(tried) == 1 else 's'}"
+    why = f"{nodes} failed in the waves, {limit} may (maxFailed): {a_few(tried)}" if len(tried) > limit else ""
+    record = replace(view.record, rejected=f"{why}; {tried[0]}: {_why_failed(view, tried[0])}" if why else "")
+    undo = "marks" if view.campaign.rejects(record) else "leaves"
+    told = view.hold(HoldCode.FAILURE_BUDGET, failed=len(failed), limit=limit, nodes=a_few(failed), undo=undo)
+    closing, _ = marks.close_out(view, names)
+    # Before it is written down: NVIDIA's controller may start at any moment who waits for it.
+    return Course(record=view.seen.rollout.campaign or record if closing else record, acts=closing, holds=(told,))
 
 
 def _left_behind(view: View, stuck: Mapping[str, HoldCode]) -> frozenset[str]:
@@ -403,6 +428,11 @@ def _is_retried(view: View, name: str) -> bool:
     # Records of an earlier release do not count their failures, and one there was.
     is_due = node.record is not None and max(node.record.failures, 1) <= view.intent.retries.count_max
     return is_due or node.is_retry_asked
+
+
+def _tried(view: View, failed: Iterable[str]) -> list[str]:
+    """Who of these failed with the new driver: who could not be emptied says nothing about it."""
+    return [name for name in failed if (found := view.nodes[name].record) is None or found.reason not in UNTRIED]
 
 
 def _why_failed(view: View, name: str) -> str:

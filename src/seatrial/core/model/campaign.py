@@ -208,6 +208,8 @@ class Campaign:
     """Whether a matrix stands behind the target: it is then checked, promoted and marked."""
     abort: str = ""
     """Why somebody wants it undone; empty while nobody does."""
+    marks_bad: bool = False
+    """Whether that person rejects the version too, and wants its entry marked."""
     pool: str = ""
     """On OpenShift: the MachineConfigPool to make for the canary; empty makes none."""
     still: tuple[str, ...] = ()
@@ -219,6 +221,10 @@ class Campaign:
     after: str = ""
     """The rollout that has to be Done before this one begins; empty where it comes after none."""
     places: Places = NOWHERE
+
+    def rejects(self, record: CampaignRecord) -> bool:
+        """Whether the way back marks the entry: for a verdict of ours, or because the person who undoes it says so."""
+        return self.has_source and (bool(record.rejected) or self.marks_bad)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +321,8 @@ class CampaignRecord:
     """The name of the tag to be, fixed when promotion begins: a crash at midnight must not make two."""
     date: str = ""
     """The day on which promotion began."""
+    rejected: str = ""
+    """Why the version is rejected, by a verdict of ours and while that stands; the way back marks the entry with it."""
     why: str = ""
     """Why it is undone."""
     history: tuple[Turn, ...] = ()

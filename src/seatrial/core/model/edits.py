@@ -196,6 +196,7 @@ EDITS: Final[Mapping[str, Edit]] = {
     "approvals.attested[].at": _WORD,
     "approvals.attested[].until": _WORD,
     "abort": _at_once("The rollout is undone. It cannot be withdrawn; another text changes nothing."),
+    "markBad": _at_once("With abort, until the rollout is Reverted: the entry is marked bad."),
     "prepull": _at_once("For nodes that have not started."),
     "byHand.component": _refused("People are half-way with it."),
     "byHand.version": _refused("People are half-way with it."),

@@ -110,6 +110,12 @@ class FailureCode(StrEnum):
     VALIDATION_TIMEOUT = "validation-timeout"
 
 
+BEFORE_THE_DRIVER: Final = frozenset(
+    {FailureCode.EVICTION_TIMEOUT, FailureCode.DRAIN_TIMEOUT, FailureCode.MAINTENANCE_TIMEOUT}
+)
+"""Why nodes were given up whose driver nobody had touched: that says nothing about the version."""
+
+
 def phase_of(node: NodeSeen) -> NodePhase | None:
     """The phase on record; None without one."""
     return node.record.phase if node.record is not None else None

@@ -29,6 +29,7 @@ Of a campaign, besides:
     on_time        nobody starts outside a window or while paused, whoever moves the nodes
     let_in         NVIDIA's controller may start only whom the ledger names, within the failures tolerated
     one_thing      nothing new is published while another campaign is under way
+    rejected       an entry is marked bad for a verdict of ours, or on the word of the person who undoes the rollout
 
 Tests: tests/core/test_invariants.py
 """
@@ -48,6 +49,7 @@ from seatrial.core.promises.of_campaigns import (
     on_time,
     one_thing,
     record_first,
+    rejected,
     turn,
     unopened,
     way_back,
@@ -85,4 +87,5 @@ PROMISES: Final[tuple[Promise, ...]] = (
     on_time,
     let_in,
     one_thing,
+    rejected,
 )

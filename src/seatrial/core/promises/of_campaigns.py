@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from seatrial.core.actions.action import is_disruptive
-from seatrial.core.actions.at_home import Promote, Publish
+from seatrial.core.actions.at_home import MarkBad, Promote, Publish
 from seatrial.core.actions.of_campaigns import CampaignAct, MarkNode, PausePool
 from seatrial.core.actions.on_nodes import NodeAct, Uncordon, WriteNodeRecord
 from seatrial.core.actions.on_rollouts import WriteRolloutRecord
@@ -246,3 +246,11 @@ def one_thing(seen: Snapshot, _intent: Intent, decision: Decision) -> Iterator[B
         is_new = isinstance(action, Publish) and action.step is not PublishStep.REVERT
         if seen.others and is_new:
             yield breach("one_thing", action.subject, f"{seen.others[0]} is under way as well")
+
+
+def rejected(seen: Snapshot, intent: Intent, decision: Decision) -> Iterator[Breach]:
+    """An entry is marked bad for a verdict of ours, or because the person who undoes the rollout says so."""
+    record, campaign = seen.rollout.campaign, intent.campaign
+    is_due = record is not None and campaign is not None and campaign.rejects(record)
+    if any(isinstance(action, MarkBad) for action in decision.actions) and not is_due:
+        yield breach("rejected", intent.rollout, "the entry is marked bad, and nobody has rejected the version")

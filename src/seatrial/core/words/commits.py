@@ -31,7 +31,7 @@ from seatrial.core.actions.at_home import (
     StepAct,
 )
 from seatrial.core.actions.of_campaigns import CampaignAct
-from seatrial.core.model.campaign import CampaignRecord, PublishStep, Via
+from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, Via
 from seatrial.core.model.gates.gate import READINESS, GateVerdict
 from seatrial.core.model.intent import Intent
 
@@ -90,7 +90,7 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
         case MarkBad(why=why):
             return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
         case RevertCommits():
-            return Message(body=_because("Taken back", record.why))
+            return Message(body=_joined(_because("Taken back", record.why), _mark(intent.campaign, record)))
         case _:
             assert_never(action)
 
@@ -170,6 +170,16 @@ def _span(seconds: float) -> str:
 def _counted(number: float, unit: str) -> str:
     text = f"{number:.1f}".removesuffix(".0")
     return f"{text} {unit}" if text == "1" else f"{text} {unit}s"
+
+
+def _mark(campaign: Campaign | None, record: CampaignRecord) -> str:
+    """What becomes of the entry when its commits are taken back."""
+    if campaign is None or not campaign.has_source:
+        return ""
+    if not campaign.rejects(record):
+        return "The entry is not marked bad: seatrial found nothing against the version."
+    is_said = record.rejected in ("", record.why)
+    return "The entry is marked bad." if is_said else _because("The entry is marked bad", record.rejected)
 
 
 def _because(said: str, why: str) -> str:

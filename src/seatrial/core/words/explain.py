@@ -53,6 +53,10 @@ OTHERWISE_NOTHING: Final = (
     "rollout"
 )
 
+UNDO: Final = "; or raise limits.maxFailed; or go back with `seatrial rollout abort {subject} --reason ...`"
+UNDO_MARKED: Final = f"{UNDO}, which marks the entry bad"
+"""What else there is to do where a campaign stops, and what that does to the matrix."""
+
 FAILURES: Final[Mapping[str, str]] = {
     FailureCode.EVICTION_TIMEOUT: "GPU pods did not leave in time; nothing was deleted by force",
     FailureCode.DRAIN_TIMEOUT: "the node was not drained in time; nothing was deleted by force",
@@ -77,6 +81,8 @@ MADE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "namespace_text": (),
     "job_step": (),
     "otherwise_step": (),
+    "undo_step": (),
+    "failed_text": ("failed",),
     "point_text": ("point",),
     "carrier_text": ("resource",),
     "publish_step": ("via", "version", "resource"),
@@ -186,6 +192,8 @@ def _fill(text: str, held: Hold) -> str:
     params["why_text"] = FAILURES.get(reason, reason or "no reason was recorded")
     params["reason_text"] = f": {reason}" if reason else ""
     params["setback_text"] = f"; evidence began anew when {params['setback']}" if params.get("setback") else ""
+    count = params.get("failed", "")
+    params["failed_text"] = "1 node has failed" if count == "1" else f"{count} nodes have failed"
     params["point_text"] = POINTS.get(params.get("point", ""), "")
     params["silent_text"] = f"; {params['silent']} has it and is not Ready" if params.get("silent") else ""
     params["by_text"] = f" by rollout {params['by']}" if params.get("by") else ""
@@ -204,6 +212,7 @@ def _fill(text: str, held: Hold) -> str:
         "job_step": _job_step(params),
         "publish_step": _publish_step(params).format_map(texts),
         "otherwise_step": OTHERWISE_NOTHING if params.get("is_final") else OTHERWISE_RETRY,
+        "undo_step": _undo_step(params.get("undo", "")).format(subject=held.subject),
         "hand_step": _hand_step(params) if held.code is HoldCode.BY_HAND_PENDING else "",
         "resume_step": _resume_step(params, held.subject) if held.code is HoldCode.POOL_PAUSED else "",
         "back_step": _back_step(params) if held.code is HoldCode.BY_HAND_BACK else "",
@@ -217,6 +226,11 @@ def _job_step(params: Mapping[str, str]) -> str:
     if not name:
         return "see the gates' Jobs"
     return f"`kubectl -n {namespace} logs job/{name}` shows what it says so far"
+
+
+def _undo_step(undo: str) -> str:
+    """The way back of a campaign; a node has none of its own."""
+    return {"marks": UNDO_MARKED, "leaves": UNDO}.get(undo, "")
 
 
 def _publish_step(params: Mapping[str, str]) -> str:

@@ -45,8 +45,8 @@ OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
         "Raise maxParallelUpgrades and maxUnavailable to the size of the unit, or take `unit` off the domain.",
     ),
     HoldCode.FAILURE_BUDGET: says(
-        "{failed} nodes have failed ({nodes}), {limit} may; no further node starts",
-        "Look at each with `seatrial why NODE`, mend it, then `seatrial node retry NODE`.",
+        "{failed_text} ({nodes}), {limit} may; no further node starts",
+        "Look at each with `seatrial why NODE`, mend it, then `seatrial node retry NODE`{undo_step}.",
     ),
     HoldCode.LEDGER_PENDING: says("its place in the ledger is being written", BY_ITSELF),
     HoldCode.PASS_FULL: says("this pass already has its {limit} acts", BY_ITSELF),

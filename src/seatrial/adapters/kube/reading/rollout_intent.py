@@ -199,6 +199,7 @@ def _read_campaign(rollout: models.Rollout, canary: models.RolloutCanary, now: I
         mode=_read_mode(spec.mode),
         has_source=_has_source(spec.matrix),
         abort=foreign.lines(spec.abort),
+        marks_bad=spec.mark_bad,
         pool=canary.machine_config_pool,
         still=canary.pause_pools,
         prepull=spec.prepull,

@@ -302,6 +302,7 @@ class RolloutSpec(Model, frozen=True):
     windows: RolloutWindows | None = None
     approvals: RolloutApprovals = RolloutApprovals()
     abort: str = ""
+    mark_bad: bool = False
     prepull: bool = True
     notifications: RolloutNotifications | None = None
     by_hand: RolloutByHand | None = None
@@ -424,6 +425,7 @@ class CampaignStatus(Model, frozen=True, omit_defaults=True):
     bake_asked_seconds: float | None = None
     tag_base: str = ""
     date: str = ""
+    rejected: str = ""
     why: str = ""
     history: tuple[TurnEntry, ...] = ()
 

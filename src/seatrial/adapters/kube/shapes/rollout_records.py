@@ -245,6 +245,7 @@ def _written(record: CampaignRecord) -> models.CampaignStatus:
         bake_asked_seconds=record.bake_asked_seconds,
         tag_base=record.tag_base,
         date=record.date,
+        rejected=record.rejected,
         why=record.why,
         history=tuple(
             models.TurnEntry(phase=turn.phase.value, at=text_of(turn.at), why=turn.why) for turn in record.history
@@ -337,6 +338,7 @@ def _read_campaign(read: models.CampaignStatus) -> CampaignRecord:
         tag_base=read.tag_base,
         date=read.date,
         # A release before this one may have written what it was told, and a NUL in there stops every commit.
+        rejected=foreign.lines(read.rejected),
         why=foreign.lines(read.why),
         history=tuple(_read_turns(read.history, f"{place}.history")),
     )

@@ -85,6 +85,7 @@ _TEXTS: Final = frozenset(
         "message",
         "next",
         "query",
+        "rejected",
         "said",
         "setback",
         "trouble",
