@@ -77,10 +77,10 @@ def test_a_campaign_goes_to_its_tag_by_requests_that_a_person_reviews_and_merges
     assert f'driver: "{NEW.version}"' in stage.git("show", f"origin/main:{MATRIX}").partition("rollback")[0]
 
 
-def test_an_abort_is_taken_back_by_a_request_of_its_own(stage: Stage) -> None:
+def test_an_abort_that_rejects_the_version_is_taken_back_and_marked_by_requests_of_their_own(stage: Stage) -> None:
     stage.answer = merge
     stage.play(until=lambda it: phases(it.world)[-1] is RolloutPhase.BAKING)
-    stage.abort("it hangs under load")
+    stage.abort("it hangs under load", marks_bad=True)
     stage.play()
     assert phases(stage.world)[-2:] == BACK
     assert drivers(stage.world) == [OLD.version] * 4
@@ -94,14 +94,14 @@ def test_what_nobody_merged_is_closed_when_the_rollout_is_aborted(stage: Stage) 
     stage.play(until=is_asked)
     stage.abort("not this month")
 
-    def answer(it: Stage, step: PublishStep, request: Request) -> None:
-        assert step is PublishStep.BAD, "the step forward is withdrawn, and nobody is asked for it any more"
-        decline(it, step, request)
+    def answer(_it: Stage, step: PublishStep, _request: Request) -> None:
+        pytest.fail(f"nobody is asked for anything any more, and {step} is")
 
     stage.answer = None
     stage.play(until=lambda it: not [each for each in it.asked("canary") if each["state"] == "open"])
     stage.answer = answer
     stage.play()
+    assert stage.asked("bad") == [], "who changed their mind has nothing against the version"
     (closed,) = stage.asked("canary")
     assert (closed["state"], closed["merged"], "not this month" in closed["body"]) == ("closed", False, True)
     assert phases(stage.world)[-2:] == BACK

@@ -153,7 +153,7 @@ def test_a_campaign_goes_to_its_tag_by_requests_that_people_merge_and_past_a_con
     assert not stage.writes("clusterpolicies"), "who publishes by Git writes no ClusterPolicy"
 
 
-def test_an_abort_is_taken_back_by_a_request_that_reverts_and_the_nodes_follow(yard: Yard) -> None:
+def test_an_abort_that_rejects_the_version_asks_for_the_revert_and_for_the_mark(yard: Yard) -> None:
     stage, tags = yard.opened(), yard.stage.tags()
     with stage.synced():
         stage.begin("back", **stage.by_git(**BY_REQUEST, **LONG_BAKE))
@@ -161,7 +161,7 @@ def test_an_abort_is_taken_back_by_a_request_that_reverts_and_the_nodes_follow(y
         stage.wait_phase("Baking")
         canary = stage.canary
         assert stage.fleet.driver_versions()[canary] == stage.target == version(stage)
-        stage.do("rollout", "abort", "back", "--reason", "it hangs under load", "-y")
+        stage.do("rollout", "abort", "back", "--reason", "it hangs under load", "--mark-bad", "-y")
         asked = yard.wait_asked("revert")
         assert "it hangs under load" in asked["body"]
         assert stage.fleet.driver_versions()[canary] == stage.target, "people decide, also about the way back"
@@ -184,8 +184,9 @@ def test_what_nobody_merged_is_closed_when_the_rollout_is_aborted_and_no_node_wa
         stage.wait(lambda: yard.asked("canary")[0]["state"] == "closed", "the request to be closed")
         closed = yard.api("GET", f"/pulls/{number}")
         assert (closed["merged"], "not this month" in closed["body"]) == (False, True)
-        yard.merge("bad")
         stage.wait_phase("Reverted")
+    assert not yard.asked("bad"), "who changed their mind has nothing against the version"
+    assert "bad:" not in stage.matrix()
     assert not stage.touched()
     assert set(stage.fleet.driver_versions().values()) == {stage.running} == {version(stage)}
     assert not stage.marks()

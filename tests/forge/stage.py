@@ -114,10 +114,10 @@ class Stage:
             self.outside.ports(self.acts), memory, on_report=lambda _: None, is_over=lambda _: until(self)
         )
 
-    def abort(self, why: str) -> None:
+    def abort(self, why: str, *, marks_bad: bool = False) -> None:
         campaign = self.world.intent.campaign
         assert campaign is not None
-        self.world.intent = replace(self.world.intent, campaign=replace(campaign, abort=why))
+        self.world.intent = replace(self.world.intent, campaign=replace(campaign, abort=why, marks_bad=marks_bad))
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
