@@ -200,6 +200,15 @@ def test_what_did_not_pass_comes_first_and_says_why() -> None:
     assert ending.exit_code(picture) is ExitCode.GATE_FAILED
 
 
+def test_who_was_undone_by_a_person_shows_what_was_found_against_its_version_besides() -> None:
+    record = {"why": "seen enough", "rejected": "canary n1 failed: driver-timeout"}
+    lines = drawn(a_picture(RolloutPhase.REVERTING, record=record)).splitlines()
+    place = lines.index("undone because seen enough")
+    assert lines[place + 1] == "the version is rejected: canary n1 failed: driver-timeout"
+    alike = drawn(a_picture(RolloutPhase.REVERTING, record=record | {"why": record["rejected"]}))
+    assert "the version is rejected" not in alike
+
+
 def test_a_failed_node_and_one_under_way_have_lines_with_their_reasons() -> None:
     nodes = (
         builders.a_well_node("n1", NodePhase.UPGRADE_DONE),

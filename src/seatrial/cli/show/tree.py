@@ -144,6 +144,8 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
         yield ink.paint(picture.source, "faint")
     if record.why:
         yield ink.paint(f"undone because {record.why}", "bad")
+    if record.rejected not in ("", record.why):
+        yield ink.paint(f"the version is rejected: {record.rejected}", "bad")
 
 
 def _left(picture: Picture) -> str:
