@@ -174,6 +174,6 @@ def test_a_campaign_says_what_the_controller_wrote_and_nothing_is_worked_out_bes
     assert drawn is not None
     assert drawn.told == (told,)
     text = "\n".join(tree.tree(drawn, tree.Ink(is_plain=True)))
-    assert "gates-running (for 1 min, at most 1 min more)" in text
+    assert "gates-running (for 1 min, looks again or gives up within 1 min)" in text
     assert "n2 pod-restart-required, for 1 min 40 s: its driver starts" in text
     assert "as of 16 min 40 s ago, by the controller" in text

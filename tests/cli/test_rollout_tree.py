@@ -111,7 +111,8 @@ def test_a_bake_shows_its_evidence_and_how_long_it_takes_yet() -> None:
     lines = drawn(picture).splitlines()
     assert lines[0] == "spring  driver 570.124.06 → 580.105.08"
     assert lines[1] == "✔ Proposed ▸ ✔ Canary ▸ ✔ Gating ▸ ▶ Baking ▸ Waving ▸ Promoting ▸ Done"
-    assert lines[2] == "Baking for 1 min 40 s, at least 36 h 0 min left; seatrial moves the nodes (direct)"
+    left = "at least 36 h 0 min left (what is left of the bake)"
+    assert lines[2] == f"Baking for 1 min 40 s, {left}; seatrial moves the nodes (direct)"
     assert "├─ canary ✔ n1 upgrade-done, runs 580.105.08, for 1 min 40 s" in lines
     assert "├─ gates  ✔ round 3 passed: readiness, smoke" in lines
     assert "├─ bake   ██████░░░░░░░░░░░░░░░░░░ 12.0 of 48.0 h with evidence" in lines
@@ -171,9 +172,11 @@ def test_what_it_has_cost_is_told_where_somebody_counts_it() -> None:
 
 def test_how_long_it_takes_yet_is_told_with_what_is_not_in_it() -> None:
     picture = a_picture(RolloutPhase.WAVING)
-    assert ", at least 0 s left;" in drawn(picture)
-    assert ", about 2 h 0 min left;" in drawn(replace(picture, outlook=Outlook(seconds=7200.0)))
-    assert " left;" not in drawn(replace(picture, outlook=None))
+    assert " left (" not in drawn(picture), "nobody is through yet"
+    known = Outlook(seconds=7200.0, rests_on="the pace of the 2 nodes that are through")
+    assert ", about 2 h 0 min left (the pace of the 2 nodes that are through);" in drawn(
+        replace(picture, outlook=known)
+    )
 
 
 def test_500_nodes_take_no_more_lines_than_5() -> None:

@@ -658,8 +658,8 @@ def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() 
             real_hold(HoldCode.EVICTION_BLOCKED),
             (
                 "n1: Cannot evict pod as it would violate the pod's disruption budget, so pods cannot be evicted: 1, "
-                "first jobs/train-0 (for 1 min 40 s, at most 5 s more before we look again or give "
-                "up). Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is "
+                "first jobs/train-0 (for 1 min 40 s, looks again or gives up within 5 s). "
+                "Give the pod's budget room (more replicas, or a looser PodDisruptionBudget); it is "
                 "tried again by itself."
             ),
         ),
@@ -670,8 +670,8 @@ def test_a_limit_of_a_domain_is_kept_from_being_taken_for_that_of_the_rollout() 
         (
             real_hold(HoldCode.DRIVER_STARTING),
             (
-                "n1: driver pod driver-n1 is starting (ImagePullBackOff) (for 1 min 40 s, at most 28 min 20 s "
-                "more before we look again or give up). See `kubectl logs` and `kubectl describe pod` of driver-n1 "
+                "n1: driver pod driver-n1 is starting (ImagePullBackOff) (for 1 min 40 s, looks again or "
+                "gives up within 28 min 20 s). See `kubectl logs` and `kubectl describe pod` of driver-n1 "
                 "if it takes longer than usual."
             ),
         ),
@@ -718,7 +718,7 @@ def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
         (None, None, ""),
         (NOW - 0.5, NOW, ""),
         (NOW - 1, NOW - 1, " (for 1 s)"),
-        (NOW, NOW + 60, " (at most 1 min more before we look again or give up)"),
+        (NOW, NOW + 60, " (looks again or gives up within 1 min)"),
     ],
 )
 def test_only_times_that_say_something_are_told(since: float | None, until: float | None, told: str) -> None:

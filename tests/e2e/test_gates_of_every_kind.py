@@ -201,7 +201,7 @@ def test_a_gate_whose_image_cannot_be_pulled_is_told_with_its_job_its_pod_and_th
     )
     assert f"(pod {pod} of Job {keys.HOME}/{job})" in said.stdout
     assert f"`kubectl -n {keys.HOME} describe pod {pod}` says more" in said.stdout
-    left = [int(each) for each in re.findall(r"at most (\d+) min", said.stdout)]
+    left = [int(each) for each in re.findall(r"gives up within (\d+) min", said.stdout)]
     assert left, "how long it takes at most is told, too"
     assert stage.run("status").returncode == 12
     (condition,) = (each for each in stage.status()["conditions"] if each["type"] == "Progressing")

@@ -148,9 +148,14 @@ def picture_of(found: Look) -> Picture | None:
         is_stale=waits.is_stale(found, waiting),
         written_at=waiting.written_at,
         outcome=outcome_of(found),
-        outlook=outlook(view),
+        outlook=outlook(view) if _is_moving(found) else None,
         lost_gpu_hours=lost_gpu_seconds(seen, found.at) / 3600 if view.mover.counts_losses else None,
     )
+
+
+def _is_moving(found: Look) -> bool:
+    """Whether it goes on by itself: how long somebody else takes, nobody knows."""
+    return outcome_of(found) is Outcome.WELL
 
 
 def _told(waiting: waits.Waits) -> tuple[Told, ...]:
@@ -246,6 +251,7 @@ def as_data(picture: Picture) -> dict[str, Any]:
         "leftSeconds": picture.outlook.seconds if picture.outlook is not None else None,
         "lostGpuHours": picture.lost_gpu_hours,
         "leftIsFloor": picture.outlook.is_floor if picture.outlook is not None else None,
+        "leftRestsOn": picture.outlook.rests_on if picture.outlook is not None else None,
         "history": [turn_data(turn) for turn in record.history],
     }
 

@@ -151,7 +151,8 @@ def _head(picture: Picture, ink: Ink, width: int) -> Iterator[str]:
 def _left(picture: Picture) -> str:
     if picture.outlook is None:
         return ""
-    return f", {'at least' if picture.outlook.is_floor else 'about'} {explain.span(picture.outlook.seconds)} left"
+    how = "at least" if picture.outlook.is_floor else "about"
+    return f", {how} {explain.span(picture.outlook.seconds)} left ({picture.outlook.rests_on})"
 
 
 def _path(picture: Picture, ink: Ink, width: int) -> str:
@@ -307,7 +308,7 @@ def _told(told: Told, picture: Picture, ink: Ink) -> Iterator[str]:
     if told.since is not None and picture.at - told.since >= 1:
         times.append(f"for {explain.span(picture.at - told.since)}")
     if told.until is not None and told.until > picture.at:
-        times.append(f"at most {explain.span(told.until - picture.at)} more")
+        times.append(f"looks again or gives up within {explain.span(told.until - picture.at)}")
     whom = f" on {a_few(told.nodes, 2, count=told.count)}" if isinstance(told, Waiting) else ""
     yield ink.paint(str(told.code), "held") + whom + (f" ({', '.join(times)})" if times else "")
     yield f"{told.why}."

@@ -255,5 +255,5 @@ def times(held: Hold | Told, now: Instant) -> str:
     if held.since is not None and now - held.since >= 1:
         parts.append(f"for {span(now - held.since)}")
     if held.until is not None and held.until > now:
-        parts.append(f"at most {span(held.until - now)} more before we look again or give up")
+        parts.append(f"looks again or gives up within {span(held.until - now)}")
     return f" ({', '.join(parts)})" if parts else ""
