@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seatrial.core.actions.at_home import MarkBad, Message, Promote, Publish, RevertCommits
-from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Via
+from seatrial.core.model.campaign import Bake, CampaignRecord, PublishStep, RolloutPhase, Turn, Via
 from seatrial.core.model.gates.gate import READINESS, Gate, GateResult, GateVerdict
 from seatrial.core.model.intent import Intent
 from seatrial.core.words.commits import message_of, tag_message, unworded, worded
@@ -194,3 +194,12 @@ def test_what_makes_no_commit_gets_no_words() -> None:
 
 def test_a_reason_nobody_gave_leaves_no_odd_words() -> None:
     assert message_of(MarkBad(rollout="spring", driver=NEW.version, why=" "), asking(), showing("node-3")).body == ""
+
+
+def test_who_failed_or_was_left_out_is_named_in_the_promotion_and_its_tag() -> None:
+    turn = Turn(phase=RolloutPhase.PROMOTING, at=1.0, why="without node-7 (failed), node-9 (skipped)")
+    record = showing("node-3", history=(turn,))
+    told = "The fleet went on without node-7 (failed), node-9 (skipped)."
+    promoted = message_of(Promote(rollout="spring", date="2026-10-01", tag_base="v"), asking(), record)
+    assert promoted.body.endswith(told)
+    assert tag_message(asking(), record).endswith(told)

@@ -326,6 +326,8 @@ def _end_wave(view: View, count: int, left: Mapping[str, HoldCode]) -> Course:
         waiting = view.unapproved(Point.PROMOTION)
         if waiting is not None:
             return Course(record=record, holds=(waiting,))
+        left = {**left, **stragglers.failed(view)}
+        without = f"without {stragglers.named(left)}" if left else ""
         day = datetime.fromtimestamp(now, UTC)
         named = {"date": f"{day:%Y-%m-%d}", "tag_base": f"v{day:%Y-%m}-stable"}
         return turn_to(view, RolloutPhase.PROMOTING, why=without, **named)

@@ -73,6 +73,11 @@ def blocked(view: View, waiting: Sequence[str], failed: Collection[str], where: 
     return hold(view.name, HoldCode.WAVE_BLOCKED, params, since=view.record.entered_at or None) if gone else None
 
 
+def failed(view: View) -> dict[str, HoldCode]:
+    """The members that have failed."""
+    return {name: HoldCode.FAILED for name in view.nodes if view.progress(name) is Progress.FAILED}
+
+
 def named(found: Mapping[str, HoldCode]) -> str:
     return a_few([f"{name} ({code})" for name, code in sorted(found.items())])
 
@@ -89,7 +94,7 @@ def told(view: View) -> tuple[Hold, ...]:
         holds.append(view.hold(HoldCode.MEMBERS_WITHOUT_GPU, count=len(bare), nodes=a_few(bare)))
     if view.record.phase in (RolloutPhase.PROMOTING, RolloutPhase.DONE):
         left = view.mover.why_stuck(view, set(view.nodes) - set(bare))
-        left |= {name: HoldCode.FAILED for name in view.nodes if view.progress(name) is Progress.FAILED}
+        left |= failed(view)
         if left:
             holds.append(view.hold(HoldCode.MEMBERS_LEFT, count=len(left), nodes=named(left)))
         pools = publishing.left_out(view)

@@ -31,7 +31,7 @@ from seatrial.core.actions.at_home import (
     StepAct,
 )
 from seatrial.core.actions.of_campaigns import CampaignAct
-from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, Via
+from seatrial.core.model.campaign import Campaign, CampaignRecord, PublishStep, RolloutPhase, Via
 from seatrial.core.model.gates.gate import READINESS, GateVerdict
 from seatrial.core.model.intent import Intent
 
@@ -85,7 +85,7 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
         case Promote(date=date):
             return Message(
                 subject=f"Promote driver {target} to production",
-                body=_joined(f"The last wave was over on {date}.", _evidence(record)),
+                body=_joined(f"The last wave was over on {date}.", _evidence(record), _left(record)),
             )
         case MarkBad(why=why):
             return Message(subject=f"Mark driver {target} as bad", body=_because("Rejected", why))
@@ -97,9 +97,8 @@ def message_of(action: StepAct, intent: Intent, record: CampaignRecord) -> Messa
 
 def tag_message(intent: Intent, record: CampaignRecord) -> str:
     """The text of the tag: a subject, and what stands behind it."""
-    return "\n\n".join(
-        text for text in (f"Driver {intent.target.driver} in production since {record.date}", _evidence(record)) if text
-    )
+    head = f"Driver {intent.target.driver} in production since {record.date}"
+    return "\n\n".join(text for text in (head, _joined(_evidence(record), _left(record))) if text)
 
 
 def _what_follows(intent: Intent, record: CampaignRecord) -> str:
@@ -125,6 +124,12 @@ def _evidence(record: CampaignRecord) -> str:
     passed = f"passed {_listed(gates)}" if gates else ""
     held = f"{be} well on it for {_span(record.baked_seconds)}" if record.baked_seconds >= 1 else ""
     return f"{names} {' and '.join(part for part in (passed, held) if part) or f'{be} upgraded first'}."
+
+
+def _left(record: CampaignRecord) -> str:
+    """Who did not come along, as it was written down when the last wave ended."""
+    told = next((turn.why for turn in reversed(record.history) if turn.phase is RolloutPhase.PROMOTING), "")
+    return f"The fleet went on {told}." if told else ""
 
 
 def _replaced(action: Publish, record: CampaignRecord) -> str:
