@@ -298,9 +298,9 @@ def test_everything_can_be_said(cluster: ControlPlane) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"limits": {"maxUnavailable": "many"}}, "maxUnavailable is a count such as 3 or a percentage such as 25%"),
-        ({"limits": {"maxUnavailable": "-3"}}, "maxUnavailable is a count such as 3 or a percentage such as 25%"),
-        ({"limits": {"maxUnavailable": -1}}, "maxUnavailable is a count such as 3 or a percentage such as 25%"),
+        ({"limits": {"maxUnavailable": "many"}}, "maxUnavailable is a count such as 3 or a percentage up to 100%"),
+        ({"limits": {"maxUnavailable": "-3"}}, "maxUnavailable is a count such as 3 or a percentage up to 100%"),
+        ({"limits": {"maxUnavailable": -1}}, "maxUnavailable is a count such as 3 or a percentage up to 100%"),
         ({"limits": {"maxParallelUpgrades": -1}}, "spec.limits.maxParallelUpgrades"),
         ({"domains": [{"label": "rack", "maxUnavailable": "x%"}]}, "maxUnavailable is a count such as 3"),
         ({"domains": [{"label": ""}]}, "spec.domains[0].label"),

@@ -51,7 +51,7 @@ def test_a_blank_ends_the_image_of_a_gate_since_images_have_colons_of_their_own(
         (words.span, "2 weeks", "48h"),
         (words.share, "5 %", "5%"),
         (words.share, "0%", "5%"),
-        (words.share, "101%", "5%"),
+        (words.share, "101%", "from 1% to 100%"),
         (words.share, "-1", "5%"),
         (words.loss, "0.03", "such as 3%"),
         (words.confidence, "1%", "such as 99%"),

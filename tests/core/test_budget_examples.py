@@ -145,7 +145,7 @@ EXAMPLES = (
     Example("L", ((4, pending),), 1, 0, 0, 0),
     Example("L", ((4, pending),), 1, "0%", 0, 0),
     Example("M", ((4, pending),), 0, None, 4, 1, QUARTER_BY_DEFAULT),
-    Example("N", ((2, pending), (2, pending_cordoned)), 0, "200%", 4, 4),
+    Example("N", ((2, pending), (2, pending_cordoned)), 0, 8, 4, 4),
     Example("O", ((2, pending), (3, cordoning)), 4, 4, 1, 1),
     Example("P", ((3, pending), (1, cordoning_cordoned), (4, done)), 2, "25%", 0, 1, COUNTED_ONCE),
     Example("Q", ((7, pending), (3, restarting)), 1, "50%", 0, 0),

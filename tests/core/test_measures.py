@@ -86,7 +86,7 @@ def test_done_and_failed_are_the_sizes_of_their_states() -> None:
         ((*named("p", 3, PENDING), *named("c", 1, DONE, is_ready=False)), 1, "25%", 0),
         ((*named("p", 9, PENDING), *named("f", 1, FAILED, is_cordon_ours=True)), 4, "25%", 2),
         (named("p", 4, PENDING), 1, 0, 0),
-        ((*named("p", 2, PENDING), *named("c", 2, PENDING, is_cordoned=True)), 0, "200%", 4),
+        ((*named("p", 2, PENDING), *named("c", 2, PENDING, is_cordoned=True)), 0, 8, 4),
         ((*named("s", 2, PENDING, is_skipped=True), *named("p", 3, PENDING)), 2, "100%", 2),
         (named("c", 5, PENDING, is_cordoned=True), 1, 1, 0),
         ((*named("p", 80, PENDING), *named("c", 20, DONE, is_ready=False)), 0, "25%", 5),

@@ -54,7 +54,7 @@ OF_EVERYTHING = Policy(
 
 @pytest.mark.parametrize(
     ("text", "total", "count"),
-    [(0, 10, 0), (3, 10, 3), ("3", 10, 3), ("25%", 8, 2), ("25%", 10, 3), ("25%", 1, 1), ("0%", 4, 0), ("200%", 4, 8)],
+    [(0, 10, 0), (3, 10, 3), ("3", 10, 3), ("25%", 8, 2), ("25%", 10, 3), ("25%", 1, 1), ("0%", 4, 0), ("100%", 4, 4)],
 )
 def test_a_share_is_a_count_or_a_percentage_rounded_up(text: int | str, total: int, count: int) -> None:
     assert Share.parse(text).of(total) == count
@@ -66,7 +66,13 @@ def test_a_share_that_cannot_be_read_says_so(text: int | str) -> None:
         Share.parse(text)
 
 
-@pytest.mark.parametrize("text", ["3", "25%"])
+@pytest.mark.parametrize("text", ["101%", "150%", "1000%", "9" * 5000 + "%"])
+def test_a_share_of_more_than_all_nodes_is_refused_with_the_most_there_is(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is more than all of the nodes; the most is 100%\."):
+        Share.parse(text)
+
+
+@pytest.mark.parametrize("text", ["3", "25%", "100%"])
 def test_a_share_reads_back_as_it_was_written(text: str) -> None:
     assert str(Share.parse(text)) == text
 

@@ -1181,12 +1181,13 @@ def test_an_upgrade_policy_is_read_whole() -> None:
     )
 
 
-def test_a_limit_of_the_operator_that_cannot_be_read_is_told_and_not_said() -> None:
+@pytest.mark.parametrize(("share", "why"), [("many", "is neither"), ("150%", "is more than all of the nodes")])
+def test_a_limit_of_the_operator_that_cannot_be_meant_is_told_and_not_said(share: str, why: str) -> None:
     faults: list[str] = []
-    policy = objects.a_cluster_policy(driver={"upgradePolicy": {"maxUnavailable": "many", "maxParallelUpgrades": 2}})
+    policy = objects.a_cluster_policy(driver={"upgradePolicy": {"maxUnavailable": share, "maxParallelUpgrades": 2}})
     assert operator([policy], faults=faults).policy == PolicyWish(parallel_max=2)
     assert len(faults) == 1
-    assert faults[0].startswith("ClusterPolicy/cluster-policy: maxUnavailable 'many' is neither")
+    assert faults[0].startswith(f"ClusterPolicy/cluster-policy: maxUnavailable '{share}' {why}")
 
 
 # ── owners ───────────────────────────────────────────────────────────────────────────────────────────────────────────

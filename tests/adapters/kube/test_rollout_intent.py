@@ -154,6 +154,14 @@ def test_each_nvidia_driver_speaks_for_its_own_nodes() -> None:
     ("spec", "sentence"),
     [
         ({"target": {"driver": "6.x TBD"}}, "spec.target.driver: GPU driver '6.x TBD' is unreadable"),
+        (
+            {"limits": {"maxUnavailable": "150%"}},
+            "spec.limits.maxUnavailable: maxUnavailable '150%' is more than all of",
+        ),
+        (
+            {"domains": [{"label": "rack", "maxUnavailable": "150%"}]},
+            "spec.domains[0].maxUnavailable: maxUnavailable '150%' is more than all of the nodes; the most is 100%.",
+        ),
         ({"limits": {"maxUnavailable": "many"}}, "spec.limits.maxUnavailable: maxUnavailable 'many' is neither"),
         ({"domains": [{"label": "rack", "maxUnavailable": "x"}]}, "spec.domains[0].maxUnavailable: maxUnavailable 'x'"),
         ({"order": "random"}, "spec.order: 'random' is none of name, idle-first, domain-by-domain, priority."),
@@ -381,6 +389,10 @@ def test_a_matrix_in_a_config_map_stands_behind_the_target_too() -> None:
         ({"waves": {"growth": "wild"}}, "spec.waves.growth: 'wild' is none of fixed, linear"),
         ({"waves": {"growth": "percentages"}}, "spec.waves.percentages: growth by percentages needs some"),
         ({"waves": {"first": "many"}}, "spec.waves.first: 'many' is neither a count such as 3 nor a percentage"),
+        (
+            {"waves": {"first": "150%"}},
+            "spec.waves.first: '150%' is neither a count such as 3 nor a percentage up to 100%",
+        ),
         ({"waves": {"step": -1}}, "spec.waves.step: -1 is neither a count such as 3 nor a percentage"),
         ({"approvals": {"manual": ["waves", "lunch"]}}, "spec.approvals.manual[1]: 'lunch' is none of canary, waves"),
         ({"approvals": {"approved": ["x"]}}, "spec.approvals.approved[0]: 'x' is none of"),

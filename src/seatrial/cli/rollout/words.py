@@ -35,7 +35,9 @@ def share(text: str) -> str:
     """A count of nodes or a percentage of them, as written."""
     digits = text.removesuffix("%")
     if not (digits.isascii() and digits.isdigit()) or (text.endswith("%") and not 0 < int(digits) <= 100):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a count such as 3 nor a percentage such as 5%")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a count such as 3 nor a percentage from 1% to 100%, such as 5%"
+        )
     return text
 
 

@@ -289,6 +289,4 @@ def _unavailable(text: str) -> Sequence[Share]:
         shares = [Share.parse(part.strip()) for part in text.split(",")]
     except ValueError as err:
         raise argparse.ArgumentTypeError(str(err).rstrip(".")) from err
-    if any(share.is_percent and share.amount > 100 for share in shares):
-        raise argparse.ArgumentTypeError(f"{text!r} is more than all of the nodes")
     return list(dict.fromkeys(shares))

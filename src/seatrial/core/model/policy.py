@@ -37,10 +37,12 @@ class Share:
 
     @classmethod
     def parse(cls, text: int | str) -> Share:
-        """Read `3` or `"25%"`; anything else is a ValueError that says so."""
+        """Read `3` or `"25%"`; anything else, and more than all of them, is a ValueError that says so."""
         if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
             return cls(amount=text)
         if isinstance(text, str) and text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
+            if len(text.lstrip("0")) > len("100%") or int(text[:-1]) > 100:  # the first, for int() has a limit itself
+                raise ValueError(f"maxUnavailable {text!r} is more than all of the nodes; the most is 100%.")
             return cls(amount=int(text[:-1]), is_percent=True)
         if isinstance(text, str) and text.isascii() and text.isdigit():
             return cls(amount=int(text))

@@ -307,7 +307,9 @@ def _read_size(place: str, said: int | str) -> Share:
     try:
         return Share.parse(said)
     except ValueError:
-        raise ValueError(f"{place}: {said!r} is neither a count such as 3 nor a percentage such as 5%.") from None
+        raise ValueError(
+            f"{place}: {said!r} is neither a count such as 3 nor a percentage up to 100%, such as 5%."
+        ) from None
 
 
 def _read_points(said: tuple[str, ...], place: str) -> tuple[Point, ...]:
