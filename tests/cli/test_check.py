@@ -160,13 +160,25 @@ def test_all_shows_what_is_ok_too(folder: Path, capsys: pytest.CaptureFixture[st
     assert "ok gpuop-driver (current)" in capsys.readouterr().out
 
 
-def test_an_unreadable_value_is_told_by_the_rules_that_need_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreadable_value_is_told_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, GOOD.replace('"12.4"', '"12,4"'))
     code, data = as_json(capsys)
-    rules = {each["rule"] for each in data["findings"] if each["verdict"] == "fail"}
-    assert (code, rules) == (8, {"exists", "driver-cuda"})
+    rules = [each["rule"] for each in data["findings"] if each["verdict"] != "ok"]
+    assert (code, rules) == (8, ["exists"])
+
+
+def test_a_version_that_was_never_released_is_told_once_at_its_own_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", "."]) == 0
+    assert main(["matrix", "set", "current", "gpu_operator", "v24.12.0"]) == 0
+    written = (folder / "gpu-version-matrix.yaml").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(written, 1) if "v24.12.0" in text)
+    capsys.readouterr()
+    assert main(["check"]) == 8
+    told = [text for text in capsys.readouterr().out.splitlines() if text.startswith("gpu-version-matrix.yaml")]
+    assert told[0] == f"gpu-version-matrix.yaml:{line}:19: fail exists (current)"
+    assert told[1].startswith("gpu-version-matrix.yaml: 1 fail, 0 unknown, 0 warn")
 
 
 def test_json_has_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,8 @@ from seatrial.adapters.files.facts.knowledge import load_knowledge
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding
 from seatrial.core.compat.matrix import Hardware, Stack
-from seatrial.core.compat.rules import check_change, check_stack
+from seatrial.core.compat.rules import STACK_RULES, check_change
+from seatrial.core.compat.rules.cases import Case
 
 ROOT = Path(__file__).parents[2]
 ON = date(2026, 9, 1)
@@ -53,9 +54,9 @@ def judged(
     hardware: Mapping[str, str] | list[dict[str, str]] | None = None,
     on: date = ON,
 ) -> Finding | None:
-    """What one rule says about a stack."""
-    found = check_stack(stack(texts, hardware), facts(), on)
-    return next((finding for finding in found if finding.rule == rule), None)
+    """What one rule says about a stack, asked by itself."""
+    asked = next(each for each in STACK_RULES if each.id == rule)
+    return asked.on_stack(Case(stack=stack(texts, hardware), facts=facts(), on=on))
 
 
 def judged_change(rule: str, before: dict[str, str], after: dict[str, str], on: date = ON) -> Finding | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from seatrial.core.compat.findings import Finding, Verdict, worst
-from seatrial.core.compat.matrix import Accept, Entry, Hardware, Matrix, Role, Span, Stack
+from seatrial.core.compat.matrix import Accept, Component, Entry, Hardware, Matrix, Role, Span, Stack, Value
 from seatrial.core.compat.rules import check_matrix, judge_entries
 from tests.core.knowledge import examples, facts
 
@@ -36,6 +37,40 @@ def test_a_good_matrix_is_ok() -> None:
 def test_every_finding_has_a_place_and_without_a_better_one_it_is_the_entry() -> None:
     found = check_matrix(matrix(entry(Role.PRODUCTION, WARNED)), facts(), ON)
     assert {finding.spans for finding in found} == {(Span(file="m.yaml", line=3, column=1),)}
+
+
+def open_findings(*entries: Entry, base: Matrix | None = None) -> list[tuple[str, Verdict]]:
+    found = check_matrix(matrix(*entries), facts(), ON, base)
+    return [(finding.rule, finding.verdict) for finding in found if finding.verdict is not Verdict.OK]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gpu_operator": "v24.12.0"}, {"gpu_operator": "6.x TBD"}, {"gpu_driver": "560.x"}, {"openshift": "four"}]
+)
+def test_a_wrong_value_is_told_once_in_a_whole_matrix(wrong: dict[str, str]) -> None:
+    entries = [entry(Role.PRODUCTION, {**GOOD, **wrong}, arch="Hopper"), entry(Role.ROLLBACK, GOOD, arch="Hopper")]
+    assert [verdict for _, verdict in open_findings(*entries)] == [Verdict.FAIL]
+
+
+def test_a_value_that_does_not_exist_points_at_itself_and_nowhere_else() -> None:
+    stack = Stack.of(GOOD)
+    here = Value.read(Component.GPU_OPERATOR, "v24.12.0", Span(file="m.yaml", line=11, column=19))
+    production = replace(
+        entry(Role.PRODUCTION, {}), stack=replace(stack, values={**stack.values, Component.GPU_OPERATOR: here})
+    )
+    found = check_matrix(matrix(production, entry(Role.ROLLBACK, GOOD)), facts(), ON)
+    assert [(each.rule, each.spans) for each in found if each.verdict is not Verdict.OK] == [("exists", (here.span,))]
+
+
+def test_a_step_from_what_does_not_exist_stays_unknown_where_nobody_else_says_so() -> None:
+    base = matrix(entry(Role.PRODUCTION, {**GOOD, "gpu_operator": "v24.12.0"}))
+    assert open_findings(entry(Role.PRODUCTION, GOOD), base=base) == [("upgrade-path", Verdict.UNKNOWN)]
+
+
+def test_groups_that_move_at_once_fail_whatever_does_not_exist() -> None:
+    production = entry(Role.PRODUCTION, {**GOOD, "gpu_operator": "v24.12.0"})
+    canary = entry(Role.CANARY, {**GOOD, "openshift": "4.17.9"})
+    assert ("one-at-a-time", Verdict.FAIL) in open_findings(production, canary)
 
 
 def test_an_acceptance_covers_a_warning_of_its_rule() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from seatrial.core.compat.findings import Confidence, Verdict
-from seatrial.core.compat.rules import check_change, check_stack
+from seatrial.core.compat.rules import STACK_RULES, check_change, check_stack
+from seatrial.core.compat.rules.cases import Case
 from tests.core.knowledge import ON, examples, facts, stack
 
 MATRICES = [*examples()["compatible"], *examples()["broken"]]
@@ -20,7 +21,8 @@ def test_there_are_ten_matrices_and_five_transitions() -> None:
 
 @pytest.mark.parametrize("example", MATRICES, ids=lambda example: example["id"])
 def test_a_matrix_gives_the_expected_verdict_for_every_rule(example: dict[str, Any]) -> None:
-    found = check_stack(stack(example["components"], example.get("hardware")), facts(), ON)
+    case = Case(stack=stack(example["components"], example.get("hardware")), facts=facts(), on=ON)
+    found = [finding for rule in STACK_RULES if (finding := rule.on_stack(case)) is not None]
     # The examples fix no day, and by their own note support dates are then not judged.
     told = {finding.rule: finding.verdict.value for finding in found if finding.rule != "lifecycle"}
     assert {rule: verdict for rule, verdict in told.items() if verdict != "ok"} == example["expect"]

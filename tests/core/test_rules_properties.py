@@ -7,9 +7,10 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.findings import Finding, Verdict, worst
 from seatrial.core.compat.matrix import Component, Hardware, Stack
-from seatrial.core.compat.rules import check_change, check_stack
+from seatrial.core.compat.rules import STACK_RULES, check_change, check_stack
+from seatrial.core.compat.rules.cases import Case
 from tests.core.knowledge import examples, facts
 
 WRITTEN: dict[str, set[str]] = {part.value: {"", "6.x TBD", "v0.0.0", "99.99.99"} for part in Component}
@@ -54,6 +55,16 @@ def test_any_stack_is_answered(stack: Stack, on: date) -> None:
     judged = {Component.OPENSHIFT, Component.KUBERNETES, Component.KERNEL, Component.MOFED, Component.SRIOV_OPERATOR}
     if any(part not in readable and part not in judged for part in stack.values):
         assert any(finding.verdict is Verdict.FAIL for finding in found), "what cannot be read fails somewhere"
+
+
+@settings(max_examples=200, deadline=None)
+@given(STACKS, DAYS)
+def test_a_wrong_value_is_told_once_and_makes_no_stack_better(stack: Stack, on: date) -> None:
+    case, found = Case(stack=stack, facts=facts(), on=on), check_stack(stack, facts(), on)
+    alone = [finding for rule in STACK_RULES if (finding := rule.on_stack(case)) is not None]
+    assert worst(found) is worst(alone)
+    for value in stack.values.values():
+        assert not value.problem or sum(value.problem in finding.message for finding in found) <= 1
 
 
 @settings(max_examples=200, deadline=None)

@@ -116,6 +116,7 @@ def report_of(
     told = _by_entry(reading)
     found = [*(each for each in reading.findings if all(each not in those for those in told.values())), *besides]
     judged = _judged(reading.matrix, facts, on, base, _both(told, more)) if reading.matrix is not None else []
+    judged = _without_vain(judged)
     whole = [Found(entry="", finding=finding) for finding in _without_repeats(found, judged)]
     return CheckReport(
         file=file,
@@ -157,10 +158,23 @@ def _both(told: dict[Role, list[Finding]], more: MoreRules | None) -> MoreRules:
 
 
 def _without_repeats(found: list[Finding], judged: list[Found]) -> list[Finding]:
-    """An unreadable value is told by every rule that needs it: the reader's own word is only for the others."""
+    """An unreadable value is told by a rule that needs it: the reader's own word is only for the others."""
     told = {span for each in judged if each.finding.verdict is Verdict.FAIL for span in each.finding.spans}
     return [
         finding for finding in found if finding.rule != "version-unreadable" or not told.intersection(finding.spans)
+    ]
+
+
+def _without_vain(judged: list[Found]) -> list[Found]:
+    """Whether a way back is older than a version that does not exist is no question: correcting that comes first."""
+    wrong = {
+        span
+        for each in judged
+        if each.finding.rule == "exists" and each.finding.verdict is Verdict.FAIL
+        for span in each.finding.spans
+    }
+    return [
+        each for each in judged if each.finding.rule != "rollback-newer" or not wrong.intersection(each.finding.spans)
     ]
 
 

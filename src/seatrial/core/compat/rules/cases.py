@@ -15,7 +15,7 @@ Tests: tests/core/test_rules_verdicts.py and test_rules_edges.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final, TypeVar
@@ -332,29 +332,35 @@ class Rule:
 
     def on_stack(self, case: Case) -> Finding | None:
         """The rule's one finding about a stack, or None where it has nothing to judge."""
+        return fold(self.id, self.answers(case))
+
+    def answers(self, case: Case) -> tuple[Answer, ...]:
+        """All that the rule has to say about a stack, one by one."""
         if self.judge is None:
             raise CoreBug(f"rule {self.id} judges changes, not stacks")
         pools = case.hardware.pools
         if self.is_by_pool and len(pools) > 1:
-            return self._on_pools(case, pools)
+            return tuple(self._on_pools(case, pools))
         if not case.has(*self.needs) or not self.applies(case):
-            return None
-        return fold(self.id, case.unreadable(*self.needs) or tuple(self.judge(case)))
+            return ()
+        return case.unreadable(*self.needs) or tuple(self.judge(case))
 
-    def _on_pools(self, case: Case, pools: tuple[Hardware, ...]) -> Finding | None:
-        answers: list[Answer] = []
+    def _on_pools(self, case: Case, pools: tuple[Hardware, ...]) -> Iterator[Answer]:
         for pool in pools:
             alone = replace(case, stack=replace(case.stack, hardware=pool))
             if self.judge is not None and case.has(*self.needs) and self.applies(alone):
-                told = case.unreadable(*self.needs) or tuple(self.judge(alone))
-                answers += [replace(answer, message=f"{pool.name}: {answer.message}") for answer in told]
-        return fold(self.id, answers)
+                named = (replace(answer, message=f"{pool.name}: {answer.message}") for answer in self.judge(alone))
+                yield from case.unreadable(*self.needs) or named
 
     def on_change(self, step: Step) -> Finding | None:
         """The rule's one finding about a change, or None where it has nothing to judge."""
+        return fold(self.id, self.answers_on_change(step))
+
+    def answers_on_change(self, step: Step) -> tuple[Answer, ...]:
+        """All that the rule has to say about a change, one by one."""
         if self.judge_change is None:
             raise CoreBug(f"rule {self.id} judges stacks, not changes")
-        return fold(self.id, tuple(self.judge_change(step)))
+        return tuple(self.judge_change(step))
 
 
 def _alone(rule: str, answer: Answer) -> Finding:

@@ -26,7 +26,7 @@ from typing import Final
 from seatrial.core.compat.facts import Facts
 from seatrial.core.compat.findings import Finding, Verdict
 from seatrial.core.compat.matrix import NOWHERE, Accept, Entry, Hardware, Matrix, Role, Span, Stack
-from seatrial.core.compat.rules.rulebook import RULES, check_change, check_stack
+from seatrial.core.compat.rules.rulebook import RULES, check_change, check_stack, wrong_values
 
 EXPIRED: Final = "accept-expired"
 UNUSED: Final = "accept-unused"
@@ -112,7 +112,11 @@ def _changes(
     before = _before(entry, matrix, base)
     if before is None or not before.differing(stack):
         return
-    found = check_change(before, stack, facts, on)
+    production = matrix.entries.get(Role.PRODUCTION)
+    told = wrong_values(stack, facts, on)
+    if production is not None and before is production.stack:
+        told |= wrong_values(before, facts, on)
+    found = check_change(before, stack, facts, on, told)
     yield from (finding for finding in found if entry.role is not Role.ROLLBACK or finding.rule in PATH_ONLY)
 
 

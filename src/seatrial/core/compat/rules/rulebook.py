@@ -1,16 +1,21 @@
 """All rules in their order, and the two questions: what about this stack, what about this change?
 
+Law of this file: one wrong value is told once. What cannot be read is told by the first rule that needs it; what does
+not exist fails `exists`, and no other rule goes on to say that it knows nothing of it.
+
 Tests: tests/core/test_rules_examples.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from typing import Final
 
 from seatrial.core.compat.facts import Facts
-from seatrial.core.compat.findings import Finding
-from seatrial.core.compat.matrix import Stack
+from seatrial.core.compat.findings import Finding, Verdict
+from seatrial.core.compat.matrix import Component, Stack
 from seatrial.core.compat.rules import (
     architectures,
     change,
@@ -21,7 +26,7 @@ from seatrial.core.compat.rules import (
     parts,
     platform,
 )
-from seatrial.core.compat.rules.cases import Case, Rule, Step
+from seatrial.core.compat.rules.cases import Answer, Case, Rule, Step, fold
 from seatrial.core.compat.rules.operators import kubernetes, listed, network, openshift, runtimes, ships, systems
 from seatrial.core.errors import SeatrialError
 
@@ -84,15 +89,71 @@ class RuleUnknown(SeatrialError):  # noqa: N818 — a refusal about a name
 
 
 def check_stack(stack: Stack, facts: Facts, on: date) -> tuple[Finding, ...]:
-    """One finding for each rule that has something to judge, the ok ones included."""
+    """One finding for each rule that has something to judge, the ok ones included; a wrong value is told once."""
     case = Case(stack=stack, facts=facts, on=on)
-    return tuple(found for rule in STACK_RULES if (found := rule.on_stack(case)) is not None)
+    missing = _missing(case)
+    without = _without(case, missing)
+    found, told = [], frozenset[Answer]()
+    for rule in STACK_RULES:
+        answers = rule.answers(case)
+        vain = _vain(answers, rule.answers(without)) if missing and rule is not existence.EXISTS else frozenset()
+        found.append(fold(rule.id, _left(answers, told | vain)))
+        told |= frozenset(answers) & frozenset(case.unreadable(*stack.values))
+    return tuple(each for each in found if each is not None)
 
 
-def check_change(before: Stack, after: Stack, facts: Facts, on: date) -> tuple[Finding, ...]:
-    """One finding for each rule on changes that has something to judge, the ok ones included."""
-    step = Step(before=Case(stack=before, facts=facts, on=on), after=Case(stack=after, facts=facts, on=on))
-    return tuple(found for rule in CHANGE_RULES if (found := rule.on_change(step)) is not None)
+def check_change(
+    before: Stack, after: Stack, facts: Facts, on: date, told: frozenset[Component] = frozenset()
+) -> tuple[Finding, ...]:
+    """One finding for each rule on changes that has something to judge, the ok ones included.
+
+    `told` are the components whose wrong value somebody has told already.
+    """
+    sides = [Case(stack=stack, facts=facts, on=on) for stack in (before, after)]
+    step, without = (Step(before=each[0], after=each[1]) for each in (sides, [_without(side, told) for side in sides]))
+    unread = frozenset(answer for side in sides for answer in side.unreadable(*told))
+    found = []
+    for rule in CHANGE_RULES:
+        answers = rule.answers_on_change(step)
+        vain = _vain(answers, rule.answers_on_change(without)) if told else frozenset()
+        found.append(fold(rule.id, _left(answers, unread | vain)))
+    return tuple(each for each in found if each is not None)
+
+
+def wrong_values(stack: Stack, facts: Facts, on: date) -> frozenset[Component]:
+    """What is written and cannot be read, or does not exist: one answer says so, and nothing else is known of it."""
+    case = Case(stack=stack, facts=facts, on=on)
+    return _missing(case) | {part for part, value in stack.values.items() if value.version is None}
+
+
+def _missing(case: Case) -> frozenset[Component]:
+    """What can be read and does not exist, each looked up by itself."""
+    alone = {
+        part: replace(case, stack=replace(case.stack, values={part: value}))
+        for part, value in case.stack.values.items()
+        if value.version is not None
+    }
+    return frozenset(
+        part
+        for part, each in alone.items()
+        if any(answer.verdict is Verdict.FAIL for answer in existence.EXISTS.answers(each))
+    )
+
+
+def _without(case: Case, parts: frozenset[Component]) -> Case:
+    values = {part: value for part, value in case.stack.values.items() if part not in parts}
+    return replace(case, stack=replace(case.stack, values=values))
+
+
+def _vain(answers: Iterable[Answer], without: Iterable[Answer]) -> frozenset[Answer]:
+    """What is said only because of a value that does not exist. A failure has more to it, and stays."""
+    return frozenset(answer for answer in answers if answer.verdict is not Verdict.FAIL) - frozenset(without)
+
+
+def _left(answers: tuple[Answer, ...], said: frozenset[Answer]) -> tuple[Answer, ...]:
+    """What is left to say; a rule that keeps something to itself does not call the rest ok."""
+    left = tuple(answer for answer in answers if answer not in said)
+    return left if left == answers else tuple(answer for answer in left if answer.verdict is not Verdict.OK)
 
 
 def explain(rule_id: str) -> str:
