@@ -6,14 +6,24 @@ from seatrial.app.rollout.picking import Rollout
 from seatrial.cli.show import history
 
 
-def a_rollout(name: str, created: str, *turns: tuple[str, str, str]) -> Rollout:
+def an_end(at: str) -> dict[str, str]:
+    return {"type": "Ended", "status": "True", "lastTransitionTime": at}
+
+
+def a_rollout(
+    name: str, created: str, *turns: tuple[str, str, str], ended: str = "2026-03-01T00:10:00Z", deleted: str = ""
+) -> Rollout:
     written = [{"phase": phase, "at": at, "why": why} for phase, at, why in turns]
     campaign = {"phase": turns[-1][0], "history": written} if turns else None
     return Rollout(
         raw={
-            "metadata": {"name": name, "creationTimestamp": created},
+            "metadata": {
+                "name": name,
+                "creationTimestamp": created,
+                **({"deletionTimestamp": deleted} if deleted else {}),
+            },
             "spec": {"target": {"driver": "580.105.08"}, "canary": {}},
-            "status": {"campaign": campaign} if campaign else {"state": "done"},
+            "status": {"campaign": campaign} if campaign else {"state": "done", "conditions": [an_end(ended)]},
         }
     )
 
@@ -28,11 +38,28 @@ def test_turns_are_told_oldest_rollout_first_with_how_long_each_lasted() -> None
     )
     plain = a_rollout("a", "2026-03-01T00:00:00Z")
     assert list(history.table([later, plain])) == [
-        ("2026-03-01 00:00:00Z", "a", "580.105.08", "done", "", ""),
-        ("2026-03-02 00:00:01Z", "b", "580.105.08", "Proposed", "30 s", ""),
-        ("2026-03-02 00:00:31Z", "b", "580.105.08", "Canary", "1 h 0 min", ""),
-        ("2026-03-02 01:00:31Z", "b", "580.105.08", "Reverting", "", "gate smoke failed on n1"),
+        ("2026-03-01T00:10:00Z", "a", "580.105.08", "done", "", ""),
+        ("2026-03-02T00:00:01Z", "b", "580.105.08", "Proposed", "30 s", ""),
+        ("2026-03-02T00:00:31Z", "b", "580.105.08", "Canary", "1 h 0 min", ""),
+        ("2026-03-02T01:00:31Z", "b", "580.105.08", "Reverting", "", "gate smoke failed on n1"),
     ]
+
+
+def test_one_without_a_campaign_says_when_it_ended_and_not_when_it_was_made() -> None:
+    (row,) = history.table([a_rollout("a", "2026-03-01T00:00:00Z", ended="2026-03-04T05:06:07Z")])
+    assert row[:4] == ("2026-03-04T05:06:07Z", "a", "580.105.08", "done")
+    (data,) = history.as_data([a_rollout("a", "2026-03-01T00:00:00Z", ended="2026-03-04T05:06:07Z")])
+    assert (data["created"], data["since"], data["deleted"]) == ("2026-03-01T00:00:00Z", "2026-03-04T05:06:07Z", None)
+
+
+def test_one_that_is_being_deleted_says_so_and_where_to_ask_why() -> None:
+    turn = ("Canary", "2026-03-02T00:00:31Z", "")
+    gone = a_rollout("b", "2026-03-02T00:00:00Z", turn, deleted="2026-03-02T00:01:00Z")
+    assert list(history.table([gone])) == [
+        ("2026-03-02T00:00:31Z", "b", "580.105.08", "Canary", "", ""),
+        ("2026-03-02T00:01:00Z", "b", "580.105.08", "deleting", "", "ask what it waits for: `seatrial why b`"),
+    ]
+    assert history.as_data([gone])[0]["deleted"] == "2026-03-02T00:01:00Z"
 
 
 def test_scripts_get_the_turns_as_they_were_written() -> None:

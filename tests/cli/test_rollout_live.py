@@ -366,7 +366,7 @@ def test_status_why_and_history_tell_of_a_campaign(run: Run, plane: ControlPlane
     assert why.code == 0
     assert "Rollout   spring to driver" in why.out
     assert "seatrial rollout approve spring canary" in why.out
-    assert "2026-03-01 00:00:00Z   spring" in run("history").out
+    assert "2026-03-01T00:00:00Z   spring" in run("history").out
 
 
 def test_status_is_watched_in_place_on_a_terminal(run: Run, plane: ControlPlane) -> None:
@@ -435,6 +435,6 @@ def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: Contro
     assert watched.code == 0, watched.err + controller.log.read_text()
     last = json.loads(watched.out.splitlines()[-1])
     assert (last["phase"], last["nodes"]["done"], last["waves"]["sizes"]) == ("Done", 4, [1, 2])
-    told = [line.split()[4] for line in run("history", "peak").out.splitlines()[1:]]
+    told = [line.split()[3] for line in run("history", "peak").out.splitlines()[1:]]
     assert list(dict.fromkeys(told)) == ["Proposed", "Canary", "Gating", "Baking", "Waving", "Promoting", "Done"]
     assert set(fleet.driver_versions().values()) == {NEW}

@@ -34,6 +34,13 @@ def test_a_name_that_is_none_is_answered_with_those_there_are() -> None:
         picking.meant([])
 
 
+def test_one_that_is_being_deleted_is_named_so() -> None:
+    gone = a_rollout()
+    gone.raw["metadata"]["deletionTimestamp"] = "2026-03-05T10:00:00Z"
+    with pytest.raises(RolloutMissing, match=r"There are spring \(Baking, being deleted\)"):
+        picking.meant([gone], "autumn")
+
+
 def test_an_undo_means_the_active_one_and_else_the_one_that_was_done_last() -> None:
     first = a_rollout("first", "Done", ended_at="2026-03-01T10:00:00Z")
     second = a_rollout("second", "Done", ended_at="2026-03-02T10:00:00Z")

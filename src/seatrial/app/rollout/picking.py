@@ -78,9 +78,17 @@ class Rollout:
         return str((self.spec.get("target") or {}).get("driver", ""))
 
     @property
-    def ended_at(self) -> str:
+    def since(self) -> str:
+        """Since when it stands where it stands: its last turn; without a campaign when it ended, or began."""
         turns = self.campaign.get("history") or [{}]
-        return str(turns[-1].get("at", "")) or self.created
+        conditions = [each for each in self.status.get("conditions") or () if each.get("type") == "Ended"]
+        found = turns[-1].get("at") or next((each.get("lastTransitionTime") for each in conditions), "")
+        return str(found or self.created)
+
+    @property
+    def deleted(self) -> str:
+        """When somebody deleted it; it is there until nothing of it is left half-way. Empty where nobody did."""
+        return str(self.raw["metadata"].get("deletionTimestamp") or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +155,7 @@ def last(found: Iterable[Rollout], name: str = "") -> Rollout:
             "there is no rollout to undo: none is under way, and none with a canary was ever done. "
             "A rollout without one is undone by publishing the old version, and a rollout to it."
         )
-    return max(done, key=lambda each: each.ended_at)
+    return max(done, key=lambda each: each.since)
 
 
 async def change(cluster: Cluster, name: str, wish: Callable[[Rollout], Wish]) -> tuple[Rollout, Wish]:
@@ -177,4 +185,5 @@ async def _change(client: Client, name: str, wish: Callable[[Rollout], Wish]) ->
 
 
 def _names(found: Iterable[Rollout]) -> str:
-    return ", ".join(f"{each.name} ({each.phase or 'new'})" for each in found)
+    stands = ((each.name, each.phase or "new", ", being deleted" if each.deleted else "") for each in found)
+    return ", ".join(f"{name} ({phase}{more})" for name, phase, more in stands)

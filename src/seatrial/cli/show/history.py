@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from seatrial.app.rollout.picking import Rollout
 
 EXITS: tuple[ExitCode, ...] = ()
+DELETING = "deleting"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +58,8 @@ def as_data(rollouts: Iterable[Rollout]) -> list[dict[str, Any]]:
             "target": each.target,
             "phase": each.phase,
             "created": each.created,
+            "since": each.since,
+            "deleted": each.deleted or None,
             "turns": each.campaign.get("history") or [],
         }
         for each in sorted(rollouts, key=lambda each: (each.created, each.name))
@@ -64,24 +67,33 @@ def as_data(rollouts: Iterable[Rollout]) -> list[dict[str, Any]]:
 
 
 def table(rollouts: Iterable[Rollout]) -> Iterable[tuple[str, ...]]:
-    """One row for each turn; a rollout without a campaign has one for its state."""
+    """One row for each turn; a rollout without a campaign has one for its state, one that is being deleted one more."""
     for each in sorted(rollouts, key=lambda each: (each.created, each.name)):
         turns: list[dict[str, Any]] = each.campaign.get("history") or []
         if not turns and each.phase:
-            yield _when(each.created), each.name, each.target, each.phase, "", ""
+            yield _when(each.since), each.name, each.target, each.phase, "", ""
         ends = [*(str(turn.get("at", "")) for turn in turns[1:]), ""]
         for turn, end in zip(turns, ends, strict=False):
             at = str(turn.get("at", ""))
             why = str(turn.get("why", ""))
             yield _when(at), each.name, each.target, str(turn.get("phase", "")), _lasted(at, end), why
+        if each.deleted:
+            yield (
+                _when(each.deleted),
+                each.name,
+                each.target,
+                DELETING,
+                "",
+                f"ask what it waits for: `seatrial why {each.name}`",
+            )
 
 
 def _when(text: str) -> str:
-    """To the second, in UTC; what is no time stays as it is."""
+    """As RFC 3339 has it, to the second and in UTC; what is no time stays as it is."""
     from datetime import UTC, datetime
 
     try:
-        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
+        return f"{datetime.fromisoformat(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     except ValueError:
         return text
 
