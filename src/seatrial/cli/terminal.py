@@ -1,4 +1,8 @@
-"""Where commands print for people."""
+"""Where commands print for people, and whether in colour.
+
+Law of this file: whoever colours asks has_colour, and nobody looks at the terminal or the environment for it himself.
+Tests: tests/cli/test_terminal.py
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,37 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> NoReturn:
-        raise BrokenPipeError  # main.py meets it as it meets that of a plain print; rich would exit with 1
+def has_colour(stream: TextIO) -> bool:
+    """Whether to print in colour: NO_COLOR says no, else FORCE_COLOR says yes, else a terminal that can does.
+
+    Either counts where it is not empty (https://no-color.org, https://force-color.org).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def console() -> Console:
     """Nothing is wrapped, so that commands can be copied, and no text of others is taken for markup."""
-    return _Console(highlight=False, soft_wrap=True, markup=False)
+    from rich.console import Console
+
+    class Paper(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            raise BrokenPipeError  # main.py meets it as it meets that of a plain print; rich would exit with 1
+
+    return Paper(
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
+        color_system="standard" if has_colour(sys.stdout) else None,
+        force_terminal=sys.stdout.isatty(),  # else rich takes FORCE_COLOR for a terminal, on which things may move
+    )
 
 
 @contextmanager

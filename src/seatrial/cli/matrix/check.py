@@ -69,6 +69,7 @@ def _asked(args: argparse.Namespace) -> CheckOptions:
 
 
 def _print(report: CheckReport, output: str, *, shows_all: bool) -> None:
+    from seatrial.cli import terminal
     from seatrial.cli.matrix import report as paper
 
     match output:
@@ -79,13 +80,7 @@ def _print(report: CheckReport, output: str, *, shows_all: bool) -> None:
         case "junit":
             print_data(paper.as_junit(report), end="")
         case _:
-            print(paper.as_table(report, is_coloured=_is_coloured(), shows_all=shows_all), end="")
-
-
-def _is_coloured() -> bool:
-    import os
-
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+            print(paper.as_table(report, is_coloured=terminal.has_colour(sys.stdout), shows_all=shows_all), end="")
 
 
 def _day(text: str) -> date:

@@ -16,7 +16,7 @@ from seatrial.app import picture as rollout_picture
 from seatrial.app import waits
 from seatrial.app.awaiting import finished
 from seatrial.app.outcome import done_of, is_over
-from seatrial.cli import formats, program
+from seatrial.cli import formats, program, terminal
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.show import ending, standing
 from seatrial.cli.show import tree as rollout_tree
@@ -37,8 +37,7 @@ CALM_SECONDS: Final = 0.2
 def ink_of(stream: TextIO) -> Ink:
     """What can be shown on a stream."""
     encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
-    is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
-    return rollout_tree.Ink(is_plain=encoding != "utf8", has_colour=is_terminal and not os.environ.get("NO_COLOR"))
+    return rollout_tree.Ink(is_plain=encoding != "utf8", has_colour=terminal.has_colour(stream))
 
 
 def show(picture: Picture, *, output: str) -> int:
