@@ -17,7 +17,6 @@ import re
 import tempfile
 import tokenize
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +31,7 @@ from seatrial.adapters.files import matrix_schema
 from seatrial.adapters.files.facts import schema as facts_schema
 from seatrial.cli import commands as cli
 from seatrial.cli.exit_codes import MEANINGS
+from seatrial.cli.parsing.parser import IN_DETAIL, Parser
 from seatrial.cli.run import demo
 from seatrial.core import decide
 from seatrial.core.holds import HoldCode
@@ -308,19 +308,26 @@ def commands() -> str:
         [(f"[`seatrial {name}`](#seatrial-{name})", each.text) for name, each in cli.COMMANDS.items()],
     )
     text += "\n`seatrial --version` prints the version. Data goes to stdout, messages to stderr.\n"
+    text += "`--help` shows a page, `--help-all` everything that stands here.\n"
     text += "What the exit codes mean: [exit codes](exit-codes.md).\n"
     for name in cli.COMMANDS:
         parser = cli.parser_of(name)
-        described = (import_module(cli.COMMANDS[name].module).__doc__ or "").strip()
-        shown = (
-            f"```text\n{described}\n```\n" if "\n  " in described or "\nseatrial " in described else f"{described}\n"
-        )
-        text += f"\n## seatrial {name}\n\n{shown}\n"
-        text += _arguments(parser)
+        text += f"\n## seatrial {name}\n\n{_described(parser)}"
         for word, below in _subcommands(parser).items():
-            text += f"\n### seatrial {name} {word}\n\n"
-            text += f"{(below.description or '').splitlines()[0]}\n\n{_arguments(below)}"
+            text += f"\n### seatrial {name} {word}\n\n{_described(below)}"
     return text
+
+
+def _described(parser: argparse.ArgumentParser) -> str:
+    said = (parser.description or "").replace(IN_DETAIL, "\n\n")
+    shown = f"```text\n{said}\n```" if "\n  " in said else said
+    return f"{shown}\n\n{_examples(parser)}{_arguments(parser)}"
+
+
+def _examples(parser: argparse.ArgumentParser) -> str:
+    found = parser.examples if isinstance(parser, Parser) else ()
+    lines = [f"$ {line}" + (f"    # {text}" if text else "") for line, text in found]
+    return "\n".join(["```console", *lines, "```", "", ""]) if lines else ""
 
 
 def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -1,9 +1,5 @@
 """Run a real control plane with simulated kubelets on this machine, and real ones beside them where asked.
 
-  seatrial testbed up [--nodes N]   start etcd, API server, controller manager, scheduler and kwok; make N GPU nodes
-  seatrial testbed status           say what runs
-  seatrial testbed down             stop it and remove its data
-
 The first `up` builds Kubernetes from source (about ten minutes on two cores), once per machine. Real nodes need root.
 """
 

@@ -39,14 +39,17 @@ def words_of(*words: str) -> list[str]:
         (["check", "-o", "s"], ["sarif"]),
         (["check", "--output", "s"], ["sarif"]),
         (["check", "--output=s"], ["sarif"]),
-        (["check", "--outp", "s"], ["sarif"]),  # argparse takes a name that is begun
+        (
+            ["check", "--outp", "s"],
+            ["sarif"],
+        ),  # the parser takes no option that is only begun; here it says what is meant
         (["check", "-os", "--stri"], ["--strict"]),
         (["node", "list", "--state", "upgrade-f"], ["upgrade-failed"]),
         (["rollout", "observed", "firmware_cx"], ["firmware_cx7", "firmware_cx6", "firmware_cx8"]),
         (["matrix", "set", "pro"], ["production"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["frobnicate", ""], []),
-        (["rollout", "frobnicate", ""], ["--help", "--debug"]),
+        (["rollout", "frobnicate", ""], ["--help", "--help-all", "--debug"]),
         (["replay", "one", "--out"], ["--output"]),
         (["manifests", "--", "--cr"], []),
     ],

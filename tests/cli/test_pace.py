@@ -121,7 +121,7 @@ def test_the_exit_code_tells_how_it_ended(told: pace.PaceResult, code: ExitCode)
         (("--duration", "-1"), "'-1' is not a number of seconds"),
         (("--duration", "nan"), "'nan' is not a number of seconds"),
         (("--operator-release", "newest"), "newest"),
-        (("--rollout", "spring"), "unrecognized arguments"),
+        (("--rollout", "spring"), "there is no option --rollout."),
     ],
 )
 def test_what_cannot_be_meant_is_refused(

@@ -99,7 +99,11 @@ def test_kubectl_completes_the_plugin(cluster: ControlPlane, tmp_path: Path) -> 
     def asked(*words: str) -> list[str]:
         return kubectl(cluster, tmp_path, "__complete", "seatrial", *words).stdout.splitlines()
 
-    assert asked("rollout", "st") == ["start\tbegin a rollout", "status\twhere it stands, as a tree", ":4"]
+    assert asked("rollout", "st") == [
+        "start\tstart a rollout: canary first, then waves",
+        "status\tshow where it stands, as a tree",
+        ":4",
+    ]
     assert [line.split("\t")[0] for line in asked("node", "show", "quay-")] == [*NODES, ":4"]
     assert asked("check", "") == [":0"]
 
@@ -136,7 +140,10 @@ def test_zsh_completes_commands_options_paths_and_names(cluster: ControlPlane, t
         zsh.until(f"\n.*{prompt.READY}> $")
         for typed, seen in (
             ("seatrial rollb\t", r"seatrial rollback $"),
-            ("seatrial rollout sta\t\t", r"start +-- begin a rollout *\n *status +-- where it stands"),
+            (
+                "seatrial rollout sta\t\t",
+                r"start +-- start a rollout: canary first, then waves *\n *status +-- show where it stands",
+            ),
             ("seatrial check --output=sa\t", r"--output=sarif $"),
             ("seatrial check ver\t", r"check versions\.yaml $"),
             ("seatrial node skip quay-w\t", r"quay-west-1 $"),
@@ -169,7 +176,10 @@ def test_fish_completes_commands_options_paths_and_names(cluster: ControlPlane, 
         assert answer.stderr == ""
         return answer.stdout.splitlines()
 
-    assert asked("seatrial rollout st") == ["start\tbegin a rollout", "status\twhere it stands, as a tree"]
+    assert asked("seatrial rollout st") == [
+        "start\tstart a rollout: canary first, then waves",
+        "status\tshow where it stands, as a tree",
+    ]
     assert asked("seatrial check --output=sa") == ["--output=sarif"]
     assert asked("seatrial check --rules=ver") == ["--rules=versions.yaml"]
     assert asked("seatrial check ver") == ["versions.yaml"]

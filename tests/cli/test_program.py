@@ -10,6 +10,7 @@ import pytest
 from seatrial.cli import main, program
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.run import demo
+from seatrial.core.errors import SeatrialError
 
 
 @pytest.mark.parametrize(
@@ -34,16 +35,34 @@ def test_help_and_errors_of_the_plugin_name_the_plugin(capsys: pytest.CaptureFix
         with pytest.raises(SystemExit):
             main.main(arguments, program=program.PLUGIN)
     told = capsys.readouterr().out
-    assert told.startswith("usage: kubectl seatrial [--version] COMMAND …\n")
-    assert "Start with `kubectl seatrial demo`" in " ".join(told.split())
-    assert "\nusage: kubectl seatrial node [-h]" in told
-    assert "\nkubectl seatrial node unskip NODE...  let it be upgraded after all\n" in told
-    assert "\nusage: kubectl seatrial node skip [-h]" in told
+    assert told.startswith("usage: kubectl seatrial COMMAND …\n")
+    assert "\n  kubectl seatrial demo " in told
+    assert "\nusage: kubectl seatrial node [options] COMMAND ...\n" in told
+    assert "\nusage: kubectl seatrial node skip [options] [NODE ...]\n" in told
+    assert "\n  kubectl seatrial node skip gpu-17 gpu-18\n" in told
     assert "`seatrial" not in told
     with pytest.raises(SystemExit) as ended:
         main.main(["node", "lits"], program=program.PLUGIN)
     assert ended.value.code == ExitCode.USAGE
-    assert "did you mean list? See `kubectl seatrial node --help`." in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.startswith("kubectl seatrial: argument COMMAND: there is no 'lits' here, ")
+    assert told.endswith("did you mean list?\nSee `kubectl seatrial node --help`.\n")
+
+
+def test_who_speaks_in_an_error_is_called_as_the_program_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: object) -> int:
+        print("seatrial: v1  # a key of somebody's YAML")
+        print("seatrial: nothing was written.", file=sys.stderr)
+        raise SeatrialError("there is no node gpu-99.")
+
+    monkeypatch.setattr(demo, "run", run)
+    for called, prefix in ((program.PLUGIN, "kubectl seatrial"), (program.SEATRIAL, "seatrial")):
+        assert main.main(["demo"], program=called) == ExitCode.ERROR
+        told = capsys.readouterr()
+        assert told.err == f"{prefix}: nothing was written.\n{prefix}: there is no node gpu-99.\n"
+        assert told.out == "seatrial: v1  # a key of somebody's YAML\n"
 
 
 def test_what_a_command_says_is_turned_and_its_data_is_not(

@@ -52,7 +52,11 @@ def test_the_launcher_starts_the_plugin_and_its_completion_through_links(unpacke
     helped = run(unpacked / "kubectl-seatrial", "node", "--help")
     assert helped.stdout.startswith("usage: kubectl seatrial node ")
     offered = run(unpacked / "kubectl_complete-seatrial", "rollout", "st")
-    assert offered.stdout.splitlines() == ["start\tbegin a rollout", "status\twhere it stands, as a tree", ":4"]
+    assert offered.stdout.splitlines() == [
+        "start\tstart a rollout: canary first, then waves",
+        "status\tshow where it stands, as a tree",
+        ":4",
+    ]
 
 
 def test_a_python_that_does_not_fit_is_passed_over_and_none_at_all_is_one_sentence(unpacked: Path) -> None:

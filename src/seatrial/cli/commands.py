@@ -14,8 +14,9 @@ from typing import Final
 
 from seatrial import __version__
 from seatrial.cli import program as programs
-from seatrial.cli.exit_codes import MEANINGS, ExitCode
-from seatrial.cli.parsing import Parser
+from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.examples import EXAMPLES
+from seatrial.cli.parsing.parser import Parser, rarely
 
 LAB: Final = "seatrial_lab"
 """The laboratory, a distribution of its own."""
@@ -30,44 +31,33 @@ class Command:
 
 
 COMMANDS: Final = {
-    "init": Command("seatrial.cli.matrix.init", "write a commented version matrix to begin with"),
-    "matrix": Command("seatrial.cli.matrix.matrix", "look at a version matrix, compare two, or change one"),
-    "check": Command(
-        "seatrial.cli.matrix.check", "say whether the stacks of a version matrix can work, why, and who says so"
-    ),
-    "facts": Command("seatrial.cli.matrix.facts", "look into the knowledge base, and add to it"),
-    "plan": Command(
-        "seatrial.cli.matrix.plan", "show the ordered steps from what runs to what is wanted, or which rules fight"
-    ),
-    "bundle": Command("seatrial.cli.matrix.bundle", "write the stack of an entry as files for whoever deploys it"),
-    "forecast": Command(
-        "seatrial.cli.run.forecast",
-        "say what an upgrade will cost: duration against capacity, and which limits to take",
-    ),
-    "demo": Command("seatrial.cli.run.demo", "watch an upgrade of 24 simulated nodes, one of them failing"),
-    "rollout": Command(
-        "seatrial.cli.rollout.rollout", "start a careful rollout, look at it, pause, approve, promote or undo it"
-    ),
-    "rollback": Command("seatrial.cli.rollout.rollback", "undo the last rollout, one that is done too"),
-    "history": Command("seatrial.cli.show.history", "show what rollouts did, phase by phase"),
-    "status": Command("seatrial.cli.show.status", "show a rollout: who is where, who waits and why"),
+    "init": Command("seatrial.cli.matrix.init", "write a version matrix to start from"),
+    "matrix": Command("seatrial.cli.matrix.matrix", "show, compare or change a version matrix"),
+    "check": Command("seatrial.cli.matrix.check", "say whether versions work together, and who says so"),
+    "facts": Command("seatrial.cli.matrix.facts", "look up what is known about versions, and add to it"),
+    "plan": Command("seatrial.cli.matrix.plan", "show the steps from what runs to what is wanted"),
+    "bundle": Command("seatrial.cli.matrix.bundle", "write a stack as files for Helm or a GitOps engine"),
+    "forecast": Command("seatrial.cli.run.forecast", "say how long an upgrade takes, and what capacity it costs"),
+    "demo": Command("seatrial.cli.run.demo", "watch upgrades of 24 simulated nodes; needs no cluster"),
+    "rollout": Command("seatrial.cli.rollout.rollout", "start a rollout, look at it, pause, approve or undo it"),
+    "rollback": Command("seatrial.cli.rollout.rollback", "undo the last rollout, even one that is done"),
+    "history": Command("seatrial.cli.show.history", "show what rollouts did, and when"),
+    "status": Command("seatrial.cli.show.status", "show a rollout: where it stands, who waits and why"),
     "why": Command("seatrial.cli.show.why", "say why a node or a rollout is not moving, and what to do"),
-    "gates": Command("seatrial.cli.gates.gates", "validate a node, or look at what a rollout's gates have said"),
-    "bake": Command("seatrial.cli.gates.bake", "say what the bake of a rollout proves so far, and what it does not"),
-    "audit": Command(
-        "seatrial.cli.survey.audit", "say which versions really run, where that was read, and what is wrong"
-    ),
+    "gates": Command("seatrial.cli.gates.gates", "test a node, or look at what a rollout's gates said"),
+    "bake": Command("seatrial.cli.gates.bake", "say what the bake of a rollout proves so far"),
+    "audit": Command("seatrial.cli.survey.audit", "say which versions really run, and what is wrong"),
     "doctor": Command("seatrial.cli.survey.doctor", "say why GPUs of a node cannot be used, and what to do"),
-    "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry it, leave it out"),
-    "controller": Command("seatrial.cli.run.controller", "move the nodes of a rollout"),
-    "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller as soon as it has something to see"),
-    "dra": Command("seatrial.cli.run.dra", "say whose DRA plugin outlived a driver, and restart those plugins"),
-    "replay": Command("seatrial.cli.run.replay", "decide recorded journals anew, and show the first difference"),
+    "node": Command("seatrial.cli.show.node", "list nodes, look at one, retry or skip it"),
+    "controller": Command("seatrial.cli.run.controller", "run the controller, which moves the nodes of a rollout"),
+    "pace": Command("seatrial.cli.run.pace", "wake NVIDIA's own upgrade controller early"),
+    "dra": Command("seatrial.cli.run.dra", "find DRA plugins older than their driver, and restart them"),
+    "replay": Command("seatrial.cli.run.replay", "decide recorded journals again, and compare"),
     "snapshot": Command("seatrial.cli.survey.snapshot", "write the cluster into a file, without its secrets"),
     "manifests": Command("seatrial.cli.run.manifests", "print what seatrial needs in a cluster"),
-    "uninstall": Command("seatrial.cli.run.uninstall", "take off the cluster what seatrial has put there"),
-    "completion": Command("seatrial.cli.completing.completion", "print what completes these commands in your shell"),
-    "testbed": Command("seatrial_lab.command", "run a real control plane with simulated kubelets on this machine"),
+    "uninstall": Command("seatrial.cli.run.uninstall", "remove what seatrial has put on the cluster"),
+    "completion": Command("seatrial.cli.completing.completion", "print the completion for your shell"),
+    "testbed": Command("seatrial_lab.command", "run a real control plane with simulated nodes here"),
 }
 
 
@@ -82,10 +72,11 @@ def overview(program: str = programs.SEATRIAL) -> Parser:
     parser = Parser(
         prog=program,
         description="Upgrades the NVIDIA stack of a Kubernetes GPU cluster, one careful step at a time.",
-        epilog=f"commands:\n{lines}\n\nSee `seatrial COMMAND --help`. Start with `seatrial demo`: it needs no cluster.",
-        usage=f"{program} [--version] COMMAND …",
+        epilog=f"commands:\n{lines}\n\n`seatrial COMMAND --help` says more about each.",
+        usage=f"{program} COMMAND …",
     )
     parser.add_argument("--version", action="version", version=f"seatrial {__version__}", help="print the version")
+    parser.examples = EXAMPLES[""]
     return parser
 
 
@@ -95,22 +86,19 @@ def parser_of(named: str, program: str = programs.SEATRIAL) -> Parser:
     parser = Parser(
         prog=f"{program} {named}",
         description=(module.__doc__ or "").strip(),
-        epilog=_exits((ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, *module.EXITS)),
     )
-    parser.add_argument("--debug", action="store_true", help="show tracebacks")
     module.add_arguments(parser)
-    _describe(parser)
+    rarely(parser).add_argument("--debug", action="store_true", help="show tracebacks")
+    _describe(parser, named, (ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE, *module.EXITS))
     return parser
 
 
-def _describe(parser: argparse.ArgumentParser) -> None:
-    """Let the help of a subcommand begin with what it does, as that of a command does."""
+def _describe(parser: Parser, name: str, exits: Sequence[ExitCode]) -> None:
+    """Give a command and its subcommands their examples and exit codes; a subcommand begins with what it does, too."""
+    parser.examples, parser.exits = EXAMPLES.get(name, ()), exits
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for each in action._choices_actions:
                 below, text = action.choices[each.dest], each.help or ""
                 below.description = below.description or f"{text[:1].upper()}{text[1:]}."
-
-
-def _exits(codes: Sequence[ExitCode]) -> str:
-    return "\n".join(["exit codes:", *(f"  {code:<4} {MEANINGS[code]}" for code in codes)])
+                _describe(below, f"{name} {each.dest}", exits)

@@ -26,8 +26,6 @@ NAME: Final = "name"
 JUNIT: Final = "junit"
 SARIF: Final = "sarif"
 
-FORMATS_MAX: Final = 7
-
 NODE: Final = "node"
 ROLLOUT: Final = "gpurollout.seatrial.dev"
 
@@ -40,9 +38,8 @@ def add_output(parser: argparse.ArgumentParser, *more: str) -> None:
         "--output",
         choices=formats,
         default=TABLE,
-        # Twice in one line of the help, many of them are wider than a terminal.
-        metavar="FORMAT" if len(formats) > FORMATS_MAX else None,
-        help=f"how to print it: {', '.join(formats)}" if len(formats) > FORMATS_MAX else "how to print it",
+        metavar="FORMAT",
+        help=f"how to print it: {', '.join(formats)}",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seatrial.app.connecting import Cluster
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.rollout.words import span
 
 if TYPE_CHECKING:
@@ -36,19 +37,20 @@ def add_snapshot(parser: argparse._ActionsContainer) -> None:
 def add_prometheus(parser: argparse.ArgumentParser, text: str) -> None:
     """--prometheus and its login, for a command that asks one."""
     parser.add_argument("--prometheus", default="", metavar="URL", help=text)
-    parser.add_argument(
+    login = rarely(parser, "Prometheus")
+    login.add_argument(
         "--prometheus-secret",
         type=Path,
         metavar="DIR",
         help="the mounted secret with its login: token, or username and password; over https alone",
     )
-    parser.add_argument(
+    login.add_argument(
         "--prometheus-authority",
         type=Path,
         metavar="FILE",
         help="the certificates that its own has to be signed by (the system's)",
     )
-    parser.add_argument(
+    login.add_argument(
         "--prometheus-node-label", default="", metavar="LABEL", help="the label that names the node, where several do"
     )
 

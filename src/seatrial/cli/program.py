@@ -18,6 +18,8 @@ PLUGIN: Final = "kubectl seatrial"
 
 # A command in backticks, and one at the head of a line of help that says behind a gap what it does.
 _NAMED: Final = re.compile(r"(?m)`seatrial(?= )|^[ \t]*seatrial(?= [a-z].*\S {2,}\S)")
+_SPEAKING: Final = re.compile(r"(?m)^seatrial(?=: )")
+"""Who says it, at the head of an error or a remark; only there, since a line of YAML may begin so."""
 
 
 def said(text: str, called: str) -> str:
@@ -28,11 +30,11 @@ def said(text: str, called: str) -> str:
 class _Turned:
     """A stream to a person who calls the program otherwise."""
 
-    def __init__(self, beneath: TextIO, called: str) -> None:
-        self.beneath, self.called = beneath, called
+    def __init__(self, beneath: TextIO, called: str, *, has_prefix: bool) -> None:
+        self.beneath, self.called, self.has_prefix = beneath, called, has_prefix
 
     def write(self, text: str) -> int:
-        return self.beneath.write(said(text, self.called))
+        return self.beneath.write(said(_SPEAKING.sub(self.called, text) if self.has_prefix else text, self.called))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.beneath, name)
@@ -44,8 +46,8 @@ def speaking(called: str) -> Iterator[None]:
     if called == SEATRIAL:
         yield
         return
-    out, err = (cast("TextIO", _Turned(stream, called)) for stream in (sys.stdout, sys.stderr))
-    with redirect_stdout(out), redirect_stderr(err):
+    out, err = _Turned(sys.stdout, called, has_prefix=False), _Turned(sys.stderr, called, has_prefix=True)
+    with redirect_stdout(cast("TextIO", out)), redirect_stderr(cast("TextIO", err)):
         yield
 
 

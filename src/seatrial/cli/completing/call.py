@@ -1,8 +1,8 @@
 """The hidden call that shells and kubectl make: words in, candidates and a directive out.
 
     seatrial __complete rollout st
-    start<Tab>begin a rollout
-    status<Tab>where it stands, as a tree
+    start<Tab>start a rollout: canary first, then waves
+    status<Tab>show where it stands, as a tree
     :4
 
 The form is that of cobra, which kubectl speaks, so one call serves everybody. Nothing is ever said on stderr, and

@@ -1,8 +1,4 @@
-"""Print what completes these commands in your shell: commands, options, files, and the names of your cluster.
-
-seatrial completion bash   in ~/.bashrc: source <(seatrial completion bash)
-seatrial completion zsh    into a folder of your fpath: seatrial completion zsh > ~/.zfunc/_seatrial
-seatrial completion fish   seatrial completion fish > ~/.config/fish/completions/seatrial.fish
+"""Print the completion of your shell: commands, options, files, and the names of your cluster.
 
 As a plugin of kubectl nothing is to be done: kubectl's own completion asks `kubectl_complete-seatrial`.
 """

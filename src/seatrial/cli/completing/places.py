@@ -120,7 +120,7 @@ class _Walk:
 
 
 def _action_of(parser: argparse.ArgumentParser, name: str) -> argparse.Action | None:
-    """The option of that name, or the only one that begins so: argparse takes both."""
+    """The option of that name, or the only one that begins so: the line is not finished, and may be put right yet."""
     known = parser._option_string_actions
     if name in known:
         return known[name]

@@ -1,7 +1,4 @@
-"""Say what the bake of a rollout proves so far.
-
-seatrial bake explain [ROLLOUT] hours that count, hours with data, GPU-hours at work, speed, and what that excludes
-"""
+"""Say what the bake of a rollout proves so far: hours that count, work done, speed, and which losses that rules out."""
 
 # Tests: tests/cli/test_bake.py
 
@@ -34,7 +31,9 @@ class NoBake(SeatrialError):  # noqa: N818  an answer, in the trade's words
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="explain")
-    explained = commands.add_parser("explain", help="what the bake of a rollout proves so far, and what it does not")
+    explained = commands.add_parser(
+        "explain", help="say what the bake of a rollout proves so far, and what it does not"
+    )
     explained.add_argument("named", nargs="?", metavar="ROLLOUT", help="which rollout (the active one)")
     explained.add_argument("--html", metavar="FILE", type=Path, help="also write a page with pictures")
     formats.add_output(explained)

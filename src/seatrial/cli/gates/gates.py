@@ -1,9 +1,6 @@
-"""Validate a node, or look at what gates have said.
+"""Test a node with gates, or look at what the gates of a rollout said.
 
-seatrial gates run NODE --image IMAGE   does it train, does it answer, are its links and GPUs well: one verdict each
-seatrial gates list                     the gates that come with seatrial
-seatrial gates show                     what the gates of a rollout ask for, and what each of them said
-seatrial gates attest ROLLOUT GATE      say your word where a gate asks for somebody's: --pass or --fail, and why
+A gate is a question with a verdict: does the node train, does it answer, are its links and GPUs well?
 """
 
 # Tests: tests/cli/test_gates.py, tests/e2e/test_gates_by_hand.py
@@ -47,14 +44,14 @@ class NoGates(SeatrialError):  # noqa: N818  an answer, in the trade's words
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="run|list|show|attest")
-    _add_run(commands.add_parser("run", help="validate a node: ask gates of it, one after the other"))
-    listing = commands.add_parser("list", help="the gates that come with seatrial")
+    _add_run(commands.add_parser("run", help="test a node: ask gates of it, one after the other"))
+    listing = commands.add_parser("list", help="list the gates that come with seatrial")
     formats.add_output(listing)
-    shown = commands.add_parser("show", help="the gates of a rollout, and what each of them said")
+    shown = commands.add_parser("show", help="show the gates of a rollout, and what each of them said")
     formats.add_output(shown, formats.WIDE)
     cluster_options.add_watch(shown)
     cluster_options.add_cluster_arguments(shown)
-    attest.add_arguments(commands.add_parser("attest", help="say your word where a gate asks for somebody's"))
+    attest.add_arguments(commands.add_parser("attest", help="give your verdict where a gate asks a person"))
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +76,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NODE",
-        help="another node, for the sum over several of them (again for more)",
+        help="another node, for gates over several of them (again for more)",
     )
     parser.add_argument("--gates-file", metavar="FILE", help="gates of your own in YAML, as spec.gates has them")
     parser.add_argument("--gpus", type=int, metavar="N", help="how many GPUs a gate is given (all that are free)")

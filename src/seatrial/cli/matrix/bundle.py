@@ -1,14 +1,13 @@
-"""Write the stack of a matrix entry as files for helm, helmfile, Flux or Argo CD; all carry the same releases.
+"""Write the stack of a matrix entry as files for helm, helmfile, Flux or Argo CD.
 
-  seatrial bundle --entry canary --deployer helm -o stack
-  seatrial bundle --entry canary --deployer flux --repo https://git.example.com/fleet.git --path gpu -o gpu
-  seatrial bundle --entry current --deployer helmfile --charts ./charts -o stack    charts of a folder, for an air gap
-  seatrial bundle diff stack --entry canary                                         what would be written otherwise now
+A bundle has the GPU Operator, the DRA driver and the Network Operator, as far as the entry names them.
 
-A bundle has the GPU Operator, the DRA driver with the hook that keeps its plugins as young as their drivers, and the
-Network Operator, where the entry has them. Written anew it is the same, byte by byte. A folder is replaced as a whole,
-and only where it is a bundle that nobody has edited. An entry that fails the rules is not bundled (exit code 8).
-`bundle diff` exits with 9 where something differs.
+In detail:
+
+All deployers carry the same releases. The DRA driver comes with a hook that keeps its plugins no older than their
+drivers. Written anew, a bundle is the same, byte by byte. A folder is replaced as a whole, and only where it is a
+bundle that nobody has edited. An entry that fails the rules is not bundled (exit code 8). `bundle diff` exits with 9
+where something differs.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 from seatrial.cli import formats
 from seatrial.cli.exit_codes import ExitCode
 from seatrial.cli.matrix.ending import ended
+from seatrial.cli.parsing.parser import rarely
 from seatrial.core.errors import SeatrialError
 
 if TYPE_CHECKING:
@@ -41,23 +41,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--revision", metavar="REV", default="main", help="the branch of that repository (main)")
     parser.add_argument("--path", metavar="DIR", default="", help="the folder of that repository (its root)")
-    parser.add_argument(
+    hook = rarely(parser, "who moves the nodes, and the DRA driver")
+    hook.add_argument(
         "--image",
         metavar="IMAGE",
         default="",
         help="the hook's image: registry.example.com/seatrial:0.1.0, or @sha256:…",
     )
-    parser.add_argument(
+    hook.add_argument(
         "--on-delete", action="store_true", help="a controller of seatrial moves the nodes: nothing restarts by itself"
     )
-    parser.add_argument(
+    hook.add_argument(
         "--dra-gpus", action="store_true", help="the DRA driver allocates GPUs, in the place of the device plugin"
     )
-    parser.add_argument(
+    hook.add_argument(
         "--dra-names", choices=("old", "new"), help="from DRA driver 0.4.0 on: keep the older chart's names, or not"
     )
-    parser.add_argument("--nodes", metavar="N", type=_count, default=0, help="how many nodes the hook may wait for")
-    parser.add_argument(
+    hook.add_argument("--nodes", metavar="N", type=_count, default=0, help="how many nodes the hook may wait for")
+    hook.add_argument(
         "--parallel",
         metavar="N",
         type=_count,
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace a bundle that was edited")
     commands = parser.add_subparsers(dest="what", required=False, metavar="diff")
-    differing = commands.add_parser("diff", help="what would be written now, and what is there")
+    differing = commands.add_parser("diff", help="compare what would be written now with what is there")
     differing.add_argument("folder", metavar="DIR", help="the folder of the bundle")
     _add_common(differing)
     formats.add_output(differing)

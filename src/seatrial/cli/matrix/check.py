@@ -1,10 +1,12 @@
-"""Say whether the stacks of a version matrix can work, why, and who says so.
+"""Say whether the versions of a matrix work together, why, and who says so.
 
-Reads the file, looks every version up, judges every entry by all rules and every change against the last commit (or
---base REV). Exit code 0 when all is ok or accepted, 8 when something fails, 11 when nothing fails but unknowns or
-unaccepted warnings remain.
+Looks up every version, judges every entry by all rules, and every change since the last commit. Your own rules
+(seatrial-rules.yaml, in CEL) and facts (seatrial-facts/) beside the matrix count, too.
 
-Beside the matrix, seatrial-rules.yaml (rules of yours, in CEL) and the files of seatrial-facts/ are read too.
+In detail:
+
+Exit code 0 when all is ok or accepted, 8 when something fails, 11 when nothing fails but unknowns or unaccepted
+warnings remain.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ EXITS = (ExitCode.FINDINGS, ExitCode.INCONCLUSIVE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", help="the matrix, or the folder it is in; else it is looked for upwards")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="the matrix, or the folder it is in; else it is looked for upwards"
+    )
     parser.add_argument("--base", metavar="REV", help="judge changes against this revision instead of the last commit")
     parser.add_argument("--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; today when absent")
     parser.add_argument("--rules", metavar="FILE", action="append", default=[], help="rules of your own, in CEL")

@@ -1,17 +1,13 @@
-"""Look into the knowledge base, and add to it.
+"""Look up what seatrial knows about versions, and add facts of your own.
 
-seatrial facts list [PATH]        what there is, and the day of the knowledge base
-seatrial facts show PATH          one fact with its source, e.g. gpu_operator.releases.v24.9.0
-seatrial facts search TEXT        every fact that mentions a text, your own included
-seatrial facts status             every source by age, the oldest first: ours, your own, your bundles
-seatrial facts add FILE           check a file of facts and put it beside the matrix, where `seatrial check` finds it
-seatrial facts update SOURCE      take a bundle of facts over, signed or pinned by digest; it is kept beside the matrix
-seatrial facts remove NAME        let a bundle count no more
-seatrial facts schema             print the JSON Schema of facts, for editors
+Facts of yours, and bundles that you take over, are kept beside the matrix, where `seatrial check` finds them.
 
-SOURCE is a folder, a file, a Git repository at a commit (URL@COMMIT), or an artifact in an OCI layout
-(oci:DIR@sha256:…). A bundle that nobody vouches for exits with 11, one whose signer is not allowed with 12, one that is
-not what its signature, its checksums or the pin say with 8; nothing is written then.
+In detail:
+
+`update` takes a bundle from a folder, a file, a Git repository at a commit (URL@COMMIT), or an OCI layout
+(oci:DIR@sha256:…). It must be signed by somebody you allow, or pinned by its digest. Otherwise nothing is written, and
+the exit code is 11 where nobody vouches for it, 12 where its signer is not allowed, 8 where it is not what its
+signature, checksums or pin say.
 """
 
 from __future__ import annotations
@@ -48,19 +44,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(
         dest="what", required=True, metavar="list|show|search|status|add|update|remove|schema"
     )
-    listing = commands.add_parser("list", help="what there is")
-    listing.add_argument("path", nargs="?", default="", help="list what is below this fact")
-    shown = commands.add_parser("show", help="one fact with its source")
-    shown.add_argument("path", help="its path, as `list` and `search` print it")
-    search = commands.add_parser("search", help="every fact that mentions a text")
-    search.add_argument("text", help="a version, a name, a word")
+    listing = commands.add_parser("list", help="list the facts there are")
+    listing.add_argument("path", nargs="?", default="", metavar="PATH", help="list what is below this fact")
+    shown = commands.add_parser("show", help="show one fact with its source")
+    shown.add_argument("path", metavar="PATH", help="its path, as `list` and `search` print it")
+    search = commands.add_parser("search", help="find every fact that mentions a text")
+    search.add_argument("text", metavar="TEXT", help="a version, a name, a word")
     added = commands.add_parser("add", help="check a file of facts and put it beside the matrix")
-    added.add_argument("file", help="a YAML file in the form that `show` prints, with source and confidence")
+    added.add_argument(
+        "file", metavar="FILE", help="a YAML file in the form that `show` prints, with source and confidence"
+    )
     added.add_argument("--dir", default=".", metavar="DIR", help="the folder of the matrix; this one when absent")
     added.add_argument("--force", action="store_true", help="replace a file of the same name")
     _add_bundle_arguments(commands)
     commands.add_parser("schema", help="print the JSON Schema of facts, for editors")
-    status = commands.add_parser("status", help="every source by age, and whose facts there are")
+    status = commands.add_parser("status", help="show every source by age, and whose facts there are")
     for command in (listing, shown, search, status):
         formats.add_output(command)
         command.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
@@ -68,15 +66,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bundle_arguments(commands: argparse._SubParsersAction[Any]) -> None:
-    updated = commands.add_parser("update", help="take a bundle of facts over, signed or pinned by digest")
-    updated.add_argument("source", help="a folder, a file, URL@COMMIT, or oci:DIR@sha256:…")
+    updated = commands.add_parser("update", help="take over a bundle of facts, signed or pinned by digest")
+    updated.add_argument("source", metavar="SOURCE", help="a folder, a file, URL@COMMIT, or oci:DIR@sha256:…")
     updated.add_argument("--commit", default="", help="the commit of a Git repository, where SOURCE does not say it")
     updated.add_argument("--path", default="", metavar="DIR", help="the folder or file inside of the Git repository")
     updated.add_argument("--digest", default="", metavar="sha256:…", help="the digest it must have: pins the bundle")
     updated.add_argument("--name", default="", help="how it is called here; by its source when absent")
     formats.add_output(updated)
-    removed = commands.add_parser("remove", help="let a bundle count no more")
-    removed.add_argument("name", help="its name, as `status` prints it")
+    removed = commands.add_parser("remove", help="stop using a bundle")
+    removed.add_argument("name", metavar="NAME", help="its name, as `status` prints it")
     for command in (updated, removed):
         command.add_argument("--dir", default=".", metavar="DIR", help="the folder of the matrix; this one when absent")
 

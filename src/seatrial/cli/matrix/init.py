@@ -1,7 +1,6 @@
-"""Write a commented version matrix to begin with, and the schema that lets an editor complete it.
+"""Write a version matrix to start from, with comments, and the schema that lets editors complete it.
 
-seatrial init [DIR]                   write gpu-version-matrix.yaml and matrix.schema.json
-seatrial init [DIR] --from-cluster    the same, with the versions that run: what `seatrial audit` sees
+The files are gpu-version-matrix.yaml and matrix.schema.json.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""Show the ordered steps from what runs to what is wanted, one group at a time, or say which rules fight.
+"""Show the steps from what runs to what is wanted, one group of components at a time, or say which rules forbid it.
 
-  seatrial plan                        from the production entry to the canary's (or the planned one's)
-  seatrial plan --to next_planned      to another entry
-  seatrial plan --impact               with what each step does to the workloads of a node
-  seatrial plan --nodes 200            with how long each driver takes over 200 nodes (or --snapshot FILE)
-  seatrial plan matrix.yaml -o json    for scripts
+Without FILE it takes gpu-version-matrix.yaml here, or in the nearest folder above within the repository. Your own rules
+(seatrial-rules.yaml, in CEL) and facts (seatrial-facts/) beside the matrix count, too.
 
-Without FILE: gpu-version-matrix.yaml here, or in the nearest folder above inside the repository.
-Beside the matrix, seatrial-rules.yaml (rules of yours, in CEL) and the files of seatrial-facts/ are read too.
-Exit code 0 when there is a plan, 8 when there is none or the target fails, 11 when a plan has warnings or unknowns in
-it that nobody accepted.
+In detail:
+
+Exit code 0 when there is a plan, 8 when there is none or the target fails, 11 when the plan has warnings or unknowns
+that nobody accepted.
 """
 
 from __future__ import annotations
@@ -69,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fleet = parser.add_mutually_exclusive_group()
     fleet.add_argument("--nodes", metavar="N", type=_count, help="forecast how long a driver takes over N nodes alike")
     fleet.add_argument(
-        "--snapshot", metavar="FILE", type=Path, help="forecast it over the nodes of a file of `seatrial snapshot`"
+        "--snapshot", metavar="FILE", type=Path, help="the same, over the nodes of a file of `seatrial snapshot`"
     )
     parser.add_argument("--impact", action="store_true", help="add what each step does to the workloads of a node")
     formats.add_output(parser)

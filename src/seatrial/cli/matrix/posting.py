@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 
 if TYPE_CHECKING:
     from seatrial.core.model.seen.requests import CommitStatus
@@ -25,7 +26,7 @@ NAME: Final = "seatrial check"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from seatrial.cli.run.controller import bound_forge
 
-    forge = parser.add_argument_group("on a forge")
+    forge = rarely(parser, "on a forge")
     forge.add_argument(
         "--post-status",
         type=bound_forge,

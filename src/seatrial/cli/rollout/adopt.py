@@ -1,10 +1,13 @@
-"""Take up a driver upgrade that somebody left half-done: finish it, or undo it.
+"""Finish or undo a driver upgrade that somebody left half-done.
 
-Whoever it was (NVIDIA's controller that was switched off, its driver manager, a person, a seatrial that was taken
-away): every node is looked at, what becomes of it is shown with every write, and after a yes it is written. Then a
-GPURollout of the nodes alone lets the controller do the rest, within the limits. Nothing is taken over that is not
-known to belong to the upgrade: somebody's cordon or skip label stays. Run it again whenever it was interrupted. Of a
-file of `seatrial snapshot` it shows what would be done.
+It looks at every node and shows what becomes of it, with every write; after your yes it writes. A GPURollout of these
+nodes then lets the controller do the rest, within the limits.
+
+In detail:
+
+Whoever left it (NVIDIA's controller that was switched off, its driver manager, a person, a seatrial that was taken
+away): nothing is taken over that is not known to belong to the upgrade, and somebody's cordon or skip label stays. Run
+it again whenever it was interrupted. Of a file of `seatrial snapshot` it shows what would be done.
 """
 
 # Tests: tests/cli/test_rollout_adopt.py, tests/e2e/test_adopt.py
@@ -57,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--publish", choices=["direct"], help="write the version into ClusterPolicy or NVIDIADriver (else you do)"
     )
     parser.add_argument("--name", help="of the GPURollout (adopt-VERSION)")
-    parser.add_argument("--max-unavailable", metavar="N|N%", type=words.share, help="as the operator's policy has it")
+    parser.add_argument(
+        "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
+    )
     parser.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 is no limit")
     parser.add_argument("--max-failed", metavar="N", type=words.count, help="failures tolerated (1)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and every write, and write nothing")

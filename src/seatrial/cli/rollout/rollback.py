@@ -1,6 +1,6 @@
-"""Undo the last rollout, one that is done too: versions, nodes and the matrix go back, with the same care.
+"""Undo the last rollout, even one that is done: versions, nodes and the matrix go back, with the same care.
 
-Without ROLLOUT the rollout under way is meant, or else the one that was done last. What goes back is shown first.
+Without ROLLOUT it undoes the rollout under way, or else the one that was done last. It shows what goes back first.
 """
 
 # Tests: tests/cli/test_rollout_live.py

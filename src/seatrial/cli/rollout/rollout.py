@@ -1,17 +1,6 @@
-"""Start a careful rollout, look at it, and say what it is to do.
+"""Start a careful rollout, look at it, and tell it what to do.
 
-seatrial rollout start …           begin: canary, gates, bake, waves, promotion; --dry-run shows every write first
-seatrial rollout start --to ENTRY  one rollout for each step of the plan to an entry, one after the other
-seatrial rollout status [ROLLOUT]  where it stands, as a tree; -w keeps it up to date
-seatrial rollout pause|resume      freeze everything where it is; go on
-seatrial rollout approve ROLLOUT POINT  say yes where it asks (canary, waves, promotion, rollback)
-seatrial rollout promote [ROLLOUT]  say yes to the promotion, once the evidence is complete
-seatrial rollout abort [ROLLOUT]   undo it
-seatrial rollout retry|skip|unskip NODE…  as `seatrial node` does
-seatrial rollout observed COMPONENT VERSION NODE…  say which version is there, where Kubernetes does not show it
-seatrial rollout adopt             say what becomes of nodes that somebody left half-way, and do it
-
-Without ROLLOUT the only rollout that has not ended is meant.
+Without ROLLOUT, the only rollout that has not ended is meant.
 """
 
 # Tests: tests/cli/test_rollout_tree.py, and one file beside it for each part
@@ -27,6 +16,7 @@ from seatrial.app.rollout import options
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.rollout import spec as rollout_spec
 
 EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCode.HELD, ExitCode.TIMEOUT)
@@ -34,24 +24,24 @@ EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCod
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    _add_start(commands.add_parser("start", help="begin a rollout"))
-    _add_status(commands.add_parser("status", help="where it stands, as a tree"))
+    _add_start(commands.add_parser("start", help="start a rollout: canary first, then waves"))
+    _add_status(commands.add_parser("status", help="show where it stands, as a tree"))
     for name, text in (
-        ("pause", "freeze everything where it is"),
-        ("resume", "go on where it was"),
-        ("promote", "say yes to the promotion, once the evidence is complete"),
+        ("pause", "stop where it is"),
+        ("resume", "go on after a pause"),
+        ("promote", "approve the promotion, once the evidence is complete"),
     ):
         command = commands.add_parser(name, help=text)
         add_name(command)
         formats.add_output(command, formats.NAME)
         cluster_options.add_cluster_arguments(command, has_rollout=False)
-    _add_approve(commands.add_parser("approve", help="say yes where it asks"))
-    aborted = commands.add_parser("abort", help="undo it")
+    _add_approve(commands.add_parser("approve", help="approve a point where it waits for you"))
+    aborted = commands.add_parser("abort", help="undo a rollout")
     add_name(aborted)
     add_undo(aborted)
     _add_nodes(commands)
-    _add_observed(commands.add_parser("observed", help="say which version of a component is on a node"))
-    _add_adopt(commands.add_parser("adopt", help="what becomes of nodes that somebody left half-way"))
+    _add_observed(commands.add_parser("observed", help="tell which version of a component is on a node"))
+    _add_adopt(commands.add_parser("adopt", help="finish or undo an upgrade that somebody left half-done"))
 
 
 def add_name(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +62,9 @@ def add_undo(parser: argparse.ArgumentParser) -> None:
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
     rollout_spec.add_options(parser)
-    parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
+    rarely(parser).add_argument(
+        "--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML"
+    )
     parser.add_argument("--accept-unknown", action="store_true", help="start although nobody knows whether it works")
     parser.add_argument("--dry-run", action="store_true", help="show every write up to the first verdict; write none")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
@@ -98,9 +90,9 @@ def _add_nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     from seatrial.cli.show import node
 
     for name, text in (
-        ("retry", "try a failed node again"),
-        ("skip", "leave a node out"),
-        ("unskip", "let it be upgraded after all"),
+        ("retry", "try failed nodes again"),
+        ("skip", "leave nodes out"),
+        ("unskip", "let skipped nodes be upgraded after all"),
     ):
         command = commands.add_parser(name, help=text)
         node.add_change_arguments(command, name)

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from seatrial.app.rollout.options import MATRIX_FILE, POINTS, Care, Goal, Publishing, StartOptions
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.rollout import words
 from seatrial.core.model import deployers
 
@@ -19,55 +20,78 @@ MODES: Final = ("auto", "delegated", "direct")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Everything that says what a rollout is to be."""
-    parser.add_argument("-f", "--file", metavar="FILE", help="a GPURollout in YAML; then the options below say nothing")
+    parser.add_argument("-f", "--file", metavar="FILE", help="a GPURollout in YAML, instead of the options below")
     parser.add_argument("--name", help="its name (driver-VERSION-DATE)")
     parser.add_argument("--paused", action="store_true", help="create it paused; `seatrial rollout resume` begins")
     target = parser.add_argument_group("what to upgrade to")
     target.add_argument("--matrix", metavar="FILE", help="take the driver of an entry of this file")
     target.add_argument("--git", metavar="URL", help="take it from a matrix in a Git repository, at its head")
-    target.add_argument("--branch", metavar="B", help="the branch (main)")
-    target.add_argument("--path", metavar="P", help=f"the matrix's path in the repository ({MATRIX_FILE})")
+    more = rarely(parser, "what to upgrade to")
+    more.add_argument("--branch", metavar="B", help="with --git: the branch (main)")
+    more.add_argument("--path", metavar="P", help=f"with --git: the matrix's path ({MATRIX_FILE})")
     target.add_argument("--entry", metavar="ENTRY", help="which entry: its key or its role (canary)")
-    target.add_argument("--driver", metavar="V", help="no matrix: this driver version")
+    target.add_argument("--driver", metavar="V", help="this driver version, without a matrix")
     target.add_argument("--to", metavar="ENTRY", help="plan the way to this entry: one rollout for each step")
-    target.add_argument(
-        "--plan", metavar="FILE", help="the same, from what `seatrial plan -o json` or `-o yaml` has written"
+    more.add_argument(
+        "--plan", metavar="FILE", help="as --to, from what `seatrial plan -o json` or `-o yaml` has written"
     )
     target.add_argument(
-        "-l", "--selector", metavar="K=V", type=words.label, action="append", help="labels of its members"
+        "-l",
+        "--selector",
+        metavar="K=V",
+        type=words.label,
+        action="append",
+        help="only nodes with this label; repeatable",
     )
-    way = parser.add_argument_group("who publishes, and who moves the nodes")
-    way.add_argument("--publish", choices=["direct", "git", "none"], help="how versions reach the cluster (direct)")
+    parser.add_argument(
+        "--publish",
+        choices=["direct", "git", "none"],
+        metavar="HOW",
+        help="how versions reach the cluster: direct, git, none (direct)",
+    )
+    way = rarely(parser, "who publishes, and who moves the nodes")
     way.add_argument("--publish-path", metavar="P", help=f"the file that {deployers.ENGINE} brings into the cluster")
     way.add_argument("--publish-url", metavar="URL", help="its repository, when it is not the matrix's")
     way.add_argument("--publish-branch", metavar="B", help="its branch")
     way.add_argument("--pull-requests", action="store_true", help="propose commits on a branch instead of pushing them")
     way.add_argument("--mode", choices=MODES, help="who moves the nodes (auto: as it is)")
-    care = parser.add_argument_group("how carefully")
+    _add_care(parser)
+
+
+def _add_care(parser: argparse.ArgumentParser) -> None:
+    care, more = parser.add_argument_group("how carefully"), rarely(parser, "how carefully")
     care.add_argument("--canary", metavar="N", type=words.positive, help="how many nodes go first (1)")
     care.add_argument("--canary-node", metavar="NODE", action="append", help="this node goes first; repeatable")
-    care.add_argument("--canary-selector", metavar="K=V", type=words.label, action="append", help="choose among these")
-    care.add_argument("--canary-pool", metavar="POOL", help="OpenShift: make this MachineConfigPool for the canary")
-    care.add_argument("--pause-pool", metavar="POOL", action="append", help="OpenShift: pause it until the waves open")
+    more.add_argument("--canary-selector", metavar="K=V", type=words.label, action="append", help="choose among these")
+    more.add_argument("--canary-pool", metavar="POOL", help="OpenShift: make this MachineConfigPool for the canary")
+    more.add_argument("--pause-pool", metavar="POOL", action="append", help="OpenShift: pause it until the waves open")
     care.add_argument("--gate", metavar="NAME=IMAGE", type=words.gate, action="append", help="a Job it has to pass")
-    care.add_argument("--gates-file", metavar="FILE", help="gates in YAML, as spec.gates has them")
-    care.add_argument("--no-gates", action="store_true", help="readiness alone, not even the controller's suite")
-    care.add_argument("--bake", metavar="48h", type=words.span, help="hours with evidence before the fleet follows")
-    care.add_argument("--bake-every", metavar="1h", type=words.span, help="how often the gates are asked meanwhile")
-    care.add_argument("--minimum-load", metavar="N", type=words.percent, help="percent of its time the canary works")
-    care.add_argument("--exclude", metavar="3%", type=words.loss, help="bake until a loss of so much speed is excluded")
-    care.add_argument("--confidence", metavar="99%", type=words.confidence, help="how sure one has to be of it (99%%)")
+    more.add_argument("--gates-file", metavar="FILE", help="gates in YAML, as spec.gates has them")
+    more.add_argument("--no-gates", action="store_true", help="readiness alone, not even the controller's suite")
+    care.add_argument("--bake", metavar="48h", type=words.span, help="how long the canary is watched before the fleet")
+    more.add_argument("--bake-every", metavar="1h", type=words.span, help="how often the gates are asked meanwhile")
+    more.add_argument("--minimum-load", metavar="N", type=words.percent, help="percent of its time the canary works")
+    more.add_argument("--exclude", metavar="3%", type=words.loss, help="bake until a loss of so much speed is excluded")
+    more.add_argument("--confidence", metavar="99%", type=words.confidence, help="how sure one has to be of it (99%%)")
     care.add_argument("--wave", metavar="5%", type=words.share, nargs="+", help="first wave, or how much after each")
-    care.add_argument("--growth", choices=["exponential", "linear", "fixed"], help="how waves grow (exponential)")
-    care.add_argument("--wave-pause", metavar="30m", type=words.span, help="how long a finished wave is watched")
-    care.add_argument("--window", metavar="'Sat 22:00-04:00'", type=words.window, action="append", help="when to begin")
-    care.add_argument("--time-zone", metavar="ZONE", help="of the windows (UTC)")
+    more.add_argument("--growth", choices=["exponential", "linear", "fixed"], help="how waves grow (exponential)")
+    more.add_argument("--wave-pause", metavar="30m", type=words.span, help="how long a finished wave is watched")
+    care.add_argument(
+        "--window",
+        metavar="'Sat 22:00-04:00'",
+        type=words.window,
+        action="append",
+        help="when nodes may start; repeatable",
+    )
+    more.add_argument("--time-zone", metavar="ZONE", help="of the windows (UTC)")
     care.add_argument("--manual", metavar="POINT,…", type=points, help=f"ask a person before: {', '.join(POINTS)}")
-    care.add_argument("--max-unavailable", metavar="N|N%", type=words.share, help="as the operator's policy has it")
-    care.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 is no limit")
-    care.add_argument("--max-failed", metavar="N", type=words.count, help="failures tolerated (1)")
-    care.add_argument("--no-prepull", action="store_true", help="do not bring the image to a node beforehand")
-    care.add_argument("--notify", metavar="URL", help="tell this webhook")
+    care.add_argument(
+        "--max-unavailable", metavar="N|N%", type=words.share, help="nodes unavailable at once (as the operator says)"
+    )
+    more.add_argument("--max-parallel", metavar="N", type=words.count, help="nodes under way at once; 0 is no limit")
+    more.add_argument("--max-failed", metavar="N", type=words.count, help="failures tolerated (1)")
+    more.add_argument("--no-prepull", action="store_true", help="do not bring the image to a node beforehand")
+    more.add_argument("--notify", metavar="URL", help="tell this webhook")
 
 
 def points(text: str) -> list[str]:

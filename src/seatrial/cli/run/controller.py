@@ -1,7 +1,7 @@
-"""Move the nodes of a rollout.
+"""Run the controller, which moves the nodes of a rollout.
 
-Runs beside the cluster or in it. One controller leads, others stand by. It only ever does what `seatrial status` and
-`seatrial why` announce, and it can be killed at any moment: started again, it goes on where it was.
+It runs beside the cluster or in it. One controller leads, others stand by. It does only what `seatrial status` and
+`seatrial why` announce. It can be killed at any moment: started again, it goes on where it was.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from seatrial.app.connecting import USER_AGENT
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.rollout.words import span
 
 if TYPE_CHECKING:
@@ -38,105 +39,96 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal", type=Path, metavar="FILE", help="append what was seen, decided and done to this file (rotated)"
     )
     parser.add_argument(
+        "--metrics-bind-address",
+        default=PAGES,
+        metavar="HOST:PORT",
+        help=f"serve /healthz, /readyz and /metrics here; empty serves nothing ({PAGES})",
+    )
+    rare = rarely(parser)
+    rare.add_argument(
         "--lease-namespace", default="seatrial", metavar="NAMESPACE", help="where the lease lives (seatrial)"
     )
-    parser.add_argument(
+    rare.add_argument(
         "--lease-seconds",
         type=_seconds,
         default=15,
         metavar="N",
         help="how long a dead leader blocks the next one (15)",
     )
-    add_gates_argument(parser)
-    parser.add_argument(
-        "--gates-level",
-        choices=["baseline", "restricted"],
-        default="baseline",
-        help="how much the pods of gates ask for, in the words of PodSecurity: restricted for a namespace that lets "
-        "nothing else in, where images that run as root are not started (baseline)",
-    )
+    add_gate_arguments(parser)
     parser.add_argument(
         "--dra-reroll",
         action="append",
         default=[],
         metavar="NAMESPACE",
-        help="restart the DRA plugins of this namespace that outlived a driver, whoever brought it, node by node as "
-        "each settles; may be repeated (only on nodes that a rollout upgrades)",
+        help="restart DRA plugins of this namespace that are older than their node's driver, whoever upgraded it; "
+        "repeatable (only on nodes that a rollout upgrades)",
     )
     parser.add_argument(
         "--audit-every",
         type=span,
         metavar="15m",
-        help="audit the cluster so often while leading, with --forever, and publish what is found as seatrial_audit_… "
-        "(never)",
+        help="audit the cluster this often, and publish what is found as metrics (never)",
     )
-    add_git_arguments(parser)
-    add_gate_arguments(parser)
+    add_git_arguments(parser, parser)
     add_prometheus_arguments(parser)
-    parser.add_argument(
-        "--metrics-bind-address",
-        default=PAGES,
-        metavar="HOST:PORT",
-        help=f"where /healthz, /readyz and /metrics are served with --forever; empty serves nothing ({PAGES})",
-    )
 
 
-def add_gates_argument(parser: argparse.ArgumentParser) -> None:
+def add_gates_argument(parser: argparse._ActionsContainer) -> None:
     """Where the Jobs of gates are, for whoever plays a controller."""
     parser.add_argument(
         "--gates-namespace", default="", metavar="NAME", help="where gates run as Jobs (where the lease lives)"
     )
 
 
-def add_git_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which repositories are spoken to, and as whom; for whoever plays a controller."""
-    parser.add_argument(
-        "--git-folder",
-        type=Path,
-        metavar="DIR",
-        help="where private clones of matrix repositories are kept; may be lost (a folder in the user's cache)",
-    )
-    parser.add_argument(
+def add_git_arguments(parser: argparse.ArgumentParser, logins: argparse._ActionsContainer) -> None:
+    """Which repositories are spoken to, for whoever plays a controller; as whom may stand in a group of its own."""
+    logins.add_argument(
         "--git-credentials",
         type=_bound,
         action="append",
         default=[],
         metavar="PREFIX=DIR",
-        help="the mounted secret for repositories behind an address: username and password, or ssh-privatekey and "
-        "known_hosts; may be repeated, and the longest address counts",
+        help="folder with the login for Git repositories whose address begins so: username and password, or "
+        "ssh-privatekey and known_hosts; repeatable, the longest address counts",
     )
-    parser.add_argument(
-        "--git-allow",
-        action="append",
-        default=[],
-        metavar="PREFIX",
-        help="repositories behind this address are spoken to with no secret of ours, by Git's own helpers; may be "
-        "repeated (only addresses that are named are spoken to)",
-    )
-    parser.add_argument(
-        "--git-authority",
-        type=_vouched,
-        action="append",
-        default=[],
-        metavar="SERVER=FILE",
-        help="the certificate of the authority that vouches for a server (https://HOST), for Git and for a forge "
-        "there, in the place of the machine's own authorities; may be repeated",
-    )
-    parser.add_argument(
-        "--git-loopback-http",
-        action="store_true",
-        help="let addresses of this machine be named by plain http, for a test",
-    )
-    parser.add_argument(
+    logins.add_argument(
         "--forge",
         type=bound_forge,
         action="append",
         default=[],
         metavar="KIND:PREFIX=DIR",
-        help="repositories behind an address live on a forge (gitea, github, gitlab): where a rollout asks for pull "
-        "requests they are opened there, with the file token of the mounted secret; may be repeated",
+        help="open pull requests on a forge (gitea, github, gitlab) for repositories whose address begins so, with "
+        "the file token of this folder; repeatable",
     )
-    parser.add_argument(
+    git = rarely(parser, "Git repositories")
+    git.add_argument(
+        "--git-folder",
+        type=Path,
+        metavar="DIR",
+        help="where private clones of matrix repositories are kept; may be lost (a folder in the user's cache)",
+    )
+    git.add_argument(
+        "--git-allow",
+        action="append",
+        default=[],
+        metavar="PREFIX",
+        help="speak to repositories whose address begins so without a login of ours, by Git's own helpers; repeatable "
+        "(only addresses that are named are spoken to)",
+    )
+    git.add_argument(
+        "--git-authority",
+        type=_vouched,
+        action="append",
+        default=[],
+        metavar="SERVER=FILE",
+        help="the certificate that vouches for a server (https://HOST), for Git and for a forge there, instead of the "
+        "machine's own; repeatable",
+    )
+    git.add_argument(
+        "--git-loopback-http", action="store_true", help="allow plain http to addresses of this machine, for a test"
+    )
+    git.add_argument(
         "--git-look-seconds",
         type=_look_seconds,
         default=30,
@@ -151,9 +143,18 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
         "--probes-image",
         default="",
         metavar="IMAGE",
-        help="an image with seatrial-probe: canaries of rollouts that say nothing of gates are asked its suite (none)",
+        help="image with seatrial-probe, whose suite tests canaries of rollouts that name no gates (none)",
     )
-    parser.add_argument(
+    gates = rarely(parser, "gates")
+    add_gates_argument(gates)
+    gates.add_argument(
+        "--gates-level",
+        choices=["baseline", "restricted"],
+        default="baseline",
+        help="how much the pods of gates ask for, in the words of PodSecurity: restricted for a namespace that lets "
+        "nothing else in, where images that run as root are not started (baseline)",
+    )
+    gates.add_argument(
         "--gate-webhook",
         action="append",
         default=[],
@@ -166,16 +167,17 @@ def add_prometheus_arguments(parser: argparse.ArgumentParser) -> None:
     """Which Prometheus tells what happens on the GPUs of a canary."""
     cluster_options.add_prometheus(
         parser,
-        "the Prometheus that scrapes DCGM exporter: while it tells nothing of a canary, the bake counts nothing, "
-        "and errors that rise end it (none: the clock alone counts)",
+        "the Prometheus that scrapes DCGM exporter: hours count for a bake only with its data, and rising errors end "
+        "it (none: the clock alone counts)",
     )
-    parser.add_argument(
+    asking = rarely(parser, "Prometheus")
+    asking.add_argument(
         "--prometheus-scrape-seconds",
         type=_look_seconds,
         metavar="N",
         help="how often exporters are scraped, where it cannot say itself, as with Thanos",
     )
-    parser.add_argument(
+    asking.add_argument(
         "--prometheus-look-seconds", type=_look_seconds, default=60, metavar="N", help="how often it is asked (60)"
     )
 

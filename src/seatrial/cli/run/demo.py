@@ -1,8 +1,12 @@
 """Watch two rollouts over 24 simulated nodes: one is promoted, one is caught in its bake and taken back.
 
+Needs git; no cluster, no GPU, no root.
+
+In detail:
+
 A matrix in a scratch Git repository is checked and planned; its canary entry is rolled out: canary, gates, 48 hours of
 bake, waves, tag. Then the same with a driver that loses 3 % of throughput. The cluster and its clock are simulated, so
-days take seconds; the rules, the decisions and the commits are real. Needs git; no cluster, no GPU, no root.
+days take seconds; the rules, the decisions and the commits are real.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Look after the DRA kubelet plugins: each keeps the driver it started with, and looks healthy when that one is gone.
+"""Find DRA kubelet plugins that are older than their node's driver, and restart them.
 
-seatrial dra status    how every node stands: fresh, stale, or why that cannot be said yet
-seatrial dra reroll    restart the plugins that are older than their node's driver, each as soon as its node has settled
+Such a plugin looks healthy, but still uses the driver it started with. This works beside whatever upgrades the drivers.
 
-Works beside whatever upgrades the drivers. A second run finds nothing to do. Where a controller of seatrial does the
-same (--dra-reroll), reroll deletes nothing itself: with --wait it waits until the controller has done it.
+In detail:
+
+A second run finds nothing to do. Where a controller of seatrial does the same (--dra-reroll), reroll deletes nothing
+itself: with --wait it waits until the controller has done it.
 """
 
 # Tests: tests/cli/test_dra.py, tests/adapters/kube/test_dra_real.py
@@ -31,7 +32,7 @@ DEADLINE_SECONDS: Final = 3600
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="status|reroll")
-    status = commands.add_parser("status", help="how every node stands, why, since when, and what comes next")
+    status = commands.add_parser("status", help="show how every node stands, why, since when, and what comes next")
     formats.add_output(status, formats.WIDE)
     reroll = commands.add_parser("reroll", help="restart the plugins that are older than their node's driver")
     reroll.add_argument("--wait", action="store_true", help="until every node is done, those that have to settle too")

@@ -4,6 +4,8 @@ The nodes are those of the cluster (as `status` sees it), of a file saved with `
 --nodes says. Decisions are those of the controller; how long things take is assumed, given, or learned from a journal.
 Nothing is written to the cluster.
 
+In detail:
+
 A duration is written 180, 3m, 180±60, 120..300, or 180~0.3 (median and spread of a lognormal); a share is written 10%.
 """
 
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--nodes", metavar="N", type=_count(1, NODES_MAX), help="this many nodes, all alike")
     source.add_argument("--gpus-per-node", metavar="N", type=_count(1, 1024), help="GPUs of a node (8, or as seen)")
     source.add_argument("--pods-per-node", metavar="N", type=_count(0, 1024), help="GPU pods of a node (2)")
-    times = parser.add_argument_group("how long things take, and what goes wrong")
+    times = rarely(parser, "how long things take, and what goes wrong")
     times.add_argument(
         "--history", metavar="JOURNAL", type=Path, nargs="+", help="learn it from a controller's journal"
     )

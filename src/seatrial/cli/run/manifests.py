@@ -1,9 +1,7 @@
 """Print what seatrial needs in a cluster, for `kubectl apply -f -`.
 
-seatrial manifests crd    the GPURollout resource definition
-seatrial manifests rbac   the controller's ServiceAccount and exactly the rights it needs
-seatrial manifests pace   the same for `seatrial pace`, which needs nothing else
-seatrial manifests        the first two
+The parts are crd (the GPURollout resource), rbac (the controller's account and exactly the rights it needs), and pace
+(the same for `seatrial pace`). Without a part it prints crd and rbac.
 """
 
 from __future__ import annotations

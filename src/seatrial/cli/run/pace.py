@@ -1,9 +1,13 @@
-"""Wake NVIDIA's own upgrade controller as soon as it has something to see.
+"""Wake NVIDIA's own upgrade controller as soon as it has something to do.
 
 For clusters whose GPU Operator moves the nodes itself (autoUpgrade: true). Its controller does not watch pods: after
-each driver reload it sleeps up to 120 s. Run beside it, this wakes it whenever a driver or validator pod becomes Ready
-or the last job ends, by the skip label of one node, put there and taken away again. It writes no state, leaves nodes
-alone that somebody has put the skip label on, and leaves nothing behind.
+each driver reload it sleeps up to 120 s. This runs beside it and wakes it whenever a driver or validator pod becomes
+Ready or the last job ends.
+
+In detail:
+
+It wakes it by the skip label of one node, put there and taken away again. It writes no state, leaves nodes alone that
+somebody has put the skip label on, and leaves nothing behind.
 """
 
 # Tests: tests/cli/test_pace.py, tests/e2e/test_pace.py

@@ -1,4 +1,6 @@
-"""Decide every pass of recorded journals anew, and show the first difference.
+"""Decide every pass of recorded journals again, and show the first difference.
+
+In detail:
 
 First every line is checked: a journal with a line that was changed, removed or moved is refused, and the line is named.
 Then each recorded pass is decided again from what was seen then. Files of one journal are put in order by themselves;

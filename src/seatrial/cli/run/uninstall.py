@@ -1,10 +1,12 @@
-"""Take off the cluster what seatrial has put there, before seatrial itself goes.
-
-Every rollout is left as if it were deleted, but stays: nobody new starts, nodes whose driver is untouched are let go,
-the others come to their end first. Then every node loses seatrial's labels and annotations. A node whose driver nobody
-has proved stays closed, and is named. The published version stays, and so does whatever is in Git.
+"""Remove from the cluster what seatrial has put there, before seatrial itself goes.
 
 Stop the controllers first, or name their Deployment with --stop. The chart does all of this when it goes.
+
+In detail:
+
+Every rollout is left as if it were deleted, but stays: no node starts any more, nodes whose driver is untouched are let
+go, the others finish first. Then every node loses seatrial's labels and annotations. A node whose driver nobody has
+proven stays cordoned, and is named. The published version stays, and so does whatever is in Git.
 """
 
 # Tests: tests/e2e/test_uninstall.py
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING
 from seatrial.app.connecting import USER_AGENT
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.run import controller
 from seatrial.core.text.names import a_few
 
@@ -34,26 +37,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     parser.add_argument(
-        "--stop", default="", metavar="DEPLOYMENT", help="have this Deployment of controllers run none first"
+        "--stop", default="", metavar="DEPLOYMENT", help="first scale this Deployment of controllers down to none"
     )
-    parser.add_argument(
+    rare = rarely(parser)
+    rare.add_argument(
         "--lease-namespace",
         default="seatrial",
         metavar="NAMESPACE",
         help="where the lease and the Deployment live (seatrial)",
     )
-    parser.add_argument(
+    rare.add_argument(
         "--lease-seconds", type=int, default=15, metavar="N", help="how long a dead leader blocks us (15)"
     )
-    parser.add_argument(
+    rare.add_argument(
         "--patience-seconds",
         type=int,
         default=90,
         metavar="N",
         help="how long to wait until no controller leads any more (90)",
     )
-    controller.add_gates_argument(parser)
-    controller.add_git_arguments(parser)
+    controller.add_gates_argument(rare)
+    controller.add_git_arguments(parser, rarely(parser, "Git repositories"))
 
 
 def run(args: argparse.Namespace) -> int:

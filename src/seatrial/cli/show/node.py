@@ -1,10 +1,6 @@
-"""Look at nodes, and tell what is to be done about one.
+"""List nodes, look at one, and retry, skip or unskip nodes.
 
-seatrial node list            every node: its state, its driver, what it waits for
-seatrial node show NODE       everything that is known about one node, and why it waits
-seatrial node retry NODE...   try a failed node again
-seatrial node skip NODE...    leave a node out; one that has begun still finishes, a dead one is taken out of a way back
-seatrial node unskip NODE...  let it be upgraded after all
+A skipped node that has begun still finishes; a dead one is taken out of a way back.
 """
 
 # Tests: tests/cli/test_node.py
@@ -49,18 +45,18 @@ class Change:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="list|show|retry|skip|unskip")
-    listing = commands.add_parser("list", help="every node: its state, its driver, what it waits for")
+    listing = commands.add_parser("list", help="list every node: its state, its driver, what it waits for")
     formats.add_output(listing, formats.WIDE, formats.NAME)
     cluster_options.add_selector(listing, "only nodes with these labels")
     listing.add_argument("--state", default="", metavar="STATE", help="only nodes in this state")
     listing.add_argument("--held", action="store_true", help="only nodes that wait for something")
-    shown = commands.add_parser("show", help="everything about one node, and why it waits")
+    shown = commands.add_parser("show", help="show everything about one node, and why it waits")
     shown.add_argument("node", metavar="NODE", help="name of the node")
     formats.add_output(shown, formats.NAME)
     for name, text in (
-        ("retry", "try a failed node again"),
-        ("skip", "leave a node out"),
-        ("unskip", "let it be upgraded after all"),
+        ("retry", "try failed nodes again"),
+        ("skip", "leave nodes out"),
+        ("unskip", "let skipped nodes be upgraded after all"),
     ):
         add_change_arguments(commands.add_parser(name, help=text), name)
     for command in (listing, shown):

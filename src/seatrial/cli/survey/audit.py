@@ -1,17 +1,12 @@
-"""Say which version of every component really runs on every GPU node, where that was read, and what is wrong.
+"""Say which versions really run on every GPU node, where that was read, and what is wrong.
 
-seatrial audit                                      nodes with the same GPU and system, compared with each other
-seatrial audit --file matrix.yaml                   compared with the production entry of a matrix
-seatrial audit --file matrix.yaml --entry canary    with another entry
-seatrial audit --fail-on drift self-rolling         exit codes for these findings alone
-seatrial audit -w --every 5m -o brief               again and again; a line when something has changed
-seatrial audit -o html > audit.html                 a page; also junit, sarif, markdown, and brief: a line for a chat
-seatrial audit --nic-image busybox:1.37             NIC firmware, too: a short-lived Job on every node that hides it
-seatrial audit --snapshot fleet.json                what a file of `seatrial snapshot` has, instead of a cluster
+It reads objects once and changes nothing. What may not be read is reported as such, with the right that is missing.
 
-It lists objects once and changes nothing; nothing runs on a node, unless --nic-image sends a Job there that reads the
-firmware of network adapters and ends. What may not be read is not observable, and the finding names the right. Exit
-code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is wrong, 11 when nothing is
+In detail:
+
+Nothing runs on a node, unless --nic-image sends a Job there that reads the firmware of network adapters and ends.
+
+Exit code 0 when nothing was found, 9 on drift and mixed versions, 8 on anything else that is wrong, 11 when nothing is
 wrong but a rule warns, or something is not observable or unproven.
 
 Findings: drift, mixed, incompatible, half-done, leaked-driver, stale-label, stale-build, foreign-cordon, paused-pool,
@@ -33,6 +28,7 @@ from typing import TYPE_CHECKING
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
 from seatrial.cli.exit_codes import ExitCode
+from seatrial.cli.parsing.parser import rarely
 from seatrial.cli.program import print_data
 from seatrial.cli.rollout.words import span
 from seatrial.core.survey.audit.findings import FindingKind, Weight
@@ -49,6 +45,7 @@ BRIEF = "brief"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    rare = rarely(parser)
     parser.add_argument("-f", "--file", metavar="FILE", help="the matrix to compare with, or the folder it is in")
     parser.add_argument("--entry", metavar="ENTRY", default="", help="the entry to compare with (production)")
     parser.add_argument(
@@ -60,11 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FINDING",
         help="only these findings count for the exit code; all are shown",
     )
-    parser.add_argument(
+    rare.add_argument(
         "--on", metavar="DATE", type=_day, help="judge as of this day, YYYY-MM-DD; when absent the day it was read"
     )
-    parser.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
-    parser.add_argument(
+    rare.add_argument("--facts", metavar="FILE", action="append", default=[], help="facts of your own, in YAML")
+    rare.add_argument(
         "--report-to",
         metavar="NAMESPACE/CONFIGMAP",
         type=_place,
@@ -77,15 +74,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nic-image",
         metavar="IMAGE",
         default="",
-        help="where no NicDevice tells it, read NIC firmware by a Job on each GPU node; any image with sh in it",
+        help="read NIC firmware by a Job on each GPU node, where no NicDevice tells it; any image with sh in it",
     )
-    parser.add_argument(
-        "--jobs-namespace", metavar="NAMESPACE", default="default", help="where these Jobs are made (default)"
+    rare.add_argument(
+        "--jobs-namespace",
+        metavar="NAMESPACE",
+        default="default",
+        help="where the Jobs of --nic-image are made (default)",
     )
     parser.add_argument(
         "--helm-secrets",
         action="store_true",
-        help="where no object tells an operator's version, look into the Secrets of Helm's releases beside it",
+        help="read an operator's version from the Secrets of its Helm release, where no object tells it",
     )
     cluster_options.add_snapshot(parser)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)

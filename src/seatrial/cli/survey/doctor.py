@@ -1,15 +1,12 @@
-"""Say why GPUs of a node cannot be used: known failures by what pods, events, conditions and logs show of them.
+"""Say why GPUs of a node cannot be used, and what to do.
 
-seatrial doctor                       all nodes
-seatrial doctor gpu-17                one node
-seatrial doctor --no-logs             without reading logs
-seatrial doctor --failures ours.yaml  with failures of your own besides
-seatrial doctor --snapshot fleet.json in a file of `seatrial snapshot`, instead of a cluster
-seatrial doctor --prometheus URL      with Xids of the last hour, by the metrics of DCGM exporter
+It looks for known failures in pods, events, conditions and logs. It reads with your own rights and changes nothing.
 
-It lists objects once, reads logs with your own rights, and writes nothing; nothing runs on a node. A cause stands
-before what follows from it, and who is well now has no failure, whatever was written before. Exit code 0 when nothing
-was found, 8 when something was, 11 when nothing was found but not everything could be looked at.
+In detail:
+
+A cause is named before what follows from it, and a node that is well now has no failure, whatever was written before.
+Exit code 0 when nothing was found, 8 when something was, 11 when nothing was found but not everything could be looked
+at.
 """
 
 # Tests: tests/cli/test_doctor.py

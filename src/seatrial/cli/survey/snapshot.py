@@ -1,13 +1,12 @@
-"""Write the cluster into a file, for a bug report, or to look at it where it cannot be reached.
+"""Write the cluster into a file, for a bug report, or to look at it where the cluster cannot be reached.
 
-seatrial snapshot > fleet.json                  objects, and the logs of what fails
-seatrial snapshot --anonymise > fleet.json      with other names for nodes, namespaces, registries and tenants
-seatrial snapshot | gzip > fleet.json.gz        packed; it is read as it is
-seatrial audit --snapshot fleet.json            and doctor, forecast, rollout adopt: as they would answer in the cluster
+Secrets and ConfigMaps are not read. `seatrial audit`, doctor, forecast and rollout adopt read the file with --snapshot.
 
-It has what these commands read, and no more. Labels, annotations and variables are kept by a list of those that may be;
-of messages and logs those words stay that are known to the trade, and the rest is `…`. Secrets and ConfigMaps are not
-read. docs/reference/snapshot.md lists every field. Exit code 11 when something could not be read; the file says what.
+In detail:
+
+The file has what these commands read, and no more: objects, and the logs of what fails. Labels, annotations and
+variables are kept by a list of those that may be. Of messages and logs, words known to the trade stay, and the rest is
+`…`. docs/reference/snapshot.md lists every field. Exit code 11 when something could not be read; the file says what.
 """
 
 # Tests: tests/cli/test_snapshot.py

@@ -1,0 +1,1 @@
+"""How words become options, and how a command says what it takes: the parser, its help, and examples."""
