@@ -30,6 +30,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ("seatrial matrix set current cuda 13.0 --dry-run", "show the change"),
     ),
     "matrix promote": (("seatrial matrix promote --dry-run", "show what would change"),),
+    "matrix unmark": (("seatrial matrix unmark canary", "the mark was wrong"),),
     "matrix fmt": (("seatrial matrix fmt configmap.yaml", ""), ("seatrial matrix fmt --check", "for CI")),
     "matrix schema": (("seatrial matrix schema > matrix.schema.json", ""),),
     "check": (

@@ -263,8 +263,8 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.GATE_STUCK: says(
         "gate {gate} does not start on {node}: {why} (pod {pod} of Job {job})",
-        "`kubectl -n {namespace} describe pod {pod}` says more. Mend that, or the gate's image in the rollout; it is "
-        "tried again by itself, and without an answer by then the gate is unknown, which is no pass.",
+        "`kubectl -n {namespace} describe pod {pod}` says more. Mend that, or the gate's image in the rollout; "
+        "without an answer within its limit the gate is unknown, which is no pass.",
     ),
     HoldCode.GATE_REFUSED: says(
         "the pod of gate {gate} for {node} is not let into {namespace_text}: {why}",
