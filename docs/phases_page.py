@@ -52,7 +52,7 @@ WHEN: Final[Mapping[Way, str]] = {
     (RolloutPhase.BAKING, RolloutPhase.REVERTING): f"{_ABORTED}; a gate failed, {_FAILED}",
     (RolloutPhase.WAVING, RolloutPhase.REVERTING): f"{_ABORTED}; too many failures stop the waves and undo nothing",
     (RolloutPhase.PROMOTING, RolloutPhase.REVERTING): _ABORTED,
-    (RolloutPhase.DONE, RolloutPhase.REVERTING): f"{_ABORTED}, or `seatrial rollback`",
+    (RolloutPhase.DONE, RolloutPhase.REVERTING): f"{_ABORTED}, or `seatrial rollout rollback`",
     (RolloutPhase.REVERTING, RolloutPhase.REVERTED): "every node is back, and nothing of ours is left",
 }
 

@@ -1,4 +1,4 @@
-"""What `seatrial history` makes of the turns of rollouts."""
+"""What `seatrial rollout history` makes of the turns of rollouts."""
 
 from __future__ import annotations
 

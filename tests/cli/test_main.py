@@ -97,7 +97,7 @@ def test_every_exit_code_has_a_meaning() -> None:
         (["status", "--frob"], "there is no option --frob."),
         (["status", "--wacth"], "there is no option --wacth; did you mean --watch?"),
         (["rollout", "start", "--frob"], "there is no option --frob."),
-        (["node", "show", "gpu-1", "gpu-2"], "'gpu-2' is one word too many."),
+        (["node", "get", "gpu-1", "gpu-2"], "'gpu-2' is one word too many."),
         (["why"], "the following arguments are required: NODE|ROLLOUT."),
         (["controller", "--frob"], "there is no option --frob."),
         (["controller"], "one of the arguments --once --forever is required."),

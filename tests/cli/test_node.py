@@ -79,7 +79,7 @@ def some_nodes() -> looking.Look:
 
 
 def test_the_list_says_who_is_where_and_waits_for_what(call: Call) -> None:
-    code, text = call(some_nodes(), "list")
+    code, text = call(some_nodes(), "get")
     assert code == ExitCode.OK
     lines = [line.split() for line in text.splitlines()]
     assert lines[0] == ["Node", "State", "For", "Driver", "Wanted", "Waits", "for"]
@@ -91,8 +91,8 @@ def test_the_list_says_who_is_where_and_waits_for_what(call: Call) -> None:
 
 
 def test_the_list_can_be_cut_to_a_state_or_to_those_who_wait(call: Call) -> None:
-    _, done = call(some_nodes(), "list", "--state", "upgrade-done", "-o", "name")
-    _, held = call(some_nodes(), "list", "--held", "-o", "name")
+    _, done = call(some_nodes(), "get", "--state", "upgrade-done", "-o", "name")
+    _, held = call(some_nodes(), "get", "--held", "-o", "name")
     assert done.split() == ["node/n3"]
     assert held.split() == ["node/cpu-1", "node/n1", "node/n2"]
 
@@ -106,7 +106,7 @@ def test_the_list_can_be_cut_by_labels(call: Call) -> None:
         )
     )
     for selector, names in (("pool=a", "n1"), ("pool", "n1 n2"), ("pool notin (a)", "n2 n3"), ("!pool", "n3")):
-        _, text = call(found, "list", "-l", selector, "-o", "name")
+        _, text = call(found, "get", "-l", selector, "-o", "name")
         assert text.split() == [f"node/{name}" for name in names.split()]
 
 
@@ -134,12 +134,12 @@ def test_what_would_be_written_can_be_read_by_scripts(call: Call) -> None:
 
 
 def test_the_wide_list_says_whose_cordon_it_is(call: Call) -> None:
-    _, text = call(some_nodes(), "list", "-o", "wide")
+    _, text = call(some_nodes(), "get", "-o", "wide")
     assert "seatrial" in next(line for line in text.splitlines() if line.startswith("n1"))
 
 
 def test_a_script_gets_everything(call: Call) -> None:
-    _, text = call(some_nodes(), "list", "-o", "json")
+    _, text = call(some_nodes(), "get", "-o", "json")
     (found,) = (each for each in json.loads(text) if each["name"] == "n1")
     assert (found["state"], found["cordonedBy"], found["driver"]) == ("pod-deletion-required", "seatrial", "570.124.06")
     assert found["gpuPods"] == [{"namespace": "jobs", "name": "train-0", "holdsBy": "resource", "terminating": False}]
@@ -160,7 +160,7 @@ def test_one_node_is_shown_with_what_it_offers_and_what_holds_its_gpus(call: Cal
         record={"before": EIGHT},
         pods=(builders.a_gpu_pod(),),
     )
-    code, text = call(a_look(builders.a_snapshot(shown, admitted=builders.a_ledger("n1"))), "show", "n1")
+    code, text = call(a_look(builders.a_snapshot(shown, admitted=builders.a_ledger("n1"))), "get", "n1")
     assert code == ExitCode.HELD
     for line in (
         "  holds     jobs/train-0 (resource)",
@@ -174,13 +174,13 @@ def test_one_node_is_shown_with_what_it_offers_and_what_holds_its_gpus(call: Cal
 
 
 def test_a_node_that_is_done_is_shown_without_a_complaint(call: Call) -> None:
-    code, text = call(some_nodes(), "show", "n3")
+    code, text = call(some_nodes(), "get", "n3")
     assert code == ExitCode.OK
     assert text.splitlines()[-1] == "Answer    it is done; nothing is to be moved."
 
 
 def test_a_misspelt_node_is_an_error_that_names_its_neighbours(call: Call) -> None:
-    code, text = call(some_nodes(), "show", "n")
+    code, text = call(some_nodes(), "get", "n")
     assert code == ExitCode.ERROR
     assert text == "seatrial: there is no node n. Did you mean n1, n2, n3?\n"
 

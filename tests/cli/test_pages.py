@@ -83,7 +83,7 @@ def a_look_at(phase: NodePhase) -> looking.Look:
     return a_look(builders.a_snapshot(builders.a_node("n1", phase), admitted=builders.a_ledger("n1")))
 
 
-@pytest.mark.parametrize("words", [("node", "list"), ("node", "show", "n1"), ("why", "n1")], ids=" ".join)
+@pytest.mark.parametrize("words", [("node", "get"), ("node", "get", "n1"), ("why", "n1")], ids=" ".join)
 def test_whoever_watches_is_told_of_every_change_until_ctrl_c(
     words: tuple[str, ...], seeing: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,5 +105,5 @@ def test_a_watch_ends_when_its_time_is_up(
     clock = iter(range(100))
     seeing(*[a_look_at(NodePhase.POD_RESTART_REQUIRED)] * 9)
     monkeypatch.setattr(pages, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    assert main(["node", "list", "-w", "--timeout", "2s", "-o", "name"]) == ExitCode.TIMEOUT
+    assert main(["node", "get", "-w", "--timeout", "2s", "-o", "name"]) == ExitCode.TIMEOUT
     assert capsys.readouterr() == ("node/n1\n", "seatrial: 2 s are over; it goes on without us.\n")

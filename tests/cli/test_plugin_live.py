@@ -90,9 +90,9 @@ def test_kubectl_finds_the_plugin_and_its_texts_name_kubectl(cluster: ControlPla
     helped = kubectl(cluster, tmp_path, "seatrial", "node", "--help")
     assert helped.returncode == ExitCode.OK
     assert helped.stdout.startswith("usage: kubectl seatrial node ")
-    missing = kubectl(cluster, tmp_path, "seatrial", "node", "show", "nowhere", "--rollout", ROLLOUT)
+    missing = kubectl(cluster, tmp_path, "seatrial", "node", "get", "nowhere", "--rollout", ROLLOUT)
     assert missing.returncode == ExitCode.ERROR
-    assert missing.stderr.endswith("seatrial: there is no node nowhere. `kubectl seatrial node list` lists them.\n")
+    assert missing.stderr.endswith("seatrial: there is no node nowhere. `kubectl seatrial node get` lists them.\n")
 
 
 def test_kubectl_completes_the_plugin(cluster: ControlPlane, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_kubectl_completes_the_plugin(cluster: ControlPlane, tmp_path: Path) -> 
         "status\tshow where it stands, as a tree",
         ":4",
     ]
-    assert [line.split("\t")[0] for line in asked("node", "show", "quay-")] == [*NODES, ":4"]
+    assert [line.split("\t")[0] for line in asked("node", "get", "quay-")] == [*NODES, ":4"]
     assert asked("check", "") == [":0"]
 
 
@@ -139,7 +139,7 @@ def test_zsh_completes_commands_options_paths_and_names(cluster: ControlPlane, t
         zsh.type(f"source {tmp_path}/setup\n")
         zsh.until(f"\n.*{prompt.READY}> $")
         for typed, seen in (
-            ("seatrial rollb\t", r"seatrial rollback $"),
+            ("seatrial rollb\t", r"seatrial rollout rollback $"),
             (
                 "seatrial rollout sta\t\t",
                 r"start +-- start a rollout: canary first, then waves *\n *status +-- show where it stands",

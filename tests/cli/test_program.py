@@ -17,7 +17,7 @@ from seatrial.core.errors import SeatrialError
     ("text", "turned"),
     [
         ("Look with `seatrial why NODE`.", "Look with `kubectl seatrial why NODE`."),
-        ("seatrial node list     every node", "kubectl seatrial node list     every node"),
+        ("seatrial node get     every node", "kubectl seatrial node get     every node"),
         ("  seatrial plan        from here", "  kubectl seatrial plan        from here"),
         ("seatrial: there is no node", "seatrial: there is no node"),
         ("seatrial upgrades the stack of a cluster.", "seatrial upgrades the stack of a cluster."),
@@ -42,11 +42,11 @@ def test_help_and_errors_of_the_plugin_name_the_plugin(capsys: pytest.CaptureFix
     assert "\n  kubectl seatrial node skip gpu-17 gpu-18\n" in told
     assert "`seatrial" not in told
     with pytest.raises(SystemExit) as ended:
-        main.main(["node", "lits"], program=program.PLUGIN)
+        main.main(["node", "retyr"], program=program.PLUGIN)
     assert ended.value.code == ExitCode.USAGE
     told = capsys.readouterr().err
-    assert told.startswith("kubectl seatrial: argument COMMAND: there is no 'lits' here, ")
-    assert told.endswith("did you mean list?\nSee `kubectl seatrial node --help`.\n")
+    assert told.startswith("kubectl seatrial: argument COMMAND: there is no 'retyr' here, ")
+    assert told.endswith("did you mean retry?\nSee `kubectl seatrial node --help`.\n")
 
 
 def test_who_speaks_in_an_error_is_called_as_the_program_is(

@@ -92,7 +92,7 @@ def run(plane: ControlPlane, fleet: Fleet) -> Iterator[Run]:
 
 
 def start(run: Run, *arguments: str, name: str = "spring") -> Said:
-    said = run("rollout", "start", "--driver", NEW, "--selector", MEMBERS, "--name", name, "-y", *arguments)
+    said = run("rollout", "start", name, "--driver", NEW, "--selector", MEMBERS, "-y", *arguments)
     assert said.code == 0, said.err
     return said
 
@@ -121,7 +121,7 @@ def test_a_start_shows_what_will_happen_and_creates_it(run: Run, plane: ControlP
         "Waves     1, 2, 1 nodes",
         "Publish   by writing ClusterPolicy/climb",
         "Nodes     moved by seatrial (direct)",
-        "Watch it with `seatrial rollout status spring -w`.",
+        "Watch it with `seatrial status spring -w`.",
     ):
         assert line in said.err
     spec = plane.get("gpurollout", "spring")["spec"]
@@ -141,7 +141,7 @@ def test_a_start_shows_what_will_happen_and_creates_it(run: Run, plane: ControlP
 def test_a_start_from_git_pins_the_commit_it_read(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
     remote = bare(tmp_path)
     commit = remote.person().write(FILE, a_matrix(NEW).replace("gpu-7", "climb-1"))
-    said = run("rollout", "start", "--git", str(remote.path), "--selector", MEMBERS, "--name", "fromgit", "-y")
+    said = run("rollout", "start", "fromgit", "--git", str(remote.path), "--selector", MEMBERS, "-y")
     assert said.code == 0, said.err
     spec = plane.get("gpurollout", "fromgit")["spec"]
     assert spec["matrix"] == {
@@ -208,7 +208,7 @@ def test_a_trial_tells_every_write_up_to_the_first_verdict_and_makes_none(run: R
     before = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in plane.get("nodes")["items"]}
     policy = plane.get("clusterpolicy", "climb")["metadata"]["resourceVersion"]
     asked_before = writes(plane)
-    arguments = ("--driver", NEW, "--selector", MEMBERS, "--gate", "smoke=example.com/smoke:1", "--name", "trial")
+    arguments = ("--driver", NEW, "--selector", MEMBERS, "--gate", "smoke=example.com/smoke:1", "trial")
     said = run("rollout", "start", *arguments, "--dry-run")
     assert said.code == 0, said.out + said.err
     rows = said.out.splitlines()
@@ -292,7 +292,7 @@ def test_an_abort_is_explained_asked_for_and_written_once(run: Run, plane: Contr
     assert "abort" not in plane.get("gpurollout", "spring")["spec"]
     assert "spring is being undone." in run("rollout", "abort", "--reason", "too slow", "-y").out
     assert plane.get("gpurollout", "spring")["spec"]["abort"] == "too slow"
-    assert "being undone already: too slow" in run("rollback", "--reason", "again", "-y").out
+    assert "being undone already: too slow" in run("rollout", "rollback", "--reason", "again", "-y").out
 
 
 def test_who_undoes_it_is_told_whether_the_entry_is_marked_and_may_ask_for_it(run: Run, plane: ControlPlane) -> None:
@@ -315,8 +315,8 @@ def test_who_undoes_it_is_told_whether_the_entry_is_marked_and_may_ask_for_it(ru
 def test_one_that_is_done_is_undone_by_rollback_alone(run: Run, plane: ControlPlane) -> None:
     start(run)
     write_status(plane, "spring", phase="Done", canaries=["climb-0"])
-    assert "seatrial rollback spring" in run("rollout", "abort", "--reason", "late", "-y").err
-    assert run("rollback", "--reason", "late", "-y").code == 0
+    assert "seatrial rollout rollback spring" in run("rollout", "abort", "--reason", "late", "-y").err
+    assert run("rollout", "rollback", "--reason", "late", "-y").code == 0
     assert plane.get("gpurollout", "spring")["spec"]["abort"] == "late"
 
 
@@ -354,11 +354,11 @@ def test_status_why_and_history_tell_of_a_campaign(run: Run, plane: ControlPlane
     start(run, "--manual", "canary")
     history = [{"phase": "Proposed", "at": "2026-03-01T00:00:00Z"}]
     write_status(plane, "spring", phase="Proposed", enteredAt="2026-03-01T00:00:00Z", history=history)
-    shown = run("rollout", "status")
+    shown = run("status")
     assert shown.code == 12
     assert "Proposed" in shown.out
     assert "approval-pending" in shown.out
-    data = json.loads(run("rollout", "status", "-o", "json").out)
+    data = json.loads(run("status", "-o", "json").out)
     assert (data["name"], data["phase"], data["nodes"]["total"]) == ("spring", "Proposed", 5)
     assert json.loads(run("status", "-o", "json").out)["campaign"]["phase"] == "Proposed"
     assert "└─ waits" in run("status").out
@@ -366,7 +366,7 @@ def test_status_why_and_history_tell_of_a_campaign(run: Run, plane: ControlPlane
     assert why.code == 0
     assert "Rollout   spring to driver" in why.out
     assert "seatrial rollout approve spring canary" in why.out
-    assert "2026-03-01T00:00:00Z   spring" in run("history").out
+    assert "2026-03-01T00:00:00Z   spring" in run("rollout", "history").out
 
 
 def test_status_is_watched_in_place_on_a_terminal(run: Run, plane: ControlPlane) -> None:
@@ -375,7 +375,7 @@ def test_status_is_watched_in_place_on_a_terminal(run: Run, plane: ControlPlane)
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     where = ("--kubeconfig", str(plane.kubeconfig))
-    command = [sys.executable, "-m", "seatrial", "rollout", "status", "-w", "--timeout", "4s", *where]
+    command = [sys.executable, "-m", "seatrial", "status", "-w", "--timeout", "4s", *where]
     env = {**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
     process = subprocess.Popen(command, stdout=slave, stderr=subprocess.PIPE, env=env)
     os.close(slave)
@@ -396,7 +396,7 @@ def test_status_is_watched_in_place_on_a_terminal(run: Run, plane: ControlPlane)
 
 
 def test_a_watch_that_has_nothing_to_show_says_so(run: Run) -> None:
-    said = run("rollout", "status", "-w")
+    said = run("status", "-w")
     assert said.code == 1
     assert "Begin with `seatrial rollout start`" in said.err
 
@@ -410,7 +410,7 @@ def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: Contro
     fleet = make_fleet(plane, FleetSpec(prefix="peak", node_count=4, driver_version=OLD, reload_seconds=0.3))
     members = ("--selector", "testbed.seatrial.dev/fleet=peak")
     said = run(
-        *("rollout", "start", "--driver", NEW, "--name", "peak", "-y", "--publish", "none", "--no-prepull", *members),
+        *("rollout", "start", "peak", "--driver", NEW, "-y", "--publish", "none", "--no-prepull", *members),
         *("--bake", "1s", "--bake-every", "1s", "--wave", "1", "--manual", "promotion"),
         *("--max-unavailable", "100%", "--max-parallel", "0"),
     )
@@ -418,7 +418,7 @@ def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: Contro
     account = controller_process.identity(plane, "peak", has_campaigns=True)
     with controller_process.ControllerProcess(account, "peak", tmp_path) as controller:
         waiting.wait_for(
-            lambda: "publish-pending" in run("rollout", "status", "peak").out,
+            lambda: "publish-pending" in run("status", "peak").out,
             what="the rollout to wait for somebody to publish",
             timeout_seconds=30,
             describe=lambda: controller.log.read_text(),
@@ -429,12 +429,12 @@ def test_a_campaign_is_watched_from_its_start_to_its_end(run: Run, plane: Contro
             lambda: run("rollout", "promote", "peak").code == 0,
             what="the evidence to be complete",
             timeout_seconds=60,
-            describe=lambda: run("rollout", "status", "peak").out + controller.log.read_text(),
+            describe=lambda: run("status", "peak").out + controller.log.read_text(),
         )
-        watched = run("rollout", "status", "peak", "-w", "--timeout", "30s", "-o", "json")
+        watched = run("status", "peak", "-w", "--timeout", "30s", "-o", "json")
     assert watched.code == 0, watched.err + controller.log.read_text()
     last = json.loads(watched.out.splitlines()[-1])
     assert (last["phase"], last["nodes"]["done"], last["waves"]["sizes"]) == ("Done", 4, [1, 2])
-    told = [line.split()[3] for line in run("history", "peak").out.splitlines()[1:]]
+    told = [line.split()[3] for line in run("rollout", "history", "peak").out.splitlines()[1:]]
     assert list(dict.fromkeys(told)) == ["Proposed", "Canary", "Gating", "Baking", "Waving", "Promoting", "Done"]
     assert set(fleet.driver_versions().values()) == {NEW}

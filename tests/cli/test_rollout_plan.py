@@ -80,7 +80,7 @@ def chain(plan: dict[str, Any], *words: str) -> Chain:
 
 
 def test_every_step_is_a_rollout_that_waits_for_the_one_before_it(plan: dict[str, Any]) -> None:
-    found = chain(plan, "--name", "spring")
+    found = chain(plan, "spring")
     assert found.names == (
         "spring-1-gpu-operator",
         "spring-2-driver",
@@ -132,18 +132,18 @@ def test_the_same_plan_has_the_same_names_and_another_plan_has_others(plan: dict
 def test_numbers_are_as_wide_as_the_longest_so_that_names_sort_in_order(plan: dict[str, Any]) -> None:
     firmware = next(step for step in plan["steps"] if step["group"] == "firmware")
     many = plan | {"steps": [firmware | {"number": number} for number in range(1, 13)]}
-    names = chain(many, "--name", "spring").names
+    names = chain(many, "spring").names
     assert names[0] == "spring-01-firmware-cx7"
     assert list(names) == sorted(names)
 
 
 def test_a_name_that_would_be_too_long_is_refused(plan: dict[str, Any]) -> None:
     with pytest.raises(CalledWrongly, match="63 at most; give a shorter --name"):
-        chain(plan, "--name", "a" * 55)
+        chain(plan, "a" * 55)
 
 
 def test_everything_is_shown_before_anything_is_created(plan: dict[str, Any]) -> None:
-    found = chain(plan, "--name", "spring")
+    found = chain(plan, "spring")
     told = list(rollout_plan.preview(found, plan, frozenset(found.names[1:]), has_source=False))
     assert told[0] == "Plan      current to canary: 4 rollouts, one after the other"
     assert "spring-1-gpu-operator  (there already)" in told
@@ -153,12 +153,12 @@ def test_everything_is_shown_before_anything_is_created(plan: dict[str, Any]) ->
 
 
 def test_an_entry_is_planned_as_seatrial_plan_does(here: Path, plan: dict[str, Any]) -> None:
-    wanted = asked("--to", "canary", "--name", "spring")
+    wanted = asked("--to", "canary", "spring")
     target = chaining.target_of(wanted, ON)
     assert target is not None
     planned = chaining.plan_of(wanted, target, ON)
     assert planned == plan
-    assert chaining.chain_of(wanted, planned, target, ON).resources == chain(plan, "--name", "spring").resources
+    assert chaining.chain_of(wanted, planned, target, ON).resources == chain(plan, "spring").resources
 
 
 def test_from_a_repository_the_last_step_promotes_and_every_commit_knows_where_to_go(here: Path) -> None:
@@ -240,7 +240,7 @@ def test_what_is_there_under_the_name_has_to_say_the_same(plan: dict[str, Any]) 
 
 
 def test_without_a_name_the_step_that_waits_for_no_other_is_meant(plan: dict[str, Any]) -> None:
-    steps = [Rollout(raw=each) for each in chain(plan, "--name", "spring").resources]
+    steps = [Rollout(raw=each) for each in chain(plan, "spring").resources]
     assert meant(steps).name == "spring-1-gpu-operator"
     done = Rollout(raw={**steps[0].raw, "status": {"phase": "Done"}})
     assert meant([done, *steps[1:]]).name == "spring-2-driver"

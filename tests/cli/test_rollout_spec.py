@@ -105,7 +105,7 @@ def test_a_name_says_what_it_is_for_and_is_numbered_where_it_is_taken() -> None:
         (("--driver", TARGET, "--wave", "5%", "10%", "--growth", "fixed"), "several --wave"),
         (("--driver", TARGET, "--time-zone", "UTC"), "about --window"),
         (("--driver", TARGET, "--canary-node", "a", "--canary-selector", "k=v"), "give one of them"),
-        (("--driver", TARGET, "--name", "Spring"), "is no name"),
+        (("--driver", TARGET, "Spring"), "is no name"),
     ],
 )
 def test_options_that_cannot_be_meant_together_are_refused(given: tuple[str, ...], says: str) -> None:

@@ -126,12 +126,12 @@ class Stage:
         )
 
     def wait_held(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """Wait until `seatrial node list` says that these nodes are held by these codes; why, by node."""
+        """Wait until `seatrial node get` says that these nodes are held by these codes; why, by node."""
         seen: list[dict[str, str]] = [{}]
 
         def look() -> dict[str, str] | None:
             self.controller.check()
-            nodes = json.loads(self.run("node", "list", "-o", "json").stdout)
+            nodes = json.loads(self.run("node", "get", "-o", "json").stdout)
             holds = {node["name"]: node["hold"] for node in nodes if node["hold"]}
             seen[0] = {name: held["code"] for name, held in holds.items()}
             is_so = all(seen[0].get(node) == code for node, code in wanted.items())
@@ -209,8 +209,8 @@ class Stage:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Our command as a person runs it beside this rollout."""
-        where = ("--kubeconfig", str(self.cluster.kubeconfig), "--rollout", self.rollout)
-        return forked.run(*arguments, *where)
+        named = (self.rollout,) if arguments[0] == "status" else ("--rollout", self.rollout)
+        return forked.run(*arguments, *named, "--kubeconfig", str(self.cluster.kubeconfig))
 
     def do(self, *arguments: str) -> str:
         """Our command as a person runs it, when it has to work."""

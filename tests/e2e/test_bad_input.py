@@ -123,7 +123,7 @@ def test_a_node_that_is_not_there_is_answered_with_names_that_are_alike(cluster:
 
 
 def test_a_rollout_that_is_not_there_is_named(cluster: ControlPlane) -> None:
-    answer = run("status", "--rollout", "ghost", "--kubeconfig", str(cluster.kubeconfig))
+    answer = run("status", "ghost", "--kubeconfig", str(cluster.kubeconfig))
     assert_one_sentence(answer, "no GPURollout ghost", "kubectl get gpurollouts")
 
 

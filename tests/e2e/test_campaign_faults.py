@@ -264,7 +264,7 @@ def test_a_spec_that_an_older_definition_lets_through_is_a_fault_with_its_place(
     stage.wait_phase("Baking")
     for spec, place in MISREAD:
         stage.begin("misread", **spec)
-        answer = stage.run("status", "--rollout", "misread")
+        answer = stage.run("status", "misread")
         assert answer.returncode == 1
         assert f"GPURollout misread cannot be read: {place}" in answer.stderr
         assert "Traceback" not in answer.stderr

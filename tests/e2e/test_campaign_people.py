@@ -213,7 +213,7 @@ def test_what_was_done_can_be_rolled_back_after_a_later_one_was_undone(stage: Li
     stage.wait_phase("Reverted")
     assert set(stage.fleet.driver_versions().values()) == {good}
     stage.rollout = "good"
-    said = stage.do("rollback", "--reason", "that one too", "-y")
+    said = stage.do("rollout", "rollback", "--reason", "that one too", "-y")
     assert said.startswith("good is being undone.")
     stage.wait_phase("Reverted")
     assert set(stage.fleet.driver_versions().values()) == {stage.running}

@@ -107,7 +107,7 @@ def test_a_rollback_of_what_is_done_waits_for_the_remote_and_takes_all_of_it_bac
     tags = stage.tags()
     with stage.synced():
         with stage.remote_away():
-            said = stage.do("rollback", "--reason", "two nodes lost their NVLink", "-y")
+            said = stage.do("rollout", "rollback", "--reason", "two nodes lost their NVLink", "-y")
             assert "life is being undone" in said
             stage.wait_phase("Reverting")
             stage.wait_held("source-unreachable", count=4)

@@ -50,5 +50,10 @@ def test_a_gate_whose_last_words_are_no_words_is_taken_back_and_marked(stage: Li
         stage.wait_phase("Reverted")
     assert stage.campaign()["places"]["published"] == {"url": str(stage.remote), "branch": "main", "path": PUBLISHED}
     assert "Mark driver" in stage.remote_log()[-1]
-    for text in (stage.campaign()["why"], stage.matrix(), *stage.log_lines(), stage.run("history", "garbled").stdout):
+    for text in (
+        stage.campaign()["why"],
+        stage.matrix(),
+        *stage.log_lines(),
+        stage.run("rollout", "history", "garbled").stdout,
+    ):
         assert text.replace("\n", "").isprintable(), text

@@ -127,8 +127,8 @@ class Stage:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Our command as a person runs it beside this rollout."""
-        where = ("--kubeconfig", str(self.plane.kubeconfig), "--rollout", self.rollout)
-        return forked.run(*arguments, *where)
+        named = (self.rollout,) if arguments[0] == "status" else ("--rollout", self.rollout)
+        return forked.run(*arguments, *named, "--kubeconfig", str(self.plane.kubeconfig))
 
     def requests(self) -> list[AuditedRequest]:
         """Everything that our controller asked of the API server."""

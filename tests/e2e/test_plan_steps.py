@@ -66,7 +66,7 @@ class Stage:
         return done.stdout
 
     def start(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.run("rollout", "start", "--plan", "plan.json", "--name", "spring", *HOW, *words)
+        return self.run("rollout", "start", "spring", "--plan", "plan.json", *HOW, *words)
 
     def names(self) -> list[str]:
         return [each["metadata"]["name"] for each in self.plane.get("gpurollouts")["items"]]
@@ -182,7 +182,7 @@ def test_people_are_told_whose_turn_it_is_and_the_canary_bakes_before_the_others
 
 
 def test_a_step_without_a_way_back_ends_when_a_person_says_that_it_stays(stage: Stage) -> None:
-    stage.do("rollback", FIRMWARE, "--reason", "links flap", "-y")
+    stage.do("rollout", "rollback", FIRMWARE, "--reason", "links flap", "-y")
     stage.wait_held(FIRMWARE, "no-way-back-by-hand")
     stage.do("rollout", "approve", FIRMWARE, "rollback")
     stage.wait_phase(FIRMWARE, "Reverted")

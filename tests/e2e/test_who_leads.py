@@ -48,7 +48,7 @@ def test_before_any_controller_ever_ran_nobody_promises_anything(
         cluster.kubectl("delete", "lease", "seatrial", "-n", lease["metadata"]["namespace"])
     make_rollout("early", fleet=PREFIX, target=DRIVERS[1], limits=ANY)
     where = ("--kubeconfig", str(cluster.kubeconfig), "-n", fleet.spec.namespace)
-    said = forked.run("status", *where, "--rollout", "early")
+    said = forked.run("status", "early", *where)
     assert said.returncode == 12, said.stderr
     assert "Leader    none; no controller has ever run here" in said.stdout
     assert said.stdout.index("leaderless") < said.stdout.index("As of") or "Waiting:\n  leaderless" in said.stdout

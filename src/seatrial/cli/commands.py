@@ -40,8 +40,6 @@ COMMANDS: Final = {
     "forecast": Command("seatrial.cli.run.forecast", "say how long an upgrade takes, and what capacity it costs"),
     "demo": Command("seatrial.cli.run.demo", "watch upgrades of 24 simulated nodes; needs no cluster"),
     "rollout": Command("seatrial.cli.rollout.rollout", "start a rollout, look at it, pause, approve or undo it"),
-    "rollback": Command("seatrial.cli.rollout.rollback", "undo the last rollout, even one that is done"),
-    "history": Command("seatrial.cli.show.history", "show what rollouts did, and when"),
     "status": Command("seatrial.cli.show.status", "show a rollout: where it stands, who waits and why"),
     "why": Command("seatrial.cli.show.why", "say why a node or a rollout is not moving, and what to do"),
     "gates": Command("seatrial.cli.gates.gates", "test a node, or look at what a rollout's gates said"),

@@ -134,7 +134,7 @@ def test_nothing_is_marked_where_there_is_no_entry_or_nobody_to_do_it(rollout: R
 
 
 def test_one_that_is_done_is_undone_only_where_that_is_asked() -> None:
-    with pytest.raises(RolloutRefused, match="seatrial rollback spring"):
+    with pytest.raises(RolloutRefused, match="seatrial rollout rollback spring"):
         wishing.check_undo(a_rollout(phase="Done"), allows_done=False)
     wishing.check_undo(a_rollout(phase="Done"), allows_done=True)
 

@@ -116,7 +116,7 @@ async def note(cluster: Cluster, seen: Observation, *, is_dry_run: bool) -> Asyn
             return
         unknown = [name for name in members if name not in nodes]
         if unknown:
-            raise CalledWrongly(f"there is no node {unknown[0]}; `seatrial node list` lists them. Nothing was written.")
+            raise CalledWrongly(f"there is no node {unknown[0]}; `seatrial node get` lists them. Nothing was written.")
         for name in members:
             meta: dict[str, Any] = nodes[name]["metadata"]
             before = (meta.get("annotations") or {}).get(key, "")

@@ -12,7 +12,7 @@ from seatrial.app.errors import CalledWrongly
 from seatrial.app.rollout.picking import Rollout, Wish
 from seatrial.core.errors import SeatrialError
 
-WATCH: Final = "`seatrial rollout status {name} -w` shows it."
+WATCH: Final = "`seatrial status {name} -w` shows it."
 REASON_MAX: Final = 300
 
 
@@ -127,7 +127,7 @@ def check_undo(rollout: Rollout, *, allows_done: bool) -> None:
     """Refuse to undo what is done, unless that is what was asked."""
     if rollout.phase == "Done" and not allows_done:
         raise RolloutRefused(
-            f"{rollout.name} is done. To undo it all the same: `seatrial rollback {rollout.name} --reason …`."
+            f"{rollout.name} is done. To undo it all the same: `seatrial rollout rollback {rollout.name} --reason …`."
         )
 
 

@@ -34,18 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explained = commands.add_parser(
         "explain", help="say what the bake of a rollout proves so far, and what it does not"
     )
-    explained.add_argument("named", nargs="?", metavar="ROLLOUT", help="which rollout (the active one)")
+    explained.add_argument("rollout", nargs="?", default="", metavar="ROLLOUT", help="which rollout (the active one)")
     explained.add_argument("--html", metavar="FILE", type=Path, help="also write a page with pictures")
     formats.add_output(explained)
     cluster_options.add_watch(explained)
-    cluster_options.add_cluster_arguments(explained)
+    cluster_options.add_cluster_arguments(explained, has_rollout=False)
 
 
 def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show import pages
     from seatrial.cli.show.look import look
 
-    args.rollout = args.named or args.rollout
     if args.watch and args.html:
         print("seatrial: a page is written once; leave out --watch, or --html", file=sys.stderr)
         return ExitCode.USAGE

@@ -50,7 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown = commands.add_parser("show", help="show the gates of a rollout, and what each of them said")
     formats.add_output(shown, formats.WIDE)
     cluster_options.add_watch(shown)
-    cluster_options.add_cluster_arguments(shown)
+    shown.add_argument(
+        "rollout", nargs="?", default="", metavar="ROLLOUT", help="which rollout, when there are several"
+    )
+    cluster_options.add_cluster_arguments(shown, has_rollout=False)
     attest.add_arguments(commands.add_parser("attest", help="give your verdict where a gate asks a person"))
 
 

@@ -58,7 +58,7 @@ def _create(cluster: Cluster, chain: Chain, missing: tuple[str, ...], showing: S
         return ExitCode.ERROR
     finished(chaining.create(cluster, chain, missing))
     _tell(chain, showing.output, "created")
-    print(f"Watch the first with `seatrial rollout status {chain.names[0]} -w`.", file=sys.stderr)
+    print(f"Watch the first with `seatrial status {chain.names[0]} -w`.", file=sys.stderr)
     return ExitCode.OK
 
 

@@ -25,7 +25,8 @@ EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.INCONCLUSIVE, ExitCod
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
     _add_start(commands.add_parser("start", help="start a rollout: canary first, then waves"))
-    _add_status(commands.add_parser("status", help="show where it stands, as a tree"))
+    _add_get(commands.add_parser("get", help="list rollouts: target, phase, nodes done, why they wait"))
+    _add_describe(commands.add_parser("describe", help="show everything about one rollout"))
     for name, text in (
         ("pause", "stop where it is"),
         ("resume", "go on after a pause"),
@@ -36,10 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         formats.add_output(command, formats.NAME)
         cluster_options.add_cluster_arguments(command, has_rollout=False)
     _add_approve(commands.add_parser("approve", help="approve a point where it waits for you"))
-    aborted = commands.add_parser("abort", help="undo a rollout")
+    aborted = commands.add_parser("abort", help="undo the rollout under way")
     add_name(aborted)
     add_undo(aborted)
-    _add_nodes(commands)
+    undone = commands.add_parser("rollback", help="undo the last rollout, even one that is done")
+    add_name(undone)
+    add_undo(undone)
+    _add_history(commands.add_parser("history", help="show what rollouts did, phase by phase"))
     _add_observed(commands.add_parser("observed", help="tell which version of a component is on a node"))
     _add_adopt(commands.add_parser("adopt", help="finish or undo an upgrade that somebody left half-done"))
 
@@ -72,11 +76,23 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
 
 
-def _add_status(parser: argparse.ArgumentParser) -> None:
-    add_name(parser)
-    cluster_options.add_watch(parser, "it ends")
+def _add_get(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", default="", metavar="ROLLOUT", help="only this rollout (all of them)")
     formats.add_output(parser, formats.WIDE, formats.NAME)
+    cluster_options.add_selector(parser, "only rollouts with these labels")
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    add_name(parser)
+    formats.add_output(parser)
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
+
+
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    from seatrial.cli.show import history
+
+    history.add_arguments(parser)
 
 
 def _add_approve(parser: argparse.ArgumentParser) -> None:
@@ -84,18 +100,6 @@ def _add_approve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("point", choices=options.POINTS, metavar="POINT", help=", ".join(options.POINTS))
     formats.add_output(parser, formats.NAME)
     cluster_options.add_cluster_arguments(parser, has_rollout=False)
-
-
-def _add_nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    from seatrial.cli.show import node
-
-    for name, text in (
-        ("retry", "try failed nodes again"),
-        ("skip", "leave nodes out"),
-        ("unskip", "let skipped nodes be upgraded after all"),
-    ):
-        command = commands.add_parser(name, help=text)
-        node.add_change_arguments(command, name)
 
 
 def _add_observed(parser: argparse.ArgumentParser) -> None:
@@ -129,16 +133,20 @@ def _run(args: argparse.Namespace) -> int:
             from seatrial.cli.rollout import start as rollout_start
 
             return rollout_start.run(args)
-        case "status":
-            return _status(args)
+        case "get" | "describe":
+            from seatrial.cli.rollout import getting
+
+            return getting.get(args) if args.what == "get" else getting.describe(args)
+        case "history":
+            from seatrial.cli.show import history
+
+            return history.run(args)
+        case "rollback":
+            return _rollback(args)
         case "promote":
             from seatrial.cli.rollout import acts as rollout_acts
 
             return rollout_acts.promote(args)
-        case "retry" | "skip" | "unskip":
-            from seatrial.cli.show import node
-
-            return node.run(args)
         case "observed":
             from seatrial.cli.rollout import observed as rollout_observed
 
@@ -153,25 +161,12 @@ def _run(args: argparse.Namespace) -> int:
             return rollout_acts.run(args)
 
 
-def _status(args: argparse.Namespace) -> int:
-    from seatrial.app import looking
-    from seatrial.app import picture as rollout_picture
+def _rollback(args: argparse.Namespace) -> int:
+    """Undo the rollout under way, or else the one that was done last."""
     from seatrial.app.awaiting import finished
     from seatrial.app.rollout import picking
-    from seatrial.cli.show import status
-    from seatrial.cli.show import watch as rollout_watch
+    from seatrial.cli.rollout import acts as rollout_acts
 
     cluster = cluster_options.cluster_of(args)
-    name = picking.meant(finished(picking.listed(cluster)), args.name).name
-    if args.output == formats.NAME:
-        formats.print_names(formats.ROLLOUT, [name])
-        return ExitCode.OK
-    if args.watch:
-        return rollout_watch.watch(cluster, name, timeout_seconds=args.timeout, output=args.output)
-    found = finished(looking.look(cluster, name))
-    picture = rollout_picture.picture_of(found)
-    if picture is None:
-        return status.show(found, args.output)  # it moves nodes only
-    for fault in found.faults:
-        print(f"seatrial: {fault}", file=sys.stderr)
-    return rollout_watch.show(picture, output=args.output)
+    meant = picking.last(finished(picking.listed(cluster)), args.name)
+    return rollout_acts.undo(cluster, meant, args, allows_done=True)

@@ -77,4 +77,4 @@ def _tell(made: dict[str, Any], outset: Outset, output: str) -> None:
         print(f"It is paused: `seatrial rollout resume {name}` begins it.", file=sys.stderr)
     elif outset.others:
         print(f"It is held until {', '.join(outset.others)} has ended: `seatrial why {name}`.", file=sys.stderr)
-    print(f"Watch it with `seatrial rollout status {name} -w`.", file=sys.stderr)
+    print(f"Watch it with `seatrial status {name} -w`.", file=sys.stderr)

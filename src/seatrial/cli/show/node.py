@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from seatrial.cli import formats
 from seatrial.cli import options as cluster_options
@@ -44,24 +44,21 @@ class Change:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", required=True, metavar="list|show|retry|skip|unskip")
-    listing = commands.add_parser("list", help="list every node: its state, its driver, what it waits for")
+    commands = parser.add_subparsers(dest="what", required=True, metavar="get|retry|skip|unskip")
+    listing = commands.add_parser("get", help="list nodes with state, driver and why they wait; or show one")
+    listing.add_argument("node", nargs="?", default="", metavar="NODE", help="everything about this node (all)")
     formats.add_output(listing, formats.WIDE, formats.NAME)
     cluster_options.add_selector(listing, "only nodes with these labels")
     listing.add_argument("--state", default="", metavar="STATE", help="only nodes in this state")
     listing.add_argument("--held", action="store_true", help="only nodes that wait for something")
-    shown = commands.add_parser("show", help="show everything about one node, and why it waits")
-    shown.add_argument("node", metavar="NODE", help="name of the node")
-    formats.add_output(shown, formats.NAME)
     for name, text in (
         ("retry", "try failed nodes again"),
         ("skip", "leave nodes out"),
         ("unskip", "let skipped nodes be upgraded after all"),
     ):
         add_change_arguments(commands.add_parser(name, help=text), name)
-    for command in (listing, shown):
-        cluster_options.add_watch(command)
-        cluster_options.add_cluster_arguments(command)
+    cluster_options.add_watch(listing)
+    cluster_options.add_cluster_arguments(listing)
 
 
 def add_change_arguments(parser: argparse.ArgumentParser, what: str) -> None:
@@ -79,9 +76,9 @@ def add_change_arguments(parser: argparse.ArgumentParser, what: str) -> None:
 def run(args: argparse.Namespace) -> int:
     from seatrial.cli.show.look import look
 
-    if args.what not in PAGES:
+    if args.what != "get":
         return _change_all(args)
-    page_of = partial(PAGES[args.what], args=args)
+    page_of = partial(shown if args.node else listed, args=args)
     if args.watch:
         from seatrial.cli.show import pages
 
@@ -184,9 +181,6 @@ def shown(found: Look, args: argparse.Namespace) -> Page:
         code=ExitCode.ERROR if found.faults else ExitCode.HELD if node.name in holds else ExitCode.OK,
         names=[node.name],
     )
-
-
-PAGES: Final = {"list": listed, "show": shown}
 
 
 def _details(answer: list[str], node: NodeSeen) -> Iterator[str]:
@@ -316,7 +310,7 @@ def _meant(found: Look, args: argparse.Namespace) -> list[NodeSeen]:
     members = found.sight.seen.nodes if found.sight is not None else {}
     chosen = [node for _, node in sorted(members.items()) if args.selector.matches(node.facts.labels)]
     if not chosen:
-        raise NodeRefused(f"no node of a rollout has the labels {args.selector}; `seatrial node list -l` shows nodes.")
+        raise NodeRefused(f"no node of a rollout has the labels {args.selector}; `seatrial node get -l` shows nodes.")
     return chosen
 
 
@@ -347,7 +341,7 @@ def _find(found: Look, name: str) -> NodeSeen:
     if node is not None:
         return node
     near = [each for each in sorted(found.nodes) if name in each][:3]
-    hint = f"Did you mean {', '.join(near)}?" if near else "`seatrial node list` lists them."
+    hint = f"Did you mean {', '.join(near)}?" if near else "`seatrial node get` lists them."
     raise NodeRefused(f"there is no node {name}. {hint}")
 
 

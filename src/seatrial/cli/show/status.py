@@ -24,7 +24,10 @@ EXITS = (ExitCode.FINDINGS, ExitCode.GATE_FAILED, ExitCode.HELD, ExitCode.TIMEOU
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    cluster_options.add_cluster_arguments(parser)
+    parser.add_argument(
+        "rollout", nargs="?", default="", metavar="ROLLOUT", help="which rollout, when there are several"
+    )
+    cluster_options.add_cluster_arguments(parser, has_rollout=False)
     cluster_options.add_watch(parser, "it ends")
     formats.add_output(parser, formats.WIDE, formats.NAME)
 

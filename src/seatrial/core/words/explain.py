@@ -47,7 +47,7 @@ FOLLOWED: Final = (
 FOLLOWED_UNTOLD: Final = "It goes on when {follower} brings our commit into the cluster; {look} has it look at once."
 """The same where it is seen who does so; it looks by itself every few minutes."""
 
-OTHERWISE_RETRY: Final = "; or mend the cause, then `seatrial rollout retry NODE`"
+OTHERWISE_RETRY: Final = "; or mend the cause, then `seatrial node retry NODE`"
 OTHERWISE_NOTHING: Final = (
     ". A failed gate is not asked again and cannot be overruled: to try once more, let it be undone and start another "
     "rollout"

@@ -13,7 +13,7 @@ from seatrial.core.words.explanations import BY_ITSELF, Explanation, says
 
 OF_NODES: Final[Mapping[HoldCode, Explanation]] = {
     HoldCode.NOT_ITS_TURN: says(
-        "its turn has not come: the rollout is at {phase}", "It follows by itself; see `seatrial rollout status`."
+        "its turn has not come: the rollout is at {phase}", "It follows by itself; see `seatrial status`."
     ),
     HoldCode.MOVED_BY_NVIDIA: says(
         "NVIDIA's own upgrade controller has it at {state}",

@@ -68,12 +68,12 @@ OF_ROLLOUTS: Final[Mapping[HoldCode, Explanation]] = {
     ),
     HoldCode.OTHER_ROLLOUT: says(
         "rollout {other} is under way, and two at once could not be told apart",
-        "It begins when {other} has ended; see `seatrial rollout status {other}`, "
+        "It begins when {other} has ended; see `seatrial status {other}`, "
         "or end it with `seatrial rollout abort {other} --reason ...`.",
     ),
     HoldCode.AFTER_PENDING: says(
         "it comes after rollout {other}, which is at {phase}",
-        "It begins by itself when {other} is Done; see `seatrial rollout status {other}`.",
+        "It begins by itself when {other} is Done; see `seatrial status {other}`.",
     ),
     HoldCode.AFTER_UNDONE: says(
         "it comes after rollout {other}, which {how}",

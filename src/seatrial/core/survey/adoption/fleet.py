@@ -76,7 +76,7 @@ def why_not(nodes: Mapping[str, NodeSeen], operator: OperatorFacts, rollouts: It
             return Refusal(
                 code=RefusalCode.OTHER_ROLLOUT,
                 text=f"GPURollout {each.name} has these nodes, and goes on where it was once the controller runs. "
-                f"See `seatrial rollout status {each.name}`; `seatrial rollout abort {each.name}` undoes it.",
+                f"See `seatrial status {each.name}`; `seatrial rollout abort {each.name}` undoes it.",
             )
     return None
 

@@ -116,7 +116,7 @@ def _look(part: Component, node: str, wanted: Value) -> str:
         return f"`seatrial facts search {wanted.text}` says what the other release ships; whoever deploys it brings it"
     if part is Component.GPU_DRIVER:
         return f"`seatrial why {node}` says what the node waits for"
-    return f"`seatrial node show {node}` shows the node"
+    return f"`seatrial node get {node}` shows the node"
 
 
 def _can_be_written(found: str) -> bool:

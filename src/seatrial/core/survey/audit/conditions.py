@@ -66,7 +66,7 @@ def leaked_drivers(observed: Observed) -> Iterator[AuditFinding]:
             evidence=(of_operands.DRIVER_LABEL, "image of nvidia-driver-ctr"),
             nodes=_names(nodes),
             since=_first(_driver_start(node) for node in nodes),
-            next_step=f"`seatrial node show {nodes[0].name}` says who still holds GPUs there; when they are gone, "
+            next_step=f"`seatrial node get {nodes[0].name}` says who still holds GPUs there; when they are gone, "
             "deleting the driver pod loads the other one.",
         )
 
